@@ -102,7 +102,7 @@ def cohen_kappa(one: Ratings, other: Ratings) -> Agreement:
     Raises:
         ValueError: The raters have different numbers of units.
     """
-    return cohen_of_patterns(Patterns.of_ratings(_matrix([one, other])), 0, 1)
+    return cohen_of_patterns(patterns_of([one, other]), 0, 1)
 
 
 def weighted_kappa(one: Ratings, other: Ratings, weights: Weights) -> Agreement:
@@ -123,7 +123,7 @@ def weighted_kappa(one: Ratings, other: Ratings, weights: Weights) -> Agreement:
     Raises:
         ValueError: The raters have different numbers of units.
     """
-    return cohen_of_patterns(Patterns.of_ratings(_matrix([one, other])), 0, 1, weights)
+    return cohen_of_patterns(patterns_of([one, other]), 0, 1, weights)
 
 
 def cohen_of_patterns(patterns: Patterns, one: int, other: int, weights: Weights = "identity") -> Agreement:
@@ -214,7 +214,7 @@ def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> 
         ValueError: The raters have different numbers of units.
         WorkbenchError: The package `krippendorff` is not installed.
     """
-    return alpha_of_patterns(Patterns.of_ratings(_matrix(ratings)), level)
+    return alpha_of_patterns(patterns_of(ratings), level)
 
 
 def alpha_of_patterns(patterns: Patterns, level: Level) -> Agreement:
@@ -250,6 +250,15 @@ def alpha_of_patterns(patterns: Patterns, level: Level) -> Agreement:
         ) from error
     alpha = krippendorff.alpha(value_counts=rows, value_domain=domain, level_of_measurement=level)
     return Agreement(float(alpha), len(rows), dropped, values)
+
+
+def patterns_of(ratings: Sequence[Ratings]) -> Patterns:
+    """Return the patterns of each rater's values, n units long; None or NaN for no value.
+
+    Raises:
+        ValueError: The raters have different numbers of units.
+    """
+    return Patterns.of_ratings(_matrix(ratings))
 
 
 def _matrix(ratings: Sequence[Ratings]) -> numpy.ndarray[Any, Any]:

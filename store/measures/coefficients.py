@@ -66,14 +66,26 @@ class Patterns:
         """Make them of the values of each rater, of shape (raters, n); NaN for no value."""
         return cls.of_codes(*coded(ratings))
 
-    def only(self, raters: Sequence[int]) -> Patterns:
-        """Return the patterns of some raters, by their places; of raters with names.
+    def only(self, raters: Sequence[int], *, everyone: bool = False) -> tuple[Patterns, Array]:
+        """Return the patterns of some raters with names, over the units that they rated.
 
-        Several can then be alike, which changes no sum.
+        Args:
+            raters: Their places.
+            everyone: Whether all of them rated a unit; otherwise one of them did.
+
+        Returns:
+            The patterns, and which units they are of, of shape (n,).
         """
         assert self.codes is not None
         codes = self.codes[list(raters)]
-        return replace(self, codes=codes, rows=_rows(codes, len(self.domain)))
+        given = (codes >= 0).sum(axis=0)
+        rated = given == len(codes) if everyone else given > 0
+        there = rated[self.pattern_of]
+        place_of = rated.cumsum() - 1
+        alike = Patterns.of_codes(self.domain, codes[:, rated])
+        pattern_of = alike.pattern_of[place_of[self.pattern_of[there]]]
+        times = _times(pattern_of, len(alike.rows))
+        return replace(alike, pattern_of=pattern_of, times=times), there
 
     @property
     def units(self) -> int:
@@ -84,6 +96,12 @@ class Patterns:
     def judgments(self) -> int:
         """The number of values."""
         return int(self.rows.sum(axis=1) @ self.times)
+
+    @property
+    def paired_judgments(self) -> int:
+        """The number of values of these units."""
+        number = self.rows.sum(axis=1)
+        return int((number * (number >= 2)) @ self.times)
 
     @property
     def paired(self) -> int:

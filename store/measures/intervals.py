@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy
 
     from store.measures.coefficients import Patterns, Statistic
+    from store.measures.rating_table import RatingTable
 
     Array = numpy.ndarray[Any, Any]
 
@@ -24,6 +25,8 @@ FEW_CLUSTERS = 30
 
 _CELLS = 4_000_000
 """Numbers that are drawn at once."""
+_KEPT_CELLS = 25_000_000
+"""Bytes of draws that are kept for the next table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,94 +59,102 @@ class Interval:
         return f"{self.undefined} resamples have no value and are left out" if self.undefined else ""
 
 
-class Resamples:
-    """Resamples of whole clusters, for percentile bootstrap intervals of any number of measures.
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """Percentile bootstrap intervals of measures of a table; whole clusters of units are drawn.
 
     Units of one cluster, such as the pairs of a query, are not independent: drawn one by one they give an
-    interval that is too narrow. Without clusters each unit is one of its own. This is not Krippendorff's own
-    bootstrap, which draws pairs of values.
+    interval that is too narrow. Units of a table without clusters are drawn one by one. This is not
+    Krippendorff's own bootstrap, which draws pairs of values.
 
-    Args:
-        patterns: The patterns of n units. Measures of some raters' patterns (`Patterns.only`) can be asked
-            for too.
-        clusters: The cluster of each unit, of shape (n,), from 0; None for units of their own.
-        resamples: How many resamples are drawn.
+    Attributes:
+        resamples: How many resamples are drawn; 0 for no intervals.
         seed: The seed of the draws.
+        by_unit: Whether units are drawn one by one, although the table has clusters.
         share: The share of samples to cover, between 0 and 1.
     """
 
-    def __init__(
-        self,
-        patterns: Patterns,
-        *,
-        clusters: Array | None = None,
-        resamples: int = 1000,
-        seed: int = 0,
-        share: float = 0.95,
-    ) -> None:
-        self._pattern_of = patterns.pattern_of
-        self._times = patterns.times
-        self._clusters = clusters
-        self._resamples = resamples
-        self._seed = seed
-        self._share = share
-        self._drawn: list[Array] | None = None
+    resamples: int = 1000
+    seed: int = 0
+    by_unit: bool = False
+    share: float = 0.95
 
-    @cached_property
-    def clusters(self) -> int:
-        """The number of clusters that are drawn from."""
-        import numpy
-
-        return len(self._pattern_of if self._clusters is None else numpy.unique(self._clusters))
-
-    def intervals(self, statistics: Sequence[Statistic]) -> list[Interval]:
+    def intervals(self, table: RatingTable, statistics: Sequence[Statistic]) -> list[Interval]:
         """Return the interval of each measure, all from the same resamples.
 
         Args:
-            statistics: The measures, as functions of how often each pattern occurs.
+            table: The ratings.
+            statistics: The measures, as functions of how often each pattern of the table occurs.
         """
         import numpy
 
-        if not self.clusters or not self._resamples or not len(self._times):
-            return [Interval(None, None, self._share, 0, 0, self._resamples) for _ in statistics]
+        clusters, number = None, table.units
+        if table.clusters is not None and not self.by_unit:
+            there, clusters = numpy.unique(table.clusters, return_inverse=True)
+            number = len(there)
+        if not number or not self.resamples:
+            return [Interval(None, None, self.share, 0, 0, self.resamples) for _ in statistics]
         found: list[list[Array]] = [[] for _ in statistics]
-        for times in self._kept() if statistics else ():
+        for times in self._resampled(table.patterns, clusters, number) if statistics else ():
             for values, statistic in zip(found, statistics, strict=True):
                 values.append(statistic(times))
-        return [_interval(numpy.concatenate(values), self.clusters, self._share) for values in found]
+        return [_interval(numpy.concatenate(values), number, self.share) for values in found]
 
-    def _kept(self) -> Iterable[Array]:
-        """Return the resamples, which are drawn once where they do not take much room."""
-        if self._drawn is None and self._resamples * len(self._times) <= _CELLS:
-            self._drawn = list(self._draw())
-        return self._draw() if self._drawn is None else self._drawn
-
-    def _draw(self) -> Iterator[Array]:
+    def _resampled(self, patterns: Patterns, clusters: Array | None, number: int) -> Iterator[Array]:
         """Yield how often each pattern occurs in resamples, of shape (some resamples, p)."""
         import numpy
 
-        random = numpy.random.default_rng(self._seed)
-        number, resamples, patterns = self.clusters, self._resamples, len(self._times)
-        at_once = max(1, _CELLS // max(number if self._clusters is not None else 1, patterns))
-        if self._clusters is None:
+        kinds = len(patterns.times)
+        if clusters is None:
             # Units with the same pattern are alike: how often each pattern is drawn is all that matters.
-            chances = self._times / number
-            for start in range(0, resamples, at_once):
-                yield random.multinomial(number, chances, size=min(at_once, resamples - start))
+            random = numpy.random.default_rng(self.seed)
+            at_once = max(1, _CELLS // kinds)
+            for start in range(0, self.resamples, at_once):
+                size = min(at_once, self.resamples - start)
+                yield random.multinomial(number, patterns.times / number, size=size)
             return
-        from scipy.sparse import csr_array
+        cells, times = numpy.unique(clusters * kinds + patterns.pattern_of, return_counts=True)
+        within: Any
+        if number * kinds <= _CELLS:
+            within = numpy.zeros((number, kinds), dtype=numpy.float32)
+            within.reshape(-1)[cells] = times
+        else:
+            from scipy.sparse import csr_array
 
-        _, cluster_of = numpy.unique(self._clusters, return_inverse=True)
-        ones = numpy.ones(len(cluster_of))
-        within = csr_array((ones, (cluster_of, self._pattern_of)), shape=(number, patterns))
-        if number * patterns <= _CELLS:
-            within = within.toarray()
-        for start in range(0, resamples, at_once):
-            drawn = [
+            within = csr_array((times.astype(numpy.float32), divmod(cells, kinds)), shape=(number, kinds))
+        drawn = _drawn(number, self.resamples, self.seed)
+        for part in drawn:
+            yield (part.astype(numpy.float32) @ within).astype(float)
+
+
+@lru_cache(maxsize=1)
+def _kept(number: int, resamples: int, seed: int) -> list[Array]:
+    return list(_draw(number, resamples, seed))
+
+
+def _drawn(number: int, resamples: int, seed: int) -> Iterable[Array]:
+    """Return how often each of a number of clusters is drawn, in parts of shape (some resamples, number).
+
+    The last ones stay in memory where they take little of it, since a report has many tables of as many
+    clusters.
+    """
+    few = number * resamples <= _KEPT_CELLS
+    return _kept(number, resamples, seed) if few else _draw(number, resamples, seed)
+
+
+def _draw(number: int, resamples: int, seed: int) -> Iterator[Array]:
+    import numpy
+
+    random = numpy.random.default_rng(seed)
+    at_once = max(1, _CELLS // number)
+    for start in range(0, resamples, at_once):
+        yield numpy.array(
+            [
                 numpy.bincount(random.integers(number, size=number, dtype=numpy.int32), minlength=number)
                 for _ in range(min(at_once, resamples - start))
-            ]
-            yield numpy.array(drawn, dtype=float) @ within
+            ],
+            dtype=numpy.uint8,
+        )
 
 
 def _interval(values: Array, clusters: int, share: float) -> Interval:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,6 +54,18 @@ class RatingTable:
     def units(self) -> int:
         """The number of units, those without a value too."""
         return self.patterns.units
+
+    def only(self, places: Sequence[int], *, everyone: bool = False) -> RatingTable:
+        """Return the ratings of some raters with names, of the units that they rated.
+
+        Args:
+            places: Their places.
+            everyone: Whether all of them rated a unit; otherwise one of them did.
+        """
+        patterns, there = self.patterns.only(places, everyone=everyone)
+        clusters = None if self.clusters is None else self.clusters[there]
+        raters = tuple(self.raters[place] for place in places)
+        return replace(self, raters=raters, patterns=patterns, clusters=clusters)
 
 
 def read_ratings(path: Path, *, cluster: str | None = None) -> RatingTable:

@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from store.errors import WorkbenchError
-from store.measures.agreement import Agreement, cohen_kappa, krippendorff_alpha
-from store.measures.coefficients import Level
+from store.measures.agreement import Agreement, cohen_kappa, krippendorff_alpha, patterns_of
+from store.measures.coefficients import Coefficient, Level, fleiss_kappa, gwet_ac, percent_agreement
 from store.plugins import registered
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ GROUP = "workbench.measures"
 
 REPORT_FIELDS = frozenset(
     {
-        *("question", "phase", "items", "responses", "raters", "pairs"),
-        *("n", "dropped", "agreed", "blind", "revealed", "percent_agreement"),
+        *("report", "question", "phase", "study", "items", "responses", "compared", "cluster", "beside"),
+        *("units", "dropped_units", "raters", "judgments", "level", "ci_low", "ci_high", "ac2_linear"),
+        *("ac2_quadratic", "standard_errors", "intervals", "values", "blocks", "clustered", "why"),
+        *("by_rater", "by_pair", "by_item", "cohen_linear", "cohen_quadratic", "blind", "revealed"),
     }
 )
 """The fields of the report itself, which no measure may be called."""
@@ -59,8 +61,27 @@ class Measure:
         return "why_no_" + re.sub(r"\W+", "_", self.title)
 
 
-COHEN_KAPPA = Measure("cohen_kappa", "kappa", True, lambda ratings, _: cohen_kappa(*ratings))
-KRIPPENDORFF_ALPHA = Measure("krippendorff_alpha", "Krippendorff's alpha", False, krippendorff_alpha)
+def _of_patterns(coefficient: Coefficient) -> Callable[[Sequence[Ratings], Level], Agreement]:
+    """Return the function of a measure that a coefficient of patterns computes."""
+
+    def compute(ratings: Sequence[Ratings], _: Level) -> Agreement:
+        patterns = patterns_of(ratings)
+        value, units, values = coefficient.of(patterns), patterns.paired, patterns.paired_judgments
+        dropped = patterns.units - units
+        if value is None:
+            why = "all values are equal" if units else "no unit has two values"
+            return Agreement(None, units, dropped, values, why)
+        return Agreement(value, units, dropped, values)
+
+    return compute
+
+
+ALPHA = Measure("alpha", "Krippendorff's alpha", False, krippendorff_alpha)
+PERCENT = Measure("percent", "percent agreement", False, _of_patterns(percent_agreement()))
+FLEISS = Measure("fleiss", "Fleiss' kappa", False, _of_patterns(fleiss_kappa()))
+AC1 = Measure("ac1", "Gwet's AC1", False, _of_patterns(gwet_ac()))
+COHEN = Measure("cohen", "Cohen's kappa", True, lambda ratings, _: cohen_kappa(*ratings))
+_OWN = frozenset({ALPHA, PERCENT, FLEISS, AC1, COHEN})
 
 
 @cache
@@ -79,3 +100,8 @@ def measures() -> tuple[Measure, ...]:
             "Uninstall one of them; see: workbench doctor",
         )
     return found
+
+
+def extra_measures() -> tuple[Measure, ...]:
+    """Return the registered measures of other packages, which reports give beside our own."""
+    return tuple(measure for measure in measures() if measure not in _OWN)

@@ -18,6 +18,7 @@ from store.measures.coefficients import (
     Level,
     Patterns,
     Statistic,
+    Weights,
     fleiss_kappa,
     gwet_ac,
     krippendorff_alpha_of_sums,
@@ -25,7 +26,7 @@ from store.measures.coefficients import (
     specific_agreement,
     standard_error,
 )
-from store.measures.intervals import Interval, Resamples
+from store.measures.intervals import Bootstrap, Interval
 
 if TYPE_CHECKING:
     from store.measures.rating_table import RatingTable
@@ -135,7 +136,7 @@ def table_agreement(
     table: RatingTable,
     *,
     level: Level = "nominal",
-    resamples: Resamples | None = None,
+    bootstrap: Bootstrap | None = None,
     block: int | None = None,
     pairs: bool = True,
 ) -> TableAgreement:
@@ -144,7 +145,7 @@ def table_agreement(
     Args:
         table: The ratings.
         level: The level of measurement whose alpha gets the interval.
-        resamples: The resamples of the table's units, for intervals; None for no intervals.
+        bootstrap: How intervals are drawn; None for no intervals.
         block: Rows of a block, for the mean of alpha over blocks; None for none.
         pairs: Whether every two raters are compared too.
 
@@ -168,10 +169,9 @@ def table_agreement(
         **({} if table.words else {"ac2_linear": gwet_ac("linear"), "ac2_quadratic": gwet_ac("quadratic")}),
     }
     statistics = {"alpha": krippendorff_alpha_of_sums(level), **coefficients}
-    if not len(patterns.domain):
-        # No value at all: nothing to resample.
-        resamples = None
-    intervals = _intervals({name: each.statistic(patterns) for name, each in statistics.items()}, resamples)
+    intervals = _intervals(
+        table, {name: each.statistic(patterns) for name, each in statistics.items()}, bootstrap
+    )
     ends = intervals.get("alpha")
     found = {name: each.of(patterns) for name, each in coefficients.items()}
     return TableAgreement(
@@ -202,17 +202,19 @@ def table_agreement(
             }
             for value, agreed, share in specific_agreement(patterns)
         ],
-        by_pair=rater_pairs(table, resamples) if pairs else (),
+        by_pair=rater_pairs(table, bootstrap) if pairs else (),
         blocks=None if block is None else mean_of_blocks(table, level, block),
         clustered=table.clusters is not None,
         why=alpha[level].why_none,
     )
 
 
-def _intervals(statistics: Mapping[str, Statistic], resamples: Resamples | None) -> dict[str, Interval]:
-    if resamples is None or not statistics:
+def _intervals(
+    table: RatingTable, statistics: Mapping[str, Statistic], bootstrap: Bootstrap | None
+) -> dict[str, Interval]:
+    if bootstrap is None or not bootstrap.resamples or not len(table.patterns.domain):
         return {}
-    return dict(zip(statistics, resamples.intervals([*statistics.values()]), strict=True))
+    return dict(zip(statistics, bootstrap.intervals(table, [*statistics.values()]), strict=True))
 
 
 def mean_of_blocks(table: RatingTable, level: Level, block: int) -> float | None:
@@ -238,40 +240,42 @@ def mean_of_blocks(table: RatingTable, level: Level, block: int) -> float | None
     return sum(values) / len(values) if values else None
 
 
-def rater_pairs(table: RatingTable, resamples: Resamples | None = None) -> list[RaterPair]:
+def rater_pairs(table: RatingTable, bootstrap: Bootstrap | None = None) -> list[RaterPair]:
     """Compare every two raters of a table, of at most 45 raters; none of more.
 
     Args:
         table: The ratings.
-        resamples: The resamples of its units, for intervals of Cohen's kappa; None for no intervals.
+        bootstrap: How intervals of Cohen's kappa are drawn; None for no intervals.
     """
     number, patterns = len(table.raters), table.patterns
-    pairs = list(combinations(range(number), 2))
-    if patterns.codes is None or len(pairs) > MOST_PAIRS:
+    if patterns.codes is None or number * (number - 1) // 2 > MOST_PAIRS:
         return []
-    # A table of two raters' values has so many cells in each resample.
-    few = pairs if len(patterns.domain) <= MOST_VALUES else []
-    statistics = {f"{one} {other}": cohen_statistic(patterns, one, other) for one, other in few}
-    intervals = _intervals(statistics, resamples)
     found = []
-    times = patterns.times
-    for one, other in pairs:
-        first, second = patterns.codes[[one, other]]
-        both = int(times[(first >= 0) & (second >= 0)].sum())
-        agreed = int(times[(first >= 0) & (first == second)].sum())
-        cohen = cohen_of_patterns(patterns, one, other)
-        interval = intervals.get(f"{one} {other}")
+    for one, other in combinations(range(number), 2):
+        pair = table.only([one, other], everyone=True)
+        assert pair.patterns.codes is not None
+        first, second = pair.patterns.codes
+        times = pair.patterns.times
+        cohen = cohen_of_patterns(pair.patterns, 0, 1)
+        # A table of two raters' values has so many cells in each resample.
+        few = bootstrap if len(patterns.domain) <= MOST_VALUES else None
+        interval = _intervals(pair, {"cohen": cohen_statistic(pair.patterns, 0, 1)}, few).get("cohen")
+        weighted: dict[Weights, float | None] = {
+            weights: None if table.words else cohen_of_patterns(pair.patterns, 0, 1, weights).value
+            for weights in ("linear", "quadratic")
+        }
+        both = (patterns.codes[[one, other]] >= 0).sum(axis=0)
         found.append(
             RaterPair(
                 (table.raters[one], table.raters[other]),
-                both,
-                int(times[(first >= 0) != (second >= 0)].sum()),
-                100 * agreed / both if both else None,
+                pair.units,
+                int(patterns.times[both == 1].sum()),
+                100 * float(times[first == second].sum() / pair.units) if pair.units else None,
                 cohen.value,
                 interval.low if interval else None,
                 interval.high if interval else None,
-                None if table.words else cohen_of_patterns(patterns, one, other, "linear").value,
-                None if table.words else cohen_of_patterns(patterns, one, other, "quadratic").value,
+                weighted["linear"],
+                weighted["quadratic"],
                 cohen.why_none,
             )
         )

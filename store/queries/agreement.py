@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from difflib import get_close_matches
-from itertools import combinations
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import select
 
-from store.errors import UnknownName
-from store.kinds.counting import in_order
-from store.kinds.spec import NamedQuestion, task_kinds
-from store.measures.agreement import Agreement
-from store.measures.coefficients import Level
-from store.measures.registry import Measure, measures
-from store.queries.current import all_values, on_label
-from store.queries.questions import refs_with_text
-from store.record.response_names import ResponseName
-from store.record.scope import REVIEW, RunRef
+from store.measures.agreement import Agreement, cohen_kappa
+from store.measures.intervals import Bootstrap
+from store.measures.rating_table import RatingTable
+from store.measures.registry import Measure, extra_measures
+from store.measures.table_agreement import RaterPair, TableAgreement, rater_pairs, table_agreement
+from store.queries.labels import QuestionLabels, RaterLabels, question_labels
+from store.record.scope import REPEAT, REVIEW, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Rater
-from store.tables.responses import ResponseRef, Score
-from store.tables.runs import Run, VerdictRow
 
 if TYPE_CHECKING:
     import numpy
@@ -33,24 +24,47 @@ if TYPE_CHECKING:
 
     Array = numpy.ndarray[Any, Any]
 
-
-_ITEMS_AT_ONCE = 25_000
-"""Items whose labels are read together, so that memory does not grow with the workspace."""
+INTERVALS = Bootstrap()
+"""How intervals are drawn by default: 1,000 resamples of groups of items."""
+BESIDE = ("import", "agent", "judge")
+"""The kinds of raters whose agreement stands beside that of people, each for itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class RaterLabels:
-    """The numbers of labels of one rater.
+class IntraRater:
+    """The agreement of a rater with their own earlier labels, on units that they met twice.
+
+    Attributes:
+        units: Units with both labels.
+        percent: The share of these with equal labels, times 100.
+        cohen: Cohen's kappa of both.
+        why: Why there is no kappa; empty where there is one.
+    """
+
+    units: int
+    percent: float | None
+    cohen: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RaterRow:
+    """One rater of the report.
 
     Attributes:
         name: The rater's name; an agents' run has its own.
-        kind: `human`, `import`, `agent`, or `judge` for whom files name as the judge of responses.
-        labelled: Units with a current label: items, or responses.
+        kind: `human`, `import`, `agent` or `judge`.
+        labelled: Units with a current label.
         blind: Those that were judged in a blind review.
         revealed: Those that were judged with a label of agents or a judge on the screen.
+        accepted: Those of these that were accepted from them.
+        median_seconds: The median of the seconds of a label; None where none is known.
+        percent: The mean over units of the share of other compared raters with the same label, times 100;
+            None for a rater who is not compared.
+        alpha_without: Krippendorff's alpha of the compared raters without this one.
+        repeat: The agreement with the rater's own labels of repeats; None without any.
         repeated: Responses that a judge scored several times; its value is the mean of these scores.
-        deviation: The standard deviation of a judge's scores of one response, pooled over these (the root
-            of the mean variance, each with n - 1); None without any.
+        deviation: The standard deviation of a judge's scores of one response; None without any.
     """
 
     name: str
@@ -58,92 +72,101 @@ class RaterLabels:
     labelled: int
     blind: int
     revealed: int
-    repeated: int = 0
-    deviation: float | None = None
+    accepted: int
+    median_seconds: float | None
+    percent: float | None
+    alpha_without: float | None
+    repeat: IntraRater | None
+    repeated: int
+    deviation: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class PairAgreement:
+class PairRow:
     """How far two raters agree.
 
     Attributes:
-        raters: Their names.
-        n: Units with a label of both: items, or responses.
-        dropped: Units with a label of only one of them.
-        agreed: Units of `n` to which both gave the same label.
-        blind: Units of `n` that one of them, or both, judged in a blind review.
-        revealed: Units of `n` that one of them, or both, judged with a label of agents or a judge in
-            sight.
-        share: agreed / n; None without units.
-        coefficients: By the measure that compares two raters.
+        figures: Percent agreement, Cohen's kappa and others.
+        blind: Units of both that one of them, or both, judged in a blind review.
+        revealed: Those that one of them, or both, judged with a label of agents or a judge in sight.
+        measures: Measures of other packages, by measure.
     """
 
-    raters: tuple[str, str]
-    n: int
-    dropped: int
-    agreed: int
+    figures: RaterPair
     blind: int
     revealed: int
-    share: float | None
-    coefficients: Mapping[Measure, Agreement]
+    measures: Mapping[Measure, Agreement]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
-        fields = {
-            "raters": self.raters,
-            "n": self.n,
-            "dropped": self.dropped,
-            "agreed": self.agreed,
-            "blind": self.blind,
-            "revealed": self.revealed,
-            "percent_agreement": None if self.share is None else 100 * self.share,
-        }
-        for measure, found in self.coefficients.items():
+        fields = {**asdict(self.figures), "blind": self.blind, "revealed": self.revealed}
+        for measure, found in self.measures.items():
             fields |= {measure.name: found.value, measure.reason_field: found.why_none}
         return fields
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementReport:
-    """The agreement among everybody who labelled.
+class ItemAgreement:
+    """The agreement on one unit.
 
     Attributes:
-        question: The question.
-        phase: The phase whose labels these are.
-        level: The level of measurement of the question's scale.
-        items: Items in the workspace that are asked it.
-        responses: Their responses, where it is asked of these; None otherwise.
-        raters: Everybody with a label: humans, imported raters, runs, judges.
-        pairs: Every two of them.
-        coefficients: By the measure that compares all of them.
+        item: The item's id in its file.
+        judgments: The number of compared raters who labelled it.
+        percent: The share of pairs of their labels that are equal, times 100; None with one label.
+        values: The labels, by rater.
     """
 
-    question: str
-    phase: str
-    level: Level
-    items: int
-    responses: int | None
-    raters: tuple[RaterLabels, ...]
-    pairs: tuple[PairAgreement, ...]
-    coefficients: Mapping[Measure, Agreement]
+    item: str
+    judgments: int
+    percent: float | None
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementReport:
+    """The agreement on a question.
+
+    Attributes:
+        labels: Everybody's labels.
+        compared: The names of the raters that `figures` is about: people, or those that were named.
+        figures: The agreement of these.
+        beside: The agreement of imported raters, of agents' runs and of judges, each for itself, by kind.
+        by_rater: Everybody with a label: humans, imported raters, runs, judges.
+        by_pair: Every two of them.
+        by_item: Every unit with a label of a compared rater; None where it was not asked for.
+        measures: Measures of other packages over the compared raters, by measure.
+    """
+
+    labels: QuestionLabels
+    compared: tuple[str, ...]
+    figures: TableAgreement
+    beside: Mapping[str, TableAgreement]
+    by_rater: tuple[RaterRow, ...]
+    by_pair: tuple[PairRow, ...]
+    by_item: tuple[ItemAgreement, ...] | None
+    measures: Mapping[Measure, Agreement]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
+        labels = self.labels
         return {
-            "question": self.question,
-            "phase": self.phase,
-            "items": self.items,
-            "responses": self.responses,
-            "raters": [asdict(rater) for rater in self.raters],
-            "pairs": [pair.to_dict() for pair in self.pairs],
-            **{
-                measure.name: {
-                    **found.to_dict(),
-                    "level": self.level,
-                    "raters": [rater.name for rater in self.raters],
-                }
-                for measure, found in self.coefficients.items()
+            "question": labels.question,
+            "phase": labels.phase,
+            "study": labels.study,
+            "items": labels.items,
+            "responses": labels.responses,
+            "compared": self.compared,
+            **_figures(self.figures),
+            "raters": len(self.compared),
+            "cluster": labels.cluster if self.figures.clustered else None,
+            "beside": {
+                kind: {"compared": [one.name for one in self.by_rater if one.kind == kind], **_figures(found)}
+                for kind, found in self.beside.items()
             },
+            "by_rater": [asdict(one) for one in self.by_rater],
+            "by_pair": [pair.to_dict() for pair in self.by_pair],
+            **({} if self.by_item is None else {"by_item": [asdict(one) for one in self.by_item]}),
+            **{measure.name: found.to_dict() for measure, found in self.measures.items()},
         }
 
 
@@ -152,324 +175,185 @@ def agreement(
     question: str,
     *,
     phase: str = REVIEW,
+    study: str | None = None,
     raters: Sequence[str] | None = None,
     run: RunRef | None = None,
+    bootstrap: Bootstrap = INTERVALS,
+    block: int | None = None,
+    by_item: bool = False,
 ) -> AgreementReport:
-    """Compute the agreement of every two raters on a question, and of all of them.
+    """Compute the agreement on a question: of people, of every two raters, of each with the others.
 
     Args:
         connection: A reading connection.
         question: The question's name. One that is asked of responses is compared over all of them; with the
             name of one response after it, over the items that have that one.
         phase: The phase whose labels count.
-        raters: The raters to compare, by name, or by how a name begins or ends; all by default.
+        study: The study whose assignments count; None for all labels of the phase.
+        raters: The raters to compare, by name, or by how a name begins or ends; people by default, and
+            agents, judges and imported raters beside them.
         run: The only run of the agents that counts; None for all of them.
+        bootstrap: How intervals are drawn; 1,000 resamples of groups by default, no intervals with 0.
+        block: Units of a block, for the mean of alpha over blocks; None for none.
+        by_item: Whether the agreement on each unit is given, too.
 
     Raises:
-        UnknownName: No registered kind asks it, no item has the response that it names, or a rater is not
-            among those with labels.
+        UnknownName: No registered kind asks it, no item has the response that it names, a rater is not among
+            those with labels, or no study is called so.
     """
-    import numpy
+    labels = question_labels(connection, question, phase=phase, study=study, run=run)
+    table = labels.table()
+    if raters is None:
+        compared = [place for place, one in enumerate(labels.raters) if one.kind == "human"]
+        shown = list(range(len(labels.raters)))
+    else:
+        compared = shown = labels.places(raters)
 
-    asked = _asked(question)
-    kind, spec, only = asked.kind, asked.spec, asked.response
-    if only is not None and connection.execute(_refs(only)).first() is None:
-        raise UnknownName(
-            "Unknown question",
-            f"No item has a response that {question!r} names.",
-            f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
+    def together(places: Sequence[int]) -> TableAgreement:
+        return table_agreement(
+            table.only(places), level=labels.level, bootstrap=bootstrap, block=block, pairs=False
         )
-    over_responses = spec.of_responses and only is None
-    given = _people(connection, asked, phase)
-    if spec == kind.label_question:
-        given += _runs(connection, kind.name, run)
-    if spec.of_responses:
-        given += _judges(connection, kind.name, spec.title, only)
-    if raters is not None:
-        given = _named(given, raters)
-    everything = numpy.concatenate([numpy.empty(0, numpy.int64), *(one.units for one in given)])
-    # Sorted runs are merged a hundred times quicker than `numpy.unique` hashes them.
-    everything.sort(kind="stable")
-    units = everything[numpy.diff(everything, prepend=everything[:1] - 1) > 0]
-    given = [labels.over(units) for labels in given]
-    item = table_of(Item)
-    of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
-    responses = None
-    if over_responses:
-        refs = refs_with_text(None).subquery("refs")
-        joined = of_kind.join(refs, refs.c.item_id == item.c.id)
-        responses = connection.execute(joined).scalar_one()
+
+    beside = {}
+    for kind in BESIDE if raters is None else ():
+        places = [place for place, one in enumerate(labels.raters) if one.kind == kind]
+        if len(places) > 1:
+            beside[kind] = together(places)
+    extra = [measure for measure in extra_measures() if not measure.pairwise]
     return AgreementReport(
-        question=question,
-        phase=phase,
-        level=spec.scale.level,
-        items=connection.execute(of_kind).scalar_one(),
-        responses=responses,
-        raters=tuple(
-            RaterLabels(
+        labels=labels,
+        compared=tuple(labels.raters[place].name for place in compared),
+        figures=together(compared),
+        beside=beside,
+        by_rater=tuple(_rater_rows(connection, labels, table, shown, compared)),
+        by_pair=tuple(_pair_rows(labels, table.only(shown), shown, bootstrap)),
+        by_item=tuple(_items(connection, labels, table, compared)) if by_item else None,
+        measures={
+            measure: measure.compute([labels.raters[place].values for place in compared], labels.level)
+            for measure in extra
+        },
+    )
+
+
+def _figures(found: TableAgreement) -> dict[str, Any]:
+    """Return the figures of some raters as JSON-able fields."""
+    fields = found.to_dict()
+    for name in ("form", "by_pair"):
+        del fields[name]
+    return fields
+
+
+def _rater_rows(
+    connection: Connection,
+    labels: QuestionLabels,
+    table: RatingTable,
+    shown: Sequence[int],
+    compared: Sequence[int],
+) -> list[RaterRow]:
+    repeats = {
+        one.name: one
+        for one in question_labels(
+            connection, labels.question, phase=REPEAT, study=labels.study, people_only=True
+        ).raters
+    }
+    rows = []
+    for place in shown:
+        one = labels.raters[place]
+        others = [each for each in compared if each != place]
+        rows.append(
+            RaterRow(
                 one.name,
                 one.kind,
                 one.labelled,
                 int(one.blind.sum()),
                 int(one.revealed.sum()),
+                int(one.accepted.sum()),
+                one.median_seconds,
+                _with_others(table, place, others) if place in compared else None,
+                table_agreement(table.only(others), level=labels.level, pairs=False).alpha[labels.level]
+                if place in compared and len(others) > 1
+                else None,
+                _repeat(labels, one, repeats[one.name]) if one.name in repeats else None,
                 one.repeated,
                 one.deviation,
             )
-            for one in given
-        ),
-        pairs=tuple(_pair(one, other, spec.scale.level) for one, other in combinations(given, 2)),
-        coefficients={
-            measure: measure.compute([one.values for one in given], spec.scale.level)
-            for measure in measures()
-            if not measure.pairwise
-        },
-    )
+        )
+    return rows
 
 
-def _named(given: Sequence[_Labels], raters: Sequence[str]) -> list[_Labels]:
-    """Return the labels of the raters of some names, in the order of the names, each once.
+def _with_others(table: RatingTable, place: int, others: Sequence[int]) -> float | None:
+    """Return the mean over units of the share of others with the same label as a rater, times 100."""
+    import numpy
 
-    Raises:
-        UnknownName: Nobody or more than one is called so.
-    """
-    found: dict[int, _Labels] = {}
-    for name in raters:
-        same = [place for place, one in enumerate(given) if one.name == name] or [
-            place
-            for place, one in enumerate(given)
-            if name and (one.name.startswith(name) or one.name.endswith(name))
-        ]
-        if len(same) != 1:
-            names = [one.name for one in given]
-            close = get_close_matches(name, names)
-            hint = f"Did you mean {', '.join(close)}? " if close else ""
-            raise UnknownName(
-                "No labels",
-                f"{'More than one rater' if same else 'No rater'} called {name!r} has a current label.",
-                f"{hint}Those with labels: {', '.join(names) or 'nobody yet'}.",
+    codes = table.patterns.codes
+    assert codes is not None
+    own, other = codes[place], codes[list(others)]
+    number = (other >= 0).sum(axis=0)
+    both = (own >= 0) & (number > 0)
+    if not both.any():
+        return None
+    same = (other[:, both] == own[both]).sum(axis=0) / number[both]
+    return float(100 * numpy.average(same, weights=table.patterns.times[both]))
+
+
+def _repeat(labels: QuestionLabels, one: RaterLabels, again: RaterLabels) -> IntraRater:
+    """Compare a rater's labels with those that the same rater gave when the unit came again."""
+    import numpy
+
+    again = again.over(labels.units)
+    both = ~numpy.isnan(one.values) & ~numpy.isnan(again.values)
+    first, second = one.values[both], again.values[both]
+    kappa = cohen_kappa(first, second)
+    percent = 100 * float((first == second).mean()) if len(first) else None
+    return IntraRater(len(first), percent, kappa.value, kappa.why_none)
+
+
+def _pair_rows(
+    labels: QuestionLabels, table: RatingTable, shown: Sequence[int], bootstrap: Bootstrap
+) -> list[PairRow]:
+    import numpy
+
+    extra = [measure for measure in extra_measures() if measure.pairwise]
+    places = {labels.raters[place].name: place for place in shown}
+    rows = []
+    for figures in rater_pairs(table, bootstrap):
+        one, other = (labels.raters[places[name]] for name in figures.raters)
+        both = ~numpy.isnan(one.values) & ~numpy.isnan(other.values)
+        rows.append(
+            PairRow(
+                figures,
+                int(((one.blind | other.blind) & both).sum()),
+                int(((one.revealed | other.revealed) & both).sum()),
+                {
+                    measure: measure.compute([one.values[both], other.values[both]], labels.level)
+                    for measure in extra
+                },
             )
-        found[same[0]] = given[same[0]]
-    return list(found.values())
+        )
+    return rows
 
 
-def question_of_items(connection: Connection) -> str:
-    """Return the main question of the items of a workspace: that of their first kind."""
+def _items(
+    connection: Connection, labels: QuestionLabels, table: RatingTable, compared: Sequence[int]
+) -> list[ItemAgreement]:
+    """Return the agreement on each unit with a label of a compared rater, the least first."""
     item = table_of(Item)
-    there = list(connection.execute(select(item.c.kind).distinct()).scalars())
-    known = [task_kinds()[name] for name in in_order(there) if name in task_kinds()]
-    first = (known or list(task_kinds().values()))[0]
-    return (first.label_question or first.questions[0]).name
-
-
-def _asked(question: str) -> NamedQuestion:
-    found = NamedQuestion.parse(question)
-    if found is not None:
-        return found
-    known = ", ".join(spec.name for kind in task_kinds().values() for spec in kind.questions)
-    raise UnknownName("Unknown question", f"No question is called {question!r}.", f"Questions: {known}.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Labels:
-    """The labels of one rater, of n units.
-
-    Attributes:
-        name: The rater's name.
-        kind: See `RaterLabels`.
-        units: The labelled units, each once, of shape (n,): an item's key, or a response's below 0.
-        values: The values, of shape (n,); NaN for none.
-        blind: Which were judged in a blind review, of shape (n,).
-        revealed: Which were judged with what agents or a judge said in sight, of shape (n,).
-        repeated: See `RaterLabels`.
-        deviation: See `RaterLabels`.
-    """
-
-    name: str
-    kind: str
-    units: Array
-    values: Array
-    blind: Array
-    revealed: Array
-    repeated: int = field(default=0, kw_only=True)
-    deviation: float | None = field(default=None, kw_only=True)
-
-    @property
-    def labelled(self) -> int:
-        """The number of units with a value."""
-        import numpy
-
-        return int((~numpy.isnan(self.values)).sum())
-
-    def over(self, units: Array) -> _Labels:
-        """Return these labels over more units, which are in ascending order."""
-        import numpy
-
-        place = numpy.searchsorted(units, self.units)
-        values = numpy.full(len(units), numpy.nan)
-        blind, revealed = (numpy.zeros(len(units), dtype=bool) for _ in range(2))
-        values[place], blind[place], revealed[place] = self.values, self.blind, self.revealed
-        return replace(self, units=units, values=values, blind=blind, revealed=revealed)
-
-
-def _refs(only: ResponseName | None) -> Select[Any]:
-    """Select the references of imported responses: of all, or of those of one name."""
-    refs = refs_with_text(None)
-    if only is not None:
-        ref = table_of(ResponseRef)
-        refs = refs.where(*(ref.c[name] == value for name, value in asdict(only).items()))
-    return refs
-
-
-def _people(connection: Connection, asked: NamedQuestion, phase: str) -> list[_Labels]:
-    """Return the current labels of humans and imported raters, by name."""
-    import numpy
-
-    rater, item = table_of(Rater), table_of(Item)
-    found: dict[int, list[tuple[Array, ...]]] = defaultdict(list)
-    last = connection.execute(select(func.coalesce(func.max(item.c.id), 0))).scalar_one()
-    for start in range(0, last + 1, _ITEMS_AT_ONCE):
-        labels = all_values(phase, range(start, start + _ITEMS_AT_ONCE), [asked.spec.name])
-        unit: ColumnElement[int] = labels.c.item_id
-        counted: ColumnElement[bool] = labels.c.response_ref_id.is_(None)
-        if asked.spec.of_responses:
-            # Labels of deleted responses, and of items that got responses since, are left out.
-            refs = _refs(asked.response).subquery("refs")
-            of_response = labels.c.response_ref_id.in_(select(refs.c.id))
-            if asked.response is not None:
-                counted = of_response
-            else:
-                counted = of_response | (counted & labels.c.item_id.not_in(select(refs.c.item_id)))
-                unit = func.coalesce(-labels.c.response_ref_id, labels.c.item_id)
-        revealed = labels.c.shown_verdict.is_not(None).label("revealed")
-        rows = _columns(
-            connection,
-            select(labels.c.rater_id, unit.label("unit"), labels.c.value, labels.c.blind, revealed)
-            .where(counted)
-            # Of several assignments the latest judgment counts.
-            .order_by(labels.c.id),
-        )
-        whose = rows.pop("rater_id")
-        for number in set(whose.tolist()):
-            found[number].append(tuple(_latest(*(column[whose == number] for column in rows.values()))))
-    people = select(rater.c.id, rater.c.name, rater.c.kind).where(rater.c.kind != "agent")
-    return [
-        _Labels(name, kind, *(numpy.concatenate(parts) for parts in zip(*found[number], strict=True)))
-        for number, name, kind in connection.execute(people.order_by(rater.c.name))
-        if number in found
+    names = dict(connection.execute(select(item.c.id, item.c.external_id)).tuples().all())
+    patterns, there = table.patterns.only(compared)
+    assert patterns.codes is not None
+    number = patterns.rows.sum(axis=1)
+    equal = (patterns.rows * (patterns.rows - 1)).sum(axis=1)
+    percent = [100 * float(e / (n * (n - 1))) if n > 1 else None for e, n in zip(equal, number, strict=True)]
+    values = [
+        {
+            table.raters[place]: float(patterns.domain[code])
+            for place, code in zip(compared, own, strict=True)
+            if code >= 0
+        }
+        for own in patterns.codes.T
     ]
-
-
-def _runs(connection: Connection, kind: str, only: RunRef | None) -> list[_Labels]:
-    """Return the verdicts of every run over items of a kind, or of one run, in the order of the runs."""
-    run, verdict = table_of(Run), table_of(VerdictRow)
-    runs = select(run.c.id, run.c.name).where(run.c.kind == kind).order_by(run.c.id)
-    if only is not None:
-        runs = runs.where(run.c.id == only.id)
-    found = []
-    for number, name in connection.execute(runs).all():
-        of_run = select(verdict.c.item_id, verdict.c.value).where(
-            verdict.c.run_id == number, on_label(verdict)
-        )
-        rows = _columns(connection, of_run)
-        found.append(_Labels(name, "agent", *_latest(*rows.values())))
-    return [labels for labels in found if len(labels.units)]
-
-
-def _judges(connection: Connection, kind: str, measure: str, only: ResponseName | None) -> list[_Labels]:
-    """Return the means of judges' scores of the responses of a kind under a measure, by the judges' names.
-
-    Args:
-        connection: A reading connection.
-        kind: The kind of the items.
-        measure: The name of the measure.
-        only: The response of each item that alone counts; None for all.
-    """
-    item, score, refs = table_of(Item), table_of(Score), _refs(only).subquery("refs")
-    rows = _columns(
-        connection,
-        select(
-            score.c.judge,
-            (-refs.c.id if only is None else refs.c.item_id).label("unit"),
-            func.avg(score.c.value).label("value"),
-            func.coalesce(func.var_samp(score.c.value), 0.0).label("variance"),
-            func.count(score.c.value).label("number"),
-        )
-        .join(refs, refs.c.id == score.c.response_ref_id)
-        .join(item, item.c.id == refs.c.item_id)
-        .where(item.c.kind == kind, score.c.measure == measure)
-        .group_by(score.c.judge, refs.c.id, refs.c.item_id),
-    )
-    found = []
-    for judge in sorted(set(rows["judge"])):
-        own = rows["judge"] == judge
-        repeated = rows["number"][own] > 1
-        variances = rows["variance"][own][repeated]
-        found.append(
-            _Labels(
-                judge,
-                "judge",
-                *_latest(rows["unit"][own], rows["value"][own]),
-                repeated=int(repeated.sum()),
-                deviation=float(variances.mean() ** 0.5) if len(variances) else None,
-            )
-        )
-    return [labels for labels in found if len(labels.units)]
-
-
-def _latest(units: Array, values: Array, *how: Array) -> Iterator[Array]:
-    """Keep the last label of each unit, if that has a value.
-
-    Args:
-        units: The labelled units, in the order of the record.
-        values: The values, NaN for none.
-        how: Which were judged blind, and which with a label in sight; no array where none was.
-
-    Returns:
-        The fields of `_Labels`, from `units` on.
-    """
-    import numpy
-
-    found, place = numpy.unique(units[::-1], return_index=True)
-    place = len(units) - 1 - place
-    there = ~numpy.isnan(values[place])
-    place = place[there]
-    yield found[there]
-    yield values[place]
-    for mask in how or [numpy.zeros(len(units), dtype=bool)] * 2:
-        yield mask[place].astype(bool)
-
-
-def _columns(connection: Connection, statement: Select[Any]) -> dict[str, Array]:
-    """Run a select and return its columns as arrays; NaN for a number that is null."""
-    import numpy
-
-    columns = connection.execute(statement).cursor.fetchnumpy()
-    return {
-        name: column.filled(numpy.nan)
-        if numpy.ma.isMaskedArray(column) and column.dtype.kind == "f"
-        else column
-        for name, column in columns.items()
-    }
-
-
-def _pair(one: _Labels, other: _Labels, level: Level) -> PairAgreement:
-    """Compare two raters' labels over the same units."""
-    import numpy
-
-    both = ~numpy.isnan(one.values) & ~numpy.isnan(other.values)
-    either = ~numpy.isnan(one.values) | ~numpy.isnan(other.values)
-    n, agreed = int(both.sum()), int((one.values == other.values).sum())
-    return PairAgreement(
-        raters=(one.name, other.name),
-        n=n,
-        dropped=int(either.sum()) - n,
-        agreed=agreed,
-        blind=int(((one.blind | other.blind) & both).sum()),
-        revealed=int(((one.revealed | other.revealed) & both).sum()),
-        share=agreed / n if n else None,
-        coefficients={
-            measure: measure.compute([one.values[both], other.values[both]], level)
-            for measure in measures()
-            if measure.pairwise
-        },
-    )
+    found = [
+        ItemAgreement(names[int(item_id)], int(number[place]), percent[place], values[place])
+        for item_id, place in zip(labels.item_ids[there], patterns.pattern_of, strict=True)
+    ]
+    return sorted(found, key=lambda one: 101 if one.percent is None else one.percent)

@@ -9,6 +9,8 @@ from store.record.rater_ref import RaterRef
 
 REVIEW = "review"
 """The phase of judgments made outside a study."""
+REPEAT = "repeat"
+"""The phase of a study in which raters meet items again, so that each is compared with their own label."""
 
 
 @dataclass(frozen=True, slots=True)

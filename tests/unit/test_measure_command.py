@@ -14,7 +14,8 @@ from store.measures.coefficients import (
     krippendorff_alpha_of_sums,
     standard_error,
 )
-from store.measures.intervals import Resamples, wilson
+from store.measures.intervals import Bootstrap, wilson
+from store.measures.rating_table import RatingTable
 from store.measures.rating_table import MOST_RATERS, MOST_VALUES
 
 # The example of four raters and twelve subjects in Gwet's handbook, as the package irrCAC has it (cac.raw4raters).
@@ -194,8 +195,8 @@ def test_intervals_over_queries_cover_and_those_over_units_do_not():
         ratings, query = clustered(default_rng(seed + 1))
         counts = Patterns.of_ratings(ratings)
         for name, clusters in (("queries", query), ("units", None)):
-            drawn = Resamples(counts, clusters=clusters, resamples=300, seed=seed)
-            (found,) = drawn.intervals([alpha.statistic(counts)])
+            table = RatingTable("wide", ("a", "b"), counts, clusters=clusters)
+            (found,) = Bootstrap(300, seed).intervals(table, [alpha.statistic(counts)])
             covered[name] += found.low <= truth <= found.high
     assert 0.92 <= covered["queries"] / samples <= 0.97
     assert covered["units"] / samples < 0.75

@@ -67,16 +67,13 @@ def agreement_command(
     Empty cells, *, NA and NaN are missing values. The interval is a percentile bootstrap over units, or over
     the clusters of --cluster: units of one query are not independent.
     """
-    from store.measures.intervals import Resamples
+    from store.measures.intervals import Bootstrap
     from store.measures.rating_table import read_ratings
     from store.measures.table_agreement import table_agreement
     from workbench.output import print_json
 
     table = read_ratings(file, cluster=cluster)
-    resamples = Resamples(table.patterns, clusters=table.clusters, resamples=bootstrap, seed=seed)
-    found = table_agreement(
-        table, level=level.value, resamples=resamples if bootstrap else None, block=blocks
-    )
+    found = table_agreement(table, level=level.value, bootstrap=Bootstrap(bootstrap, seed), block=blocks)
     if as_json:
         print_json({"measure": "agreement", "file": file, **found.to_dict()})
     else:

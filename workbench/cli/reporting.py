@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import UnknownName, WorkbenchError
+from store.errors import WorkbenchError
 from workbench.cli.items import check_view, reader
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.pipeline import report_pipeline
+from workbench.cli.report_agreement import report_agreement, several
 from workbench.cli.report_figures import report_figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from store.queries.agreement import AgreementReport
     from store.queries.progress import Progress
 
 
@@ -29,6 +28,16 @@ class Report(StrEnum):
     agreement = "agreement"
     pipeline = "pipeline"
     figures = "figures"
+
+
+_REPORTS_OF = {
+    "question": (Report.agreement,),
+    "raters": (Report.agreement,),
+    "study": (Report.agreement,),
+    "by_item": (Report.agreement,),
+    "blocks": (Report.agreement,),
+}
+"""The reports that an option belongs to; the others belong to all."""
 
 
 @command
@@ -58,19 +67,48 @@ def report_command(
         str | None,
         typer.Option(metavar="A,B,...", help="Only these raters, two or more; for agreement."),
     ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only labels under the assignments of this study; for agreement."),
+    ] = None,
+    by_item: Annotated[
+        bool, typer.Option("--by-item", help="Also each item, the least agreed first; for agreement.")
+    ] = False,
+    bootstrap: Annotated[
+        int,
+        typer.Option(
+            "--bootstrap", min=0, max=100_000, metavar="N", help="Resamples for intervals; 0 for none."
+        ),
+    ] = 1000,
+    by_unit: Annotated[
+        bool,
+        typer.Option(
+            "--bootstrap-units", help="Draw single items, not whole queries: intervals are then too narrow."
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="The seed of the resamples.")] = 0,
+    blocks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Also the mean of alpha over blocks of N items, as CoSQA+ does; for agreement.",
+        ),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a report.
 
     progress: items judged and left, and the agents' labels, of the newest of the fullest runs or of --run.
-    agreement: of every two raters on a question, including the agents' runs, judges of responses and imported
-    raters; with --rater NAME only the pairs with that rater, with --raters A,B,C only these raters, also in
-    the coefficients of all, with --run NAME without the other runs. pipeline: figures of each run of the
-    agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run. figures: of
-    query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the queries that they
-    answer, by the agents' labels or, with --rater NAME, by those of one rater.
+    agreement: of people on a question, with intervals, and of every two raters, including the agents' runs,
+    judges of responses and imported raters; with --rater NAME only the pairs with that rater, with --raters
+    A,B,C of these raters instead of people, with --run NAME without the other runs. pipeline: figures of each
+    run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
+    figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
+    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater.
     """
+    from store.measures.intervals import Bootstrap
     from store.queries.progress import progress
     from store.queries.runs import shown_by_kind
     from store.record.scope import Scope, Visibility
@@ -80,32 +118,27 @@ def report_command(
     from workbench.run_option import chosen_run
 
     loaded = settings(config)
-    if raters is not None and report is not Report.agreement:
-        raise WorkbenchError(
-            "Not in this report",
-            f"--raters names the raters to compare, and the report {report} compares none.",
-            f"workbench report {workspace} agreement --raters {raters}",
-        )
+    _check_options(
+        report, workspace, question=question, raters=raters, study=study, by_item=by_item, blocks=blocks
+    )
     if report is Report.pipeline:
         report_pipeline(workspace, run, blind=loaded.screens.blind, as_json=as_json)
         return
     if report is Report.agreement:
-        _agreement(
+        report_agreement(
             workspace,
-            given_rater(rater),
-            run,
             question,
-            None if raters is None else _several(raters),
+            rater=given_rater(rater),
+            run=run,
+            raters=None if raters is None else several(raters),
+            study=study,
+            by_item=by_item,
+            bootstrap=Bootstrap(bootstrap, seed, by_unit),
+            block=blocks,
             blind=loaded.screens.blind,
             as_json=as_json,
         )
         return
-    if question is not None:
-        raise WorkbenchError(
-            "Not in this report",
-            f"--question names a question, and the report {report} is about all of them.",
-            f"workbench report {workspace} agreement --question {question}",
-        )
     if report is Report.figures:
         report_figures(workspace, given_rater(rater), run, blind=loaded.screens.blind, as_json=as_json)
         return
@@ -121,6 +154,23 @@ def report_command(
         print_json({"report": "progress", "blind": blind, "runs": runs, **found.to_dict()})
     else:
         _print_progress(workspace.name, found, tuple(runs.values()))
+
+
+def _check_options(report: Report, workspace: Path, **options: object) -> None:
+    """Refuse the options of one report with another one.
+
+    Raises:
+        WorkbenchError: One is given with another report than its own.
+    """
+    for name, value in options.items():
+        if value not in (None, False) and report not in _REPORTS_OF[name]:
+            option = "--" + name.replace("_", "-")
+            raise WorkbenchError(
+                "Not in this report",
+                f"{option} belongs to the report {_REPORTS_OF[name][0]}, not to {report}.",
+                f"workbench report {workspace} {_REPORTS_OF[name][0]} {option}"
+                + ("" if value is True else f" {value}"),
+            )
 
 
 def _print_progress(name: str, found: Progress, runs: Sequence[str]) -> None:
@@ -171,130 +221,3 @@ def _print_progress(name: str, found: Progress, runs: Sequence[str]) -> None:
         print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])
     if unknown := unknown_kinds_note(found.items):
         say(unknown)
-
-
-def _several(raters: str) -> list[str]:
-    """Return the names in a list apart by commas.
-
-    Raises:
-        WorkbenchError: They are less than two.
-    """
-    names = [name.strip() for name in raters.split(",") if name.strip()]
-    if len(set(names)) < 2:
-        raise WorkbenchError(
-            "Raters missing", "Agreement is that of two raters or more.", "Name them: --raters dana,eli"
-        )
-    return names
-
-
-def _agreement(
-    path: Path,
-    rater: str | None,
-    run: str | None,
-    question: str | None,
-    raters: list[str] | None,
-    *,
-    blind: bool,
-    as_json: bool,
-) -> None:
-    from store.queries.agreement import agreement, question_of_items
-    from store.workspace.duckdb import Workspace
-    from workbench.output import print_json
-    from workbench.run_option import chosen_run
-
-    if blind:
-        raise WorkbenchError(
-            "Blind review",
-            "Agreement rests on the labels of others, which a blind review keeps out of sight.",
-            "When the review is over, set screens.blind = false.",
-        )
-    with Workspace.open(path) as opened:
-        opened.share_cores()
-        with opened.reading() as connection:
-            asked = question or question_of_items(connection)
-            chosen = chosen_run(connection, run, blind=blind)
-            found = agreement(connection, asked, raters=raters, run=chosen)
-    if rater is not None:
-        found = _with_one(found, rater.strip())
-    if as_json:
-        print_json({"report": "agreement", **found.to_dict()})
-    else:
-        _print_agreement(path.name, found)
-
-
-def _with_one(found: AgreementReport, rater: str) -> AgreementReport:
-    """Leave only the pairs with one rater.
-
-    Raises:
-        UnknownName: Nobody of that name has a label.
-    """
-    names = [one.name for one in found.raters]
-    if rater not in names:
-        raise UnknownName(
-            "No labels",
-            f"No rater called {rater!r} has a current label.",
-            f"Those with labels: {', '.join(names) or 'nobody yet'}.",
-        )
-    return replace(found, pairs=tuple(pair for pair in found.pairs if rater in pair.raters))
-
-
-def _print_agreement(name: str, found: AgreementReport) -> None:
-    from store.formatting import pluralize
-    from store.measures.registry import measures
-    from workbench.output import print_facts, print_table, say
-
-    unit = "item" if found.responses is None else "response"
-    print_facts(
-        name,
-        [
-            ("question", found.question),
-            ("phase", found.phase),
-            ("items", f"{found.items:,}"),
-            ("responses", None if found.responses is None else f"{found.responses:,}"),
-        ],
-    )
-    say("")
-    print_table(
-        ("rater", "kind", "labels", "blind", "revealed"),
-        [(one.name, one.kind, one.labelled, one.blind, one.revealed) for one in found.raters],
-        wide=("rater",),
-    )
-    say(
-        *(
-            f"{one.name}: the mean of several scores of {pluralize(one.repeated, 'response')}; "
-            f"SD of one response's scores: {one.deviation:.2f}."
-            for one in found.raters
-            if one.repeated and one.deviation is not None
-        )
-    )
-    say("")
-    compared = [measure for measure in measures() if measure.pairwise]
-    titles = [measure.title for measure in compared]
-    print_table(
-        ("rater", "and", unit + "s", "agree", "percent", *titles, "left out", "blind", "revealed"),
-        [
-            (
-                *pair.raters,
-                pair.n,
-                pair.agreed,
-                None if pair.share is None else f"{100 * pair.share:.1f} %",
-                *(
-                    one.why_none if one.value is None else f"{one.value:.3f}"
-                    for one in (pair.coefficients[measure] for measure in compared)
-                ),
-                pair.dropped,
-                pair.blind,
-                pair.revealed,
-            )
-            for pair in found.pairs
-        ],
-        wide=("rater", "and"),
-    )
-    for measure, one in found.coefficients.items():
-        value = f"none: {one.why_none}" if one.value is None else f"{one.value:.3f}"
-        ground = f"{pluralize(one.values, 'label')} of {pluralize(one.units, unit)}"
-        say(
-            "",
-            f"{measure.title} ({found.level}) over {pluralize(len(found.raters), 'rater')}: {value}; "
-            f"from {ground}, left out: {pluralize(one.dropped, unit)} with one label.",
-        )

@@ -1,0 +1,435 @@
+"""Current labels of a question as arrays: of people, imported raters, agents' runs and judges."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, Float, Select, cast, func, select
+
+from store.errors import UnknownName
+from store.kinds.counting import in_order
+from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
+from store.measures.coefficients import Level, Patterns
+from store.measures.rating_table import RatingTable
+from store.queries.current import all_values, on_label
+from store.queries.questions import refs_with_text
+from store.record.response_names import ResponseName
+from store.record.scope import REVIEW, RunRef
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.tables.people import Assignment, Rater, Study
+from store.tables.responses import ResponseRef, Score
+from store.tables.runs import Run, VerdictRow
+
+if TYPE_CHECKING:
+    import numpy
+    from sqlalchemy import Connection
+
+    Array = numpy.ndarray[Any, Any]
+
+
+_ITEMS_AT_ONCE = 25_000
+"""Items whose labels are read together, so that memory does not grow with the workspace."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RaterLabels:
+    """The labels of one rater, of n units.
+
+    Attributes:
+        name: The rater's name; an agents' run has its own.
+        kind: `human`, `import`, `agent`, or `judge` for whom files name as the judge of responses.
+        units: The units, each once and in ascending order, of shape (n,): an item's key, or a response's
+            below 0.
+        values: The values, of shape (n,); NaN for none.
+        blind: Which were judged in a blind review, of shape (n,).
+        revealed: Which were judged with a label of agents or a judge on the screen, of shape (n,).
+        accepted: Which were accepted from the agents or a judge, of shape (n,).
+        seconds: The seconds that each took, of shape (n,); NaN where that is not known.
+        repeated: Responses that a judge scored several times; its value is the mean of these scores.
+        deviation: The standard deviation of a judge's scores of one response, pooled over these (the root
+            of the mean variance, each with n - 1); None without any.
+    """
+
+    name: str
+    kind: str
+    units: Array
+    values: Array
+    blind: Array
+    revealed: Array
+    accepted: Array
+    seconds: Array
+    repeated: int = field(default=0, kw_only=True)
+    deviation: float | None = field(default=None, kw_only=True)
+
+    @property
+    def labelled(self) -> int:
+        """The number of units with a value."""
+        import numpy
+
+        return int((~numpy.isnan(self.values)).sum())
+
+    @property
+    def median_seconds(self) -> float | None:
+        """The median of the seconds of a label; None where none is known."""
+        import numpy
+
+        known = self.seconds[~numpy.isnan(self.seconds)]
+        return float(numpy.median(known)) if len(known) else None
+
+    def over(self, units: Array) -> RaterLabels:
+        """Return these labels over other units, which are in ascending order."""
+        import numpy
+
+        place = numpy.searchsorted(units, self.units)
+        there = place < len(units)
+        there[there] = units[place[there]] == self.units[there]
+        found: dict[str, Any] = {}
+        for name, empty in (
+            *(("values", numpy.nan), ("seconds", numpy.nan)),
+            *(("blind", False), ("revealed", False), ("accepted", False)),
+        ):
+            found[name] = numpy.full(len(units), empty)
+            found[name][place[there]] = getattr(self, name)[there]
+        return replace(self, units=units, **found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionLabels:
+    """Everybody's labels of a question.
+
+    Attributes:
+        question: The question's name.
+        kind: The kind of the items that are asked it.
+        phase: The phase whose labels these are.
+        study: The study under whose assignments they were given; None for all.
+        level: The level of measurement of the question's scale.
+        items: Items in the workspace that are asked it.
+        responses: Their responses, where it is asked of these; None otherwise.
+        units: The n units with a label of anybody, in ascending order; see `RaterLabels`.
+        item_ids: The item of each unit, of shape (n,).
+        groups: The group of each unit's item, such as its query, of shape (n,).
+        raters: The labels of each rater, all of them over these units.
+    """
+
+    question: str
+    kind: TaskKind
+    phase: str
+    study: str | None
+    level: Level
+    items: int
+    responses: int | None
+    units: Array
+    item_ids: Array
+    groups: Array
+    raters: tuple[RaterLabels, ...]
+
+    @property
+    def cluster(self) -> str:
+        """The word for a group of items, such as "query": that of one item where each is its own."""
+        return self.kind.record.group or self.kind.singular
+
+    def table(self) -> RatingTable:
+        """Return the labels of all raters as a table of ratings."""
+        import numpy
+
+        values = [one.values for one in self.raters]
+        ratings = numpy.array(values) if values else numpy.empty((0, len(self.units)))
+        names = tuple(one.name for one in self.raters)
+        return RatingTable("wide", names, Patterns.of_ratings(ratings), (), self.groups)
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Return the places of the raters of some names, in the order of the names, each once.
+
+        Args:
+            names: Names, or how one begins or ends.
+
+        Raises:
+            UnknownName: Nobody or more than one is called so.
+        """
+        found: dict[int, None] = {}
+        for name in names:
+            same = [place for place, one in enumerate(self.raters) if one.name == name] or [
+                place
+                for place, one in enumerate(self.raters)
+                if name and (one.name.startswith(name) or one.name.endswith(name))
+            ]
+            if len(same) != 1:
+                known = [one.name for one in self.raters]
+                close = get_close_matches(name, known)
+                hint = f"Did you mean {', '.join(close)}? " if close else ""
+                raise UnknownName(
+                    "No labels",
+                    f"{'More than one rater' if same else 'No rater'} called {name!r} has a current label.",
+                    f"{hint}Those with labels: {', '.join(known) or 'nobody yet'}.",
+                )
+            found[same[0]] = None
+        return list(found)
+
+
+def question_labels(
+    connection: Connection,
+    question: str,
+    *,
+    phase: str = REVIEW,
+    study: str | None = None,
+    run: RunRef | None = None,
+    people_only: bool = False,
+) -> QuestionLabels:
+    """Return everybody's current labels of a question.
+
+    Args:
+        connection: A reading connection.
+        question: The question's name. One that is asked of responses is about all of them; with the name of
+            one response after it, about the items that have that one.
+        phase: The phase whose labels count.
+        study: The name of the study whose assignments count; None for all labels of the phase.
+        run: The only run of the agents that counts; None for all of them.
+        people_only: Whether runs and judges are left out.
+
+    Raises:
+        UnknownName: No registered kind asks it, no item has the response that it names, or no study is
+            called so.
+    """
+    import numpy
+
+    asked = _asked(question)
+    kind, spec, only = asked.kind, asked.spec, asked.response
+    if only is not None and connection.execute(_refs(only)).first() is None:
+        raise UnknownName(
+            "Unknown question",
+            f"No item has a response that {question!r} names.",
+            f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
+        )
+    given = _people(connection, asked, phase, None if study is None else _study(connection, study))
+    if spec == kind.label_question and not people_only:
+        given += _runs(connection, kind.name, run)
+    if spec.of_responses and not people_only:
+        given += _judges(connection, kind.name, spec.title, only)
+    everything = numpy.concatenate([numpy.empty(0, numpy.int64), *(one.units for one in given)])
+    # Sorted runs are merged a hundred times quicker than `numpy.unique` hashes them.
+    everything.sort(kind="stable")
+    units = everything[numpy.diff(everything, prepend=everything[:1] - 1) > 0]
+    item = table_of(Item)
+    of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
+    responses = None
+    if spec.of_responses and only is None:
+        refs = refs_with_text(None).subquery("refs")
+        joined = of_kind.join(refs, refs.c.item_id == item.c.id)
+        responses = connection.execute(joined).scalar_one()
+    item_ids = _items_of(connection, units)
+    groups = _columns(
+        connection, select(item.c.id, item.c.group_id).where(item.c.kind == kind.name).order_by(item.c.id)
+    )
+    return QuestionLabels(
+        question=question,
+        kind=kind,
+        phase=phase,
+        study=study,
+        level=spec.scale.level,
+        items=connection.execute(of_kind).scalar_one(),
+        responses=responses,
+        units=units,
+        item_ids=item_ids,
+        groups=groups["group_id"][numpy.searchsorted(groups["id"], item_ids)] if len(units) else item_ids,
+        raters=tuple(one.over(units) for one in given),
+    )
+
+
+def question_of_items(connection: Connection) -> str:
+    """Return the main question of the items of a workspace: that of their first kind."""
+    item = table_of(Item)
+    there = list(connection.execute(select(item.c.kind).distinct()).scalars())
+    known = [task_kinds()[name] for name in in_order(there) if name in task_kinds()]
+    first = (known or list(task_kinds().values()))[0]
+    return (first.label_question or first.questions[0]).name
+
+
+def _asked(question: str) -> NamedQuestion:
+    found = NamedQuestion.parse(question)
+    if found is not None:
+        return found
+    known = ", ".join(spec.name for kind in task_kinds().values() for spec in kind.questions)
+    raise UnknownName("Unknown question", f"No question is called {question!r}.", f"Questions: {known}.")
+
+
+def _study(connection: Connection, name: str) -> int:
+    """Return the key of a study.
+
+    Raises:
+        UnknownName: No study is called so.
+    """
+    study = table_of(Study)
+    names = {row.name: row.id for row in connection.execute(select(study.c.id, study.c.name))}
+    if name not in names:
+        known = f"Studies: {', '.join(sorted(names))}." if names else "The workspace has no study yet."
+        raise UnknownName("Unknown study", f"No study is called {name!r}.", known)
+    return int(names[name])
+
+
+def _items_of(connection: Connection, units: Array) -> Array:
+    """Return the item of each unit."""
+    import numpy
+
+    if not (units < 0).any():
+        return units
+    ref = table_of(ResponseRef)
+    refs = _columns(connection, select(ref.c.id, ref.c.item_id).order_by(ref.c.id))
+    found = units.copy()
+    found[units < 0] = refs["item_id"][numpy.searchsorted(refs["id"], -units[units < 0])]
+    return found
+
+
+def _refs(only: ResponseName | None) -> Select[Any]:
+    """Select the references of imported responses: of all, or of those of one name."""
+    refs = refs_with_text(None)
+    if only is not None:
+        ref = table_of(ResponseRef)
+        refs = refs.where(*(ref.c[name] == value for name, value in asdict(only).items()))
+    return refs
+
+
+def _people(connection: Connection, asked: NamedQuestion, phase: str, study: int | None) -> list[RaterLabels]:
+    """Return the current labels of humans and imported raters, by name; rulings are none."""
+    import numpy
+
+    rater, item, assignment = table_of(Rater), table_of(Item), table_of(Assignment)
+    found: dict[int, list[tuple[Array, ...]]] = defaultdict(list)
+    last = connection.execute(select(func.coalesce(func.max(item.c.id), 0))).scalar_one()
+    for start in range(0, last + 1, _ITEMS_AT_ONCE):
+        labels = all_values(phase, range(start, start + _ITEMS_AT_ONCE), [asked.spec.name])
+        unit: ColumnElement[int] = labels.c.item_id
+        counted: ColumnElement[bool] = labels.c.response_ref_id.is_(None)
+        if asked.spec.of_responses:
+            # Labels of deleted responses, and of items that got responses since, are left out.
+            refs = _refs(asked.response).subquery("refs")
+            of_response = labels.c.response_ref_id.in_(select(refs.c.id))
+            if asked.response is not None:
+                counted = of_response
+            else:
+                counted = of_response | (counted & labels.c.item_id.not_in(select(refs.c.item_id)))
+                unit = func.coalesce(-labels.c.response_ref_id, labels.c.item_id)
+        if study is not None:
+            counted &= labels.c.assignment_id.in_(
+                select(assignment.c.id).where(assignment.c.study_id == study)
+            )
+        revealed = labels.c.shown_verdict.is_not(None).label("revealed")
+        accepted = (labels.c.origin == "accept").label("accepted")
+        seconds = cast(func.coalesce(labels.c.active_ms, labels.c.elapsed_ms), Float) / 1000
+        rows = _columns(
+            connection,
+            select(
+                *(labels.c.rater_id, unit.label("unit"), labels.c.value),
+                *(labels.c.blind, revealed, accepted, seconds.label("seconds")),
+            )
+            .where(counted, labels.c.origin != "ruling")
+            # Of several assignments the latest judgment counts.
+            .order_by(labels.c.id),
+        )
+        whose = rows.pop("rater_id")
+        for number in set(whose.tolist()):
+            found[number].append(tuple(_latest(*(column[whose == number] for column in rows.values()))))
+    people = select(rater.c.id, rater.c.name, rater.c.kind).where(rater.c.kind != "agent")
+    return [
+        RaterLabels(name, kind, *(numpy.concatenate(parts) for parts in zip(*found[number], strict=True)))
+        for number, name, kind in connection.execute(people.order_by(rater.c.name))
+        if number in found
+    ]
+
+
+def _runs(connection: Connection, kind: str, only: RunRef | None) -> list[RaterLabels]:
+    """Return the verdicts of every run over items of a kind, or of one run, in the order of the runs."""
+    run, verdict = table_of(Run), table_of(VerdictRow)
+    runs = select(run.c.id, run.c.name).where(run.c.kind == kind).order_by(run.c.id)
+    if only is not None:
+        runs = runs.where(run.c.id == only.id)
+    found = []
+    for number, name in connection.execute(runs).all():
+        of_run = select(verdict.c.item_id, verdict.c.value).where(
+            verdict.c.run_id == number, on_label(verdict)
+        )
+        rows = _columns(connection, of_run)
+        found.append(RaterLabels(name, "agent", *_latest(*rows.values())))
+    return [labels for labels in found if len(labels.units)]
+
+
+def _judges(connection: Connection, kind: str, measure: str, only: ResponseName | None) -> list[RaterLabels]:
+    """Return the means of judges' scores of the responses of a kind under a measure, by the judges' names.
+
+    Args:
+        connection: A reading connection.
+        kind: The kind of the items.
+        measure: The name of the measure.
+        only: The response of each item that alone counts; None for all.
+    """
+    item, score, refs = table_of(Item), table_of(Score), _refs(only).subquery("refs")
+    rows = _columns(
+        connection,
+        select(
+            score.c.judge,
+            (-refs.c.id if only is None else refs.c.item_id).label("unit"),
+            func.avg(score.c.value).label("value"),
+            func.coalesce(func.var_samp(score.c.value), 0.0).label("variance"),
+            func.count(score.c.value).label("number"),
+        )
+        .join(refs, refs.c.id == score.c.response_ref_id)
+        .join(item, item.c.id == refs.c.item_id)
+        .where(item.c.kind == kind, score.c.measure == measure)
+        .group_by(score.c.judge, refs.c.id, refs.c.item_id),
+    )
+    found = []
+    for judge in sorted(set(rows["judge"])):
+        own = rows["judge"] == judge
+        repeated = rows["number"][own] > 1
+        variances = rows["variance"][own][repeated]
+        found.append(
+            RaterLabels(
+                judge,
+                "judge",
+                *_latest(rows["unit"][own], rows["value"][own]),
+                repeated=int(repeated.sum()),
+                deviation=float(variances.mean() ** 0.5) if len(variances) else None,
+            )
+        )
+    return [labels for labels in found if len(labels.units)]
+
+
+def _latest(units: Array, values: Array, *how: Array) -> Iterator[Array]:
+    """Keep the last label of each unit, if that has a value.
+
+    Args:
+        units: The labelled units, in the order of the record.
+        values: The values, NaN for none.
+        how: Which were judged blind, with a label in sight, accepted, and the seconds of each; no array where
+            that is not known.
+
+    Returns:
+        The fields of `RaterLabels`, from `units` on.
+    """
+    import numpy
+
+    found, place = numpy.unique(units[::-1], return_index=True)
+    place = len(units) - 1 - place
+    there = ~numpy.isnan(values[place])
+    place = place[there]
+    yield found[there]
+    yield values[place]
+    for column in how or [*[numpy.zeros(len(units), dtype=bool)] * 3, numpy.full(len(units), numpy.nan)]:
+        yield column[place]
+
+
+def _columns(connection: Connection, statement: Select[Any]) -> dict[str, Array]:
+    """Run a select and return its columns as arrays; NaN for a number that is null."""
+    import numpy
+
+    columns = connection.execute(statement).cursor.fetchnumpy()
+    return {
+        name: column.filled(numpy.nan)
+        if numpy.ma.isMaskedArray(column) and column.dtype.kind == "f"
+        else column
+        for name, column in columns.items()
+    }

@@ -1,0 +1,313 @@
+"""`workbench report WORKSPACE agreement`: the agreement of raters on a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from store.errors import UnknownName, WorkbenchError
+
+if TYPE_CHECKING:
+    from store.measures.intervals import Bootstrap
+    from store.measures.table_agreement import TableAgreement
+    from store.queries.agreement import AgreementReport
+
+_TITLES = {"import": "imported raters", "agent": "agents' runs", "judge": "judges"}
+_ITEMS_PRINTED = 20
+
+
+def several(raters: str) -> list[str]:
+    """Return the names in a list apart by commas.
+
+    Raises:
+        WorkbenchError: They are less than two.
+    """
+    names = [name.strip() for name in raters.split(",") if name.strip()]
+    if len(set(names)) < 2:
+        raise WorkbenchError(
+            "Raters missing", "Agreement is that of two raters or more.", "Name them: --raters dana,eli"
+        )
+    return names
+
+
+def report_agreement(
+    path: Path,
+    question: str | None,
+    *,
+    rater: str | None,
+    run: str | None,
+    raters: list[str] | None,
+    study: str | None,
+    by_item: bool,
+    bootstrap: Bootstrap,
+    block: int | None,
+    blind: bool,
+    as_json: bool,
+) -> None:
+    """Print the agreement on a question.
+
+    Args:
+        path: The workspace.
+        question: The question; None for that of the first kind in the workspace.
+        rater: The rater whose pairs alone are given; None for all pairs.
+        run: The run of the agents that alone is compared; None for all.
+        raters: The raters to compare; None for people.
+        study: The study whose assignments count; None for all labels.
+        by_item: Whether each item is given, too.
+        bootstrap: How intervals are drawn.
+        block: Items of a block, for the mean of alpha over blocks; None for none.
+        blind: Whether the review is blind, so that there is no report.
+        as_json: Whether it is printed as JSON.
+
+    Raises:
+        WorkbenchError: The review is blind, or a name is unknown.
+    """
+    from store.queries.agreement import agreement
+    from store.queries.labels import question_of_items
+    from store.workspace.duckdb import Workspace
+    from workbench.output import print_json
+    from workbench.run_option import chosen_run
+
+    if blind:
+        raise WorkbenchError(
+            "Blind review",
+            "Agreement rests on the labels of others, which a blind review keeps out of sight.",
+            "When the review is over, set screens.blind = false.",
+        )
+    with Workspace.open(path) as opened:
+        opened.share_cores()
+        with opened.reading() as connection:
+            found = agreement(
+                connection,
+                question or question_of_items(connection),
+                raters=raters,
+                study=study,
+                run=chosen_run(connection, run, blind=blind),
+                bootstrap=bootstrap,
+                block=block,
+                by_item=by_item,
+            )
+    if rater is not None:
+        found = _with_one(found, rater.strip())
+    if as_json:
+        print_json({"report": "agreement", **found.to_dict()})
+    else:
+        _print(path.name, found, block)
+
+
+def _with_one(found: AgreementReport, rater: str) -> AgreementReport:
+    """Leave only the pairs with one rater.
+
+    Raises:
+        UnknownName: Nobody of that name has a label.
+    """
+    names = [one.name for one in found.by_rater]
+    if rater not in names:
+        raise UnknownName(
+            "No labels",
+            f"No rater called {rater!r} has a current label.",
+            f"Those with labels: {', '.join(names) or 'nobody yet'}.",
+        )
+    return replace(found, by_pair=tuple(pair for pair in found.by_pair if rater in pair.figures.raters))
+
+
+def _print(name: str, found: AgreementReport, block: int | None) -> None:
+    from store.formatting import pluralize
+    from workbench.output import note, print_facts, say
+
+    labels, figures = found.labels, found.figures
+    unit = "item" if labels.responses is None else "response"
+    people = all(one.kind == "human" for one in found.by_rater if one.name in found.compared)
+    print_facts(
+        name,
+        [
+            ("question", labels.question),
+            ("phase", labels.phase),
+            ("study", labels.study),
+            ("items", f"{labels.items:,}"),
+            ("responses", None if labels.responses is None else f"{labels.responses:,}"),
+        ],
+    )
+    say("")
+    if len(found.compared) > 1:
+        print_facts(
+            f"Agreement of {', '.join(found.compared)}",
+            [
+                (
+                    unit + "s",
+                    f"{figures.units - figures.dropped_units:,} with two labels or more; "
+                    f"left out with one: {figures.dropped_units:,}",
+                ),
+                *figure_lines(figures, labels.cluster, block),
+            ],
+        )
+        if figures.why:
+            say(f"No alpha: {figures.why}.")
+    elif people:
+        count = "No person has" if not found.compared else "One person alone has"
+        say(f"{count} labels. Compare others with --raters A,B: their names are below.")
+    for kind, group in found.beside.items():
+        say("")
+        print_facts(f"Beside them, {_TITLES[kind]}", figure_lines(group, labels.cluster, block))
+    say("")
+    _print_raters(found)
+    say("")
+    _print_pairs(found, unit)
+    for measure, one in found.measures.items():
+        value = f"none: {one.why_none}" if one.value is None else f"{one.value:.3f}"
+        over = pluralize(len(found.compared), "rater")
+        say("", f"{measure.title} ({labels.level}) over {over}: {value}.")
+    if found.by_item is not None:
+        say("")
+        _print_items(found)
+    interval = figures.interval
+    if interval is not None and interval.warning and not figures.why:
+        note(f"The interval: {interval.warning}.")
+
+
+def figure_lines(figures: TableAgreement, cluster: str, block: int | None) -> list[tuple[str, str | None]]:
+    """Return the coefficients of some raters as facts, each with its interval.
+
+    Args:
+        figures: The coefficients.
+        cluster: The word for a group of items.
+        block: Items of a block; None for none.
+    """
+    from store.formatting import pluralize
+
+    def line(name: str, value: float | None, unit: str = "") -> str | None:
+        if value is None:
+            return None
+        places = 1 if unit else 3
+        text = f"{value:.{places}f}{unit}"
+        interval = figures.intervals.get(name)
+        if interval is not None and interval.low is not None and interval.high is not None:
+            text += (
+                f"   {interval.share:.0%} interval {interval.low:.{places}f} to {interval.high:.{places}f}"
+            )
+        return text
+
+    interval = figures.interval
+    drawn = None
+    if interval is not None and interval.low is not None:
+        word = cluster if figures.clustered else "item"
+        drawn = f"percentile bootstrap of {pluralize(interval.clusters, word)}"
+    positive = [
+        f"{each['value']:g}: {each['specific_agreement']:.3f} ({each['share']:.0%} of labels)"
+        for each in figures.values
+        if each["specific_agreement"] is not None
+    ]
+    return [
+        (f"alpha, {figures.level}", line("alpha", figures.alpha[figures.level])),
+        (f"alpha, mean of blocks of {block}", line("blocks", figures.blocks)),
+        ("percent agreement", line("percent", figures.percent, " %")),
+        ("Cohen's kappa", None if figures.cohen is None else f"{figures.cohen:.3f}"),
+        ("Fleiss' kappa", line("fleiss", figures.fleiss)),
+        ("Gwet's AC1", line("ac1", figures.ac1)),
+        ("agreement by label", ", ".join(positive) if len(positive) <= 5 else None),
+        ("intervals", drawn),
+    ]
+
+
+def _print_raters(found: AgreementReport) -> None:
+    from store.formatting import pluralize
+    from workbench.output import print_table, say
+
+    print_table(
+        (
+            "rater",
+            "kind",
+            "labels",
+            "blind",
+            "revealed",
+            "accepted",
+            "with others",
+            "alpha without",
+            "seconds",
+        ),
+        [
+            (
+                *(one.name, one.kind, one.labelled, one.blind, one.revealed, one.accepted),
+                None if one.percent is None else f"{one.percent:.1f} %",
+                None if one.alpha_without is None else f"{one.alpha_without:.3f}",
+                None if one.median_seconds is None else f"{one.median_seconds:.1f}",
+            )
+            for one in found.by_rater
+        ],
+        wide=("rater",),
+    )
+    for one in found.by_rater:
+        if one.repeated and one.deviation is not None:
+            say(
+                f"{one.name}: the mean of several scores of {pluralize(one.repeated, 'response')}; "
+                f"SD of one response's scores: {one.deviation:.2f}."
+            )
+        if one.repeat is not None and one.repeat.percent is not None:
+            kappa = one.repeat.why if one.repeat.cohen is None else f"{one.repeat.cohen:.3f}"
+            say(
+                f"{one.name} met {pluralize(one.repeat.units, 'unit')} twice: "
+                f"{one.repeat.percent:.1f} % equal labels, Cohen's kappa {kappa}."
+            )
+
+
+def _print_pairs(found: AgreementReport, unit: str) -> None:
+    from store.measures.registry import extra_measures
+    from workbench.output import print_table
+
+    measures = [measure for measure in extra_measures() if measure.pairwise]
+    weighted = found.labels.level != "nominal"
+
+    def cells(pair: Any) -> Sequence[object]:
+        figures = pair.figures
+        kappa = figures.why if figures.cohen is None else f"{figures.cohen:.3f}"
+        if figures.ci_low is not None:
+            kappa += f" ({figures.ci_low:.2f} to {figures.ci_high:.2f})"
+        quadratic = figures.cohen_quadratic
+        return (
+            *figures.raters,
+            figures.units,
+            None if figures.percent is None else f"{figures.percent:.1f} %",
+            kappa,
+            *([None if quadratic is None else f"{quadratic:.3f}"] if weighted else []),
+            *(
+                one.why_none if one.value is None else f"{one.value:.3f}"
+                for one in (pair.measures[measure] for measure in measures)
+            ),
+            figures.dropped_units,
+            pair.blind,
+            pair.revealed,
+        )
+
+    print_table(
+        (
+            *("rater", "and", unit + "s", "percent", "Cohen's kappa"),
+            *(["quadratic"] if weighted else []),
+            *(measure.title for measure in measures),
+            *("left out", "blind", "revealed"),
+        ),
+        [cells(pair) for pair in found.by_pair],
+        wide=("rater", "and"),
+    )
+
+
+def _print_items(found: AgreementReport) -> None:
+    from workbench.output import print_table, say
+
+    items = found.by_item or ()
+    print_table(
+        ("item", "labels", "percent", "by rater"),
+        [
+            (
+                one.item,
+                one.judgments,
+                None if one.percent is None else f"{one.percent:.1f} %",
+                ", ".join(f"{name} {value:g}" for name, value in one.values.items()),
+            )
+            for one in items[:_ITEMS_PRINTED]
+        ],
+        wide=("item", "by rater"),
+    )
+    if len(items) > _ITEMS_PRINTED:
+        say(f"{len(items) - _ITEMS_PRINTED:,} more items: --json gives all of them.")
