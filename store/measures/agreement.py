@@ -176,19 +176,18 @@ def cohen_statistic(patterns: Patterns, one: int, other: int) -> Statistic:
     Raises:
         ValueError: The raters of the patterns have no names.
     """
-    from scipy.sparse import csr_array
+    import numpy
 
     if patterns.codes is None:
         raise ValueError("raters without names cannot be compared")
     q = len(patterns.domain)
-    first, second = patterns.codes[one], patterns.codes[other]
-    (both,) = ((first >= 0) & (second >= 0)).nonzero()
-    cells = csr_array(
-        ([1.0] * len(both), (both, first[both] * q + second[both])), shape=(len(patterns.rows), q * q)
-    )
+    first, second = patterns.codes[[one, other]]
+    both = numpy.flatnonzero((first >= 0) & (second >= 0))
+    cells = numpy.zeros((len(first), q * q))
+    cells[both, first[both] * q + second[both]] = 1
 
     def statistic(times: Array) -> Array:
-        table = (cells.T @ times.T).T
+        table = times @ cells
         return _kappa(patterns.domain, table.reshape(*times.shape[:-1], q, q), "identity")
 
     return statistic

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FEW_CLUSTERS = 30
 """Clusters below which a bootstrap interval is too narrow to be relied on."""
 
-_CELLS = 4_000_000
+_CELLS = 1_000_000
 """Numbers that are drawn at once."""
 _KEPT_CELLS = 25_000_000
 """Bytes of draws that are kept for the next table."""
@@ -90,8 +90,10 @@ class Bootstrap:
 
         clusters, number = None, table.units
         if table.clusters is not None and not self.by_unit:
-            there, clusters = numpy.unique(table.clusters, return_inverse=True)
-            number = len(there)
+            # Numbers from 0 without gaps; counting them is quicker than sorting.
+            there = numpy.bincount(table.clusters) > 0
+            clusters = (numpy.cumsum(there) - 1)[table.clusters]
+            number = int(there.sum())
         if not number or not self.resamples:
             return [Interval(None, None, self.share, 0, 0, self.resamples) for _ in statistics]
         found: list[list[Array]] = [[] for _ in statistics]
@@ -113,14 +115,15 @@ class Bootstrap:
                 size = min(at_once, self.resamples - start)
                 yield random.multinomial(number, patterns.times / number, size=size)
             return
-        cells, times = numpy.unique(clusters * kinds + patterns.pattern_of, return_counts=True)
+        cells = clusters * kinds + patterns.pattern_of
         within: Any
         if number * kinds <= _CELLS:
-            within = numpy.zeros((number, kinds), dtype=numpy.float32)
-            within.reshape(-1)[cells] = times
+            times = numpy.bincount(cells, minlength=number * kinds)
+            within = times.reshape(number, kinds).astype(numpy.float32)
         else:
             from scipy.sparse import csr_array
 
+            cells, times = numpy.unique(cells, return_counts=True)
             within = csr_array((times.astype(numpy.float32), divmod(cells, kinds)), shape=(number, kinds))
         drawn = _drawn(number, self.resamples, self.seed)
         for part in drawn:

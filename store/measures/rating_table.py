@@ -41,7 +41,8 @@ class RatingTable:
         raters: The raters' names; none where the file does not name them.
         patterns: The values: those of each rater where these have names, in the order of the units.
         words: The values as they are written, by their place, where some are no numbers; else none.
-        clusters: The cluster of each unit, of shape (units,), from 0; None for units of their own.
+        clusters: The cluster of each unit, of shape (units,), whole numbers from 0; None for units of their
+            own.
     """
 
     form: Form

@@ -169,9 +169,10 @@ def table_agreement(
         **({} if table.words else {"ac2_linear": gwet_ac("linear"), "ac2_quadratic": gwet_ac("quadratic")}),
     }
     statistics = {"alpha": krippendorff_alpha_of_sums(level), **coefficients}
-    intervals = _intervals(
-        table, {name: each.statistic(patterns) for name, each in statistics.items()}, bootstrap
-    )
+    measured = {name: each.statistic(patterns) for name, each in statistics.items()}
+    if len(table.raters) == 2 and len(patterns.domain) <= MOST_VALUES:
+        measured["cohen"] = cohen_statistic(patterns, 0, 1)
+    intervals = _intervals(table, measured, bootstrap)
     ends = intervals.get("alpha")
     found = {name: each.of(patterns) for name, each in coefficients.items()}
     return TableAgreement(
@@ -204,7 +205,7 @@ def table_agreement(
         ],
         by_pair=rater_pairs(table, bootstrap) if pairs else (),
         blocks=None if block is None else mean_of_blocks(table, level, block),
-        clustered=table.clusters is not None,
+        clustered=table.clusters is not None and not (bootstrap and bootstrap.by_unit),
         why=alpha[level].why_none,
     )
 

@@ -338,7 +338,8 @@ def _items(
 ) -> list[ItemAgreement]:
     """Return the agreement on each unit with a label of a compared rater, the least first."""
     item = table_of(Item)
-    names = dict(connection.execute(select(item.c.id, item.c.external_id)).tuples().all())
+    named = connection.execute(select(item.c.id, item.c.external_id))
+    names: dict[int, str] = dict(named.all())
     patterns, there = table.patterns.only(compared)
     assert patterns.codes is not None
     number = patterns.rows.sum(axis=1)

@@ -22,6 +22,7 @@ from store.record.scope import REVIEW, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Rater, Study
+from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef, Score
 from store.tables.runs import Run, VerdictRow
 
@@ -138,7 +139,7 @@ class QuestionLabels:
         import numpy
 
         values = [one.values for one in self.raters]
-        ratings = numpy.array(values) if values else numpy.empty((0, len(self.units)))
+        ratings = values or numpy.empty((0, len(self.units)))
         names = tuple(one.name for one in self.raters)
         return RatingTable("wide", names, Patterns.of_ratings(ratings), (), self.groups)
 
@@ -236,7 +237,7 @@ def question_labels(
         units=units,
         item_ids=item_ids,
         groups=groups["group_id"][numpy.searchsorted(groups["id"], item_ids)] if len(units) else item_ids,
-        raters=tuple(one.over(units) for one in given),
+        raters=tuple(given.pop(0).over(units) for _ in range(len(given))),
     )
 
 
@@ -299,6 +300,9 @@ def _people(connection: Connection, asked: NamedQuestion, phase: str, study: int
 
     rater, item, assignment = table_of(Rater), table_of(Item), table_of(Assignment)
     found: dict[int, list[tuple[Array, ...]]] = defaultdict(list)
+    judgment = table_of(JudgmentRow)
+    if connection.execute(select(judgment.c.id).where(judgment.c.phase == phase).limit(1)).first() is None:
+        return []
     last = connection.execute(select(func.coalesce(func.max(item.c.id), 0))).scalar_one()
     for start in range(0, last + 1, _ITEMS_AT_ONCE):
         labels = all_values(phase, range(start, start + _ITEMS_AT_ONCE), [asked.spec.name])

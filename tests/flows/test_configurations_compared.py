@@ -146,11 +146,11 @@ def test_configurations_over_one_sample_are_compared_and_their_traces_read_elsew
     same = {run["id"]: run for run in workbench("report", elsewhere, "pipeline", "--json").json()["runs"]}
     assert same == figures
     here, there = (
-        workbench("report", path, "agreement", "--rater", "expert", "--json").json()["pairs"]
+        workbench("report", path, "agreement", "--rater", "expert", "--json").json()["by_pair"]
         for path in (study, elsewhere)
     )
-    assert [(pair["n"], pair["dropped"]) for pair in here] == [(6, 1)] * 7
-    assert [{**pair, "dropped": 1} for pair in there] == here
+    assert [(pair["units"], pair["dropped_units"]) for pair in here] == [(6, 1)] * 7
+    assert [{**pair, "dropped_units": 1} for pair in there] == here
 
     # They go on there without asking anything twice.
     again = workbench("annotate", elsewhere, *command[2:]).json()["runs"]

@@ -58,9 +58,9 @@ def test_reports_are_about_the_run_that_is_shown(workbench, study):
         found = told["runs"]["pair"], told["agent_labelled"], told["compared"], told["agreed"]
         assert found == counted
     both = workbench("report", study, "agreement", "--json").json()
-    assert {rater["name"] for rater in both["raters"]} == {"dana", FULL, SINGLE}
+    assert {rater["name"] for rater in both["by_rater"]} == {"dana", FULL, SINGLE}
     one = workbench("report", study, "agreement", "--run", "single", "--json").json()
-    assert {rater["name"] for rater in one["raters"]} == {"dana", SINGLE}
+    assert {rater["name"] for rater in one["by_rater"]} == {"dana", SINGLE}
 
 
 COMMANDS = (

@@ -53,9 +53,9 @@ def test_a_measure(tmp_path):
     ]
     (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, labels)))
     command(tmp_path, "import", "w.duckdb", "labels.jsonl")
-    (pair,) = command(tmp_path, "report", "w.duckdb", "agreement")["pairs"]
+    (pair,) = command(tmp_path, "report", "w.duckdb", "agreement")["by_pair"]
     assert pair["bias_index"] == pytest.approx(2 / 3 - 1 / 3)
-    assert pair["cohen_kappa"] == pytest.approx(0.4)
+    assert pair["cohen"] == pytest.approx(0.4)
     assert "bias index" in run(tmp_path, COMMAND, "report", "w.duckdb", "agreement")
 
 

@@ -53,7 +53,7 @@ def test_scores_of_one_judge_are_kept_once_each_and_summarized(workbench, study,
     assert (found["relevance"]["scores"], found["relevance"]["not_parsed"]) == (1, 1)
     assert found["relevance"]["deviation"] is None
     report = workbench("report", study, "agreement", "--question", "answer.accuracy", "--json").json()
-    (judge,) = report["raters"]
+    (judge,) = report["by_rater"]
     assert (judge["repeated"], judge["deviation"]) == (1, pytest.approx(0.5**0.5))
     workbench("export", study, "out.jsonl", "--format", "answers")
     assert len(json.loads((in_folder / "out.jsonl").read_text())["scores"]) == 7
@@ -105,8 +105,8 @@ def test_a_rating_is_asked_where_a_judge_gave_one(workbench, study, in_folder):
     assert workbench(*command, "rating@m").code == 2
     (item,) = workbench("items", study, "--rater", "dana", "--json").json()["items"]
     assert item["answered"] == 1
-    pairs = workbench("report", study, "agreement", "--question", "answer.rating", "--json").json()["pairs"]
-    assert [(pair["n"], pair["agreed"]) for pair in pairs] == [(1, 0)]
+    pairs = workbench("report", study, "agreement", "--question", "answer.rating", "--json").json()["by_pair"]
+    assert [(pair["units"], pair["percent"]) for pair in pairs] == [(1, 0)]
 
 
 def test_the_numbers_of_a_scale():

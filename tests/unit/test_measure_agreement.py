@@ -6,11 +6,14 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judging import Desk, judged_workspace
 
 from store.errors import WorkbenchError
-from store.measures.agreement import cohen_kappa, krippendorff_alpha, majority, raw_agreement
-from store.measures.registry import COHEN_KAPPA, REPORT_FIELDS, Measure, measures
-from store.queries.agreement import AgreementReport, PairAgreement
+from store.measures.agreement import cohen_kappa, krippendorff_alpha, majority, patterns_of, raw_agreement
+from store.measures.rating_table import RatingTable
+from store.measures.registry import COHEN, REPORT_FIELDS, Measure, measures
+from store.measures.table_agreement import table_agreement
+from store.queries.agreement import agreement
 
 
 @pytest.mark.parametrize(
@@ -158,22 +161,40 @@ def test_full_agreement_is_one_and_no_measure_exceeds_it(units):
         assert alpha.value == pytest.approx(1)
 
 
-@pytest.mark.parametrize("name", ["percent_agreement", "n", "pairs", "Gwet AC1", ""])
+@pytest.mark.parametrize("name", ["ci_low", "units", "by_pair", "Gwet AC1", ""])
 def test_a_measure_cannot_take_a_field_of_the_report(name):
     with pytest.raises(ValueError, match="field of its own"):
         Measure(name, "taken", True, lambda ratings, _: raw_agreement(zip(*ratings, strict=True)))
 
 
 def test_two_measures_of_one_name_are_refused(monkeypatch):
-    monkeypatch.setattr("store.measures.registry.registered", lambda *_: [COHEN_KAPPA, COHEN_KAPPA])
+    monkeypatch.setattr("store.measures.registry.registered", lambda *_: [COHEN, COHEN])
     measures.cache_clear()
-    with pytest.raises(WorkbenchError, match="cohen_kappa"):
+    with pytest.raises(WorkbenchError, match="cohen"):
         measures()
     monkeypatch.undo()
     measures.cache_clear()
 
 
-def test_the_fields_that_measures_cannot_take_are_those_of_the_report():
-    report = AgreementReport("", "", "nominal", 0, None, (), (), {})
-    pair = PairAgreement(("dana", "eli"), 0, 0, 0, 0, 0, None, {})
-    assert report.to_dict().keys() | pair.to_dict().keys() == REPORT_FIELDS
+def test_the_fields_that_measures_cannot_take_are_those_of_the_report(tmp_path):
+    with judged_workspace(tmp_path) as workspace:
+        for name in ("dana", "eli"):
+            Desk(workspace, name).judge(1)
+        with workspace.reading() as connection:
+            report = agreement(connection, "pair.match", by_item=True).to_dict()
+    (pair,) = report["by_pair"]
+    own = {measure.name for measure in measures()}
+    assert report.keys() | pair.keys() | {"report"} == REPORT_FIELDS | own
+
+
+def test_registered_measures_compute_what_the_report_gives(tmp_path):
+    ratings = [[1, 0, 1, None, 1], [1, 1, 1, 0, 0], [None, 0, 1, 0, 1]]
+    found = {measure.name: measure for measure in measures()}
+    table = RatingTable("wide", ("a", "b", "c"), patterns_of(ratings))
+    figures = table_agreement(table)
+    for name in ("percent", "fleiss", "ac1"):
+        assert found[name].compute(ratings, "nominal").value == getattr(figures, name)
+    assert found["alpha"].compute(ratings, "nominal").value == figures.alpha["nominal"]
+    assert found["cohen"].compute(ratings[:2], "nominal").value == figures.by_pair[0].cohen
+    alone = found["ac1"].compute([[1, None], [None, 1]], "nominal")
+    assert (alone.value, alone.why_none) == (None, "no unit has two values")

@@ -15,8 +15,7 @@ from store.measures.coefficients import (
     standard_error,
 )
 from store.measures.intervals import Bootstrap, wilson
-from store.measures.rating_table import RatingTable
-from store.measures.rating_table import MOST_RATERS, MOST_VALUES
+from store.measures.rating_table import MOST_RATERS, MOST_VALUES, RatingTable
 
 # The example of four raters and twelve subjects in Gwet's handbook, as the package irrCAC has it (cac.raw4raters).
 GWET = """Unit,A,B,C,D

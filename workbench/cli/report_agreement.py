@@ -175,7 +175,6 @@ def figure_lines(figures: TableAgreement, cluster: str, block: int | None) -> li
         cluster: The word for a group of items.
         block: Items of a block; None for none.
     """
-    from store.formatting import pluralize
 
     def line(name: str, value: float | None, unit: str = "") -> str | None:
         if value is None:
@@ -193,7 +192,7 @@ def figure_lines(figures: TableAgreement, cluster: str, block: int | None) -> li
     drawn = None
     if interval is not None and interval.low is not None:
         word = cluster if figures.clustered else "item"
-        drawn = f"percentile bootstrap of {pluralize(interval.clusters, word)}"
+        drawn = f"percentile bootstrap, {word} by {word}, of {interval.clusters:,}"
     positive = [
         f"{each['value']:g}: {each['specific_agreement']:.3f} ({each['share']:.0%} of labels)"
         for each in figures.values
@@ -203,7 +202,7 @@ def figure_lines(figures: TableAgreement, cluster: str, block: int | None) -> li
         (f"alpha, {figures.level}", line("alpha", figures.alpha[figures.level])),
         (f"alpha, mean of blocks of {block}", line("blocks", figures.blocks)),
         ("percent agreement", line("percent", figures.percent, " %")),
-        ("Cohen's kappa", None if figures.cohen is None else f"{figures.cohen:.3f}"),
+        ("Cohen's kappa", line("cohen", figures.cohen)),
         ("Fleiss' kappa", line("fleiss", figures.fleiss)),
         ("Gwet's AC1", line("ac1", figures.ac1)),
         ("agreement by label", ", ".join(positive) if len(positive) <= 5 else None),
