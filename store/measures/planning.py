@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from store.measures.coefficients import Coefficient, ValueCounts, krippendorff_alpha_of_sums
-from store.measures.intervals import bootstrap
+from store.measures.coefficients import Coefficient, Patterns, krippendorff_alpha_of_sums
+from store.measures.intervals import Bootstrap
+from store.measures.rating_table import RatingTable
 
 if TYPE_CHECKING:
     import numpy
@@ -117,14 +118,15 @@ class AgreementDesign:
         """What the interval is of."""
         return krippendorff_alpha_of_sums("nominal")
 
-    def draw(self, queries: int, random: numpy.random.Generator) -> tuple[ValueCounts, Array]:
-        """Return simulated counts and the query of each unit."""
+    def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
+        """Return simulated ratings, clustered by query."""
         import numpy
 
         query, shared = _clustered(self.alpha, queries, self.units_per_query, self.correlation, random)
         values = random.random((self.raters, len(query))) < self.prevalence
         ratings = numpy.where(shared, values[0], values)
-        return ValueCounts.of_ratings(ratings.astype(float)), query
+        names = tuple(f"rater {number + 1}" for number in range(self.raters))
+        return RatingTable("wide", names, Patterns.of_ratings(ratings.astype(float)), (), query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +162,11 @@ class AccuracyDesign:
 
         return Coefficient("accuracy", "accuracy", lambda _, rows: rows, mean)
 
-    def draw(self, queries: int, random: numpy.random.Generator) -> tuple[ValueCounts, Array]:
-        """Return simulated counts of wrong and right answers, and the query of each unit."""
+    def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
+        """Return simulated answers, 1 for right and 0 for wrong, clustered by query."""
         query, right = _clustered(self.accuracy, queries, self.units_per_query, self.correlation, random)
-        return ValueCounts.of_ratings(right[None].astype(float)), query
+        patterns = Patterns.of_ratings(right[None].astype(float))
+        return RatingTable("wide", ("right",), patterns, (), query)
 
 
 class Design(Protocol):
@@ -173,8 +176,8 @@ class Design(Protocol):
     def coefficient(self) -> Coefficient:
         """What the interval is of."""
 
-    def draw(self, queries: int, random: numpy.random.Generator) -> tuple[ValueCounts, Array]:
-        """Return simulated counts and the query of each unit."""
+    def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
+        """Return simulated ratings, clustered by query."""
 
 
 def expected_half_width(
@@ -182,7 +185,7 @@ def expected_half_width(
 ) -> float:
     """Return the mean half-width of the 95 % percentile bootstrap interval over queries, by simulation.
 
-    The interval is that of `intervals.bootstrap`: it covers the choice of queries, with the raters fixed.
+    The interval is that of `intervals.Bootstrap`: it covers the choice of queries, with the raters fixed.
 
     Args:
         design: The study.
@@ -203,10 +206,9 @@ def expected_half_width(
         raise ValueError("an interval over queries needs two of them")
     widths = []
     for number in range(simulations):
-        counts, clusters = design.draw(queries, numpy.random.default_rng([seed, number]))
-        found = bootstrap(
-            design.coefficient, counts, clusters=clusters, resamples=resamples, seed=seed + number
-        )
+        table = design.draw(queries, numpy.random.default_rng([seed, number]))
+        statistic = design.coefficient.statistic(table.patterns)
+        (found,) = Bootstrap(resamples, seed + number).intervals(table, [statistic])
         if found.low is None or found.high is None:
             return math.inf
         widths.append((found.high - found.low) / 2)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from store.measures.coefficients import ValueCounts, fleiss_kappa, gwet_ac, standard_error
+from store.measures.coefficients import Patterns, fleiss_kappa, gwet_ac, standard_error
 
 ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "irrcac.json").read_text(encoding="utf-8"))
 COEFFICIENTS = {"ac1": gwet_ac(), "fleiss": fleiss_kappa(), "ac2_quadratic": gwet_ac("quadratic")}
@@ -20,7 +20,7 @@ GWET = [
 
 
 def check(ratings, expected):
-    counts = ValueCounts.of_ratings(numpy.array(ratings, dtype=float))
+    counts = Patterns.of_ratings(numpy.array(ratings, dtype=float))
     for name, coefficient in COEFFICIENTS.items():
         found = [coefficient.of(counts), standard_error(coefficient, counts)]
         assert [round(each, 5) for each in found] == expected[name], name

@@ -81,14 +81,15 @@ def test_the_interval_of_accuracy_is_as_wide_as_theory_has_it():
 
 def test_simulated_ratings_have_the_alpha_and_the_correlation():
     design = AgreementDesign(0.6, 3, 0.3, 20, 0.2)
-    counts, query = design.draw(4_000, default_rng(0))
-    assert design.coefficient.of(counts) == pytest.approx(0.6, abs=0.01)
-    ones = counts.rows[counts.row_of][:, 1]
+    table = design.draw(4_000, default_rng(0))
+    patterns = table.patterns
+    assert design.coefficient.of(patterns) == pytest.approx(0.6, abs=0.01)
+    ones = patterns.rows[patterns.pattern_of][:, 1]
     assert ones.mean() / 3 == pytest.approx(0.3, abs=0.01)
-    assert (numpy.bincount(query) == 20).all()
+    assert (numpy.bincount(table.clusters) == 20).all()
     # Right answers, whose correlation within a query can be seen: the variance of the queries' means.
-    counts, query = AccuracyDesign(0.8, 20, 0.2).draw(4_000, default_rng(0))
-    right = counts.row_of.reshape(-1, 20).mean(axis=1)
+    patterns = AccuracyDesign(0.8, 20, 0.2).draw(4_000, default_rng(0)).patterns
+    right = patterns.rows[patterns.pattern_of][:, 1].reshape(-1, 20).mean(axis=1)
     assert right.var() == pytest.approx(0.8 * 0.2 * (1 + 19 * 0.2) / 20, rel=0.05)
 
 
