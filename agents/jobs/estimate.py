@@ -107,19 +107,29 @@ class Estimate:
         amounts: list[float] = [getattr(role, what) for role in self.roles]
         return round(sum(amounts))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values for JSON."""
+    def to_dict(self, *, blind: bool = False) -> dict[str, Any]:
+        """Return it as plain values for JSON.
+
+        Args:
+            blind: Leave out the shares, roles and grounds: from earlier assessments they tell how many were
+                unclear.
+        """
         roles = [
             {name: round(value) if _a_count(name) else value for name, value in asdict(role).items()}
             for role in self.roles
         ]
-        return {
+        fields = {
             "estimate": True,
             "configuration": self.configuration,
             "pairs": self.pairs,
             **{name: self.total(name) for name in ("requests", "tokens_in", "tokens_out", "tokens_cached")},
             "cost": self.money,
             "cost_per_pair": None if self.money is None or not self.pairs else self.money / self.pairs,
+        }
+        if blind:
+            return fields
+        return {
+            **fields,
             **self.facts,
             "roles": [{**role, "cost": role.pop("money")} for role in roles],
             "based_on": list(self.based_on),

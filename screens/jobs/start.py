@@ -127,7 +127,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
             [
                 pluralize(found.pairs, kind.singular, kind.plural),
                 f"{pluralize(found.total('requests'), 'request')} · {pluralize(tokens, 'token')} · {money}",
-                " ".join(found.based_on),
+                "" if self.context.scope.blind else " ".join(found.based_on),
             ]
         )
 

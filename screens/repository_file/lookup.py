@@ -87,11 +87,13 @@ def find_lines(text: str, piece: str) -> range | None:
     wanted = [line.rstrip() for line in piece.split("\n") if line.strip()]
     if not wanted:
         return None
-    for at in range(len(lines) - len(wanted) + 1):
-        found = lines[at : at + len(wanted)]
-        if [line for _, line in found] == wanted:
-            return range(found[0][0], found[-1][0] + 1)
-    return None
+    # As one text, which is searched in linear time.
+    whole, part = ("\n".join(("", *each, "")) for each in ([line for _, line in lines], wanted))
+    at = whole.find(part)
+    if at < 0:
+        return None
+    first = whole.count("\n", 0, at)
+    return range(lines[first][0], lines[first + len(wanted) - 1][0] + 1)
 
 
 def _tree(root: Path, repository: str, shown: Path) -> Path:

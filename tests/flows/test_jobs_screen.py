@@ -121,7 +121,10 @@ async def test_a_blind_review_sees_progress_and_no_labels(tmp_path: Path) -> Non
         app = app_of(one, annotation=settings, annotation_problem="", blind=True)
         async with app.run_test(size=(120, 40)) as pilot:
             screen = await opened(pilot)
-            await start(pilot)
+            await pilot.press("g")
+            await until(pilot, lambda: "1 pair" in screen_text(app))
+            assert "Unclear" not in screen_text(app)
+            await pilot.press("enter")
             await until(pilot, lambda: "✓ done · 1 of 1 labelled" in text(app, "#now"))
             await until(pilot, lambda: screen.counts is not None and screen.counts.labelled == 1)
             await until(pilot, lambda: screen.stages is not None and "labelled" in text(app, "#funnel"))

@@ -63,6 +63,22 @@ def test_the_end_of_a_job_does_not_tell_the_label(workbench, study, blind, in_fo
         assert not any(word in told.out for word in ("match", "unclear", "1 × 1", "screened")), told.out
 
 
+def test_an_estimate_and_the_stored_replies_do_not_tell_how_items_were_assessed(
+    workbench, study, blind, in_folder
+):
+    model = script(in_folder, [("q/1", "clear_match", 0.0)]).model
+    workbench("annotate", study, "--model", model)
+    words = (*WORDS, "Screener", "test_writer", "roles", "based on", "Based on")
+    for options in (["--json"], []):
+        told = workbench("annotate", study, "--model", model, "--estimate", *options)
+        assert told.code == 0
+        assert not any(word in told.out for word in words), told.out
+        told = workbench("replies", study, *options)
+        assert told.code == 0
+        assert not any(word in told.out for word in words), told.out
+    assert "the replies are not listed" in told.out
+
+
 @pytest.mark.parametrize("command", [("items",), ("report",), ("report", "progress")])
 def test_another_raters_labels_are_refused(workbench, study, blind, command):
     name, *rest = command

@@ -161,7 +161,7 @@ def annotate_command(
             print_strata(sample)
         if estimate_only:
             drawn_jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
-            print_estimates(opened, drawn_jobs, asked, as_json=as_json)
+            print_estimates(opened, drawn_jobs, asked, blind=loaded.screens.blind, as_json=as_json)
             return
         for job in jobs:
             reports.append(annotate(opened, replace(job, item_ids=drawn, missing_at=missing_at)))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_estimates(
-    opened: Workspace, jobs: Sequence[JobSettings], asked: Mapping[str, Any], *, as_json: bool
+    opened: Workspace, jobs: Sequence[JobSettings], asked: Mapping[str, Any], *, blind: bool, as_json: bool
 ) -> None:
     """Print the estimates of some jobs.
 
@@ -23,6 +23,7 @@ def print_estimates(
         opened: The open workspace.
         jobs: The settings of each job.
         asked: Which items were asked for, for programs.
+        blind: Leave out what tells how earlier items were assessed.
         as_json: Whether a program reads it.
     """
     from agents.jobs.estimate import estimate
@@ -30,11 +31,11 @@ def print_estimates(
 
     found = [estimate(opened, job) for job in jobs]
     if as_json:
-        fields = [{**each.to_dict(), "asked": asked} for each in found]
+        fields = [{**each.to_dict(blind=blind), "asked": asked} for each in found]
         print_json({"runs": fields} if len(fields) > 1 else fields[0])
         return
     for each in found:
-        _print(each)
+        _print(each, blind=blind)
     if len(found) > 1:
         _print_sum(found)
 
@@ -57,7 +58,7 @@ def _print_sum(found: Sequence[Estimate]) -> None:
     )
 
 
-def _print(found: Estimate) -> None:
+def _print(found: Estimate, *, blind: bool) -> None:
     from workbench.output import print_facts, print_table, say
 
     print_facts(
@@ -66,7 +67,7 @@ def _print(found: Estimate) -> None:
             ("pairs to do", f"{found.pairs:,}"),
             *(
                 (name.removesuffix("_share"), None if share is None else f"{100 * share:.1f} %")
-                for name, share in found.facts.items()
+                for name, share in ({} if blind else found.facts).items()
             ),
             ("requests", f"{found.total('requests'):,}"),
             ("tokens", f"{found.total('tokens_in'):,} in, {found.total('tokens_out'):,} out"),
@@ -74,6 +75,9 @@ def _print(found: Estimate) -> None:
         ],
     )
     say("")
+    if blind:
+        say("You review blind: the parts of the estimate by role are left out.", "")
+        return
     print_table(
         ("role", "model", "kept", "requests", "tokens in", "tokens out", "cost"),
         [

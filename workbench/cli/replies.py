@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import dollars, pluralize
-from workbench.cli.options import AsJson, Workspace, command
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
     from store.queries.replies import ListedReply, ReplyTotals
@@ -19,22 +19,27 @@ def replies_command(
     workspace: Workspace,
     *,
     limit: Annotated[int, typer.Option(min=0, help="How many to list, the latest first.")] = 20,
+    config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """List the cached replies of models, the latest first.
 
     Whatever run asks the same again is answered from them at no cost. The totals are those of all of them.
+    A blind review has no list, since whose turns they were tells what was found unclear.
     """
     from store.queries.replies import list_replies, reply_totals
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json
+    from workbench.output import print_json, say
 
+    blind = settings(config).screens.blind
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        totals, listed = reply_totals(connection), list_replies(connection, limit)
+        totals, listed = reply_totals(connection), [] if blind else list_replies(connection, limit)
     if as_json:
-        print_json({**_totals_as_json(totals), "listed": [_as_json(one) for one in listed]})
+        print_json({**_totals_as_json(totals), "blind": blind, "listed": [_as_json(one) for one in listed]})
     else:
         _print(workspace.name, totals, listed)
+        if blind:
+            say("", "You review blind: the replies are not listed.")
 
 
 def _totals_as_json(totals: ReplyTotals) -> dict[str, object]:
