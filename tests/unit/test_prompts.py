@@ -22,13 +22,13 @@ from agents.prompts import load_prompt
 PINNED = {
     "screener": (3, "519ab1d2c996"),
     "test_writer": (3, "3c0e9b2b658d"),
-    "arbiter": (3, "e97d30f7064c"),
+    "arbiter": (4, "866ee853e777"),
     "bug_fixer": (2, "a1a675ecdd56"),
     "annotator": (2, "3bca6793e8d5"),
     "arbiter_reading": (2, "6023cf3b4024"),
-    "arbiter_unrun": (2, "cc25698e49b9"),
-    "arbiter_simulated": (2, "4a828b679714"),
-    "simulated_executor": (2, "3d1e177feb1a"),
+    "arbiter_unrun": (3, "cb2c6c042084"),
+    "arbiter_simulated": (3, "8e04dd53b917"),
+    "simulated_executor": (3, "e50f44f2cd0e"),
     "test_correction": (2, "e78311346425"),
 }
 ROLES = tuple(PINNED)
@@ -129,6 +129,12 @@ EXAMPLES = {
     "failure": '{"error": "NameError: name \'uniq\' is not defined"}',
     "tries": "nothing yet",
 }
+
+
+def test_who_judges_a_test_program_is_told_what_its_scaffold_is():
+    # The bug fixer repairs what is missing, wherever that is imported.
+    readers = [role for role in ROLES if "test_program" in load_prompt(role).places and role != "bug_fixer"]
+    assert [role for role in readers if "# %% scaffold" not in load_prompt(role).system] == []
 
 
 @pytest.mark.parametrize("role", ROLES)
