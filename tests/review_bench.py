@@ -67,6 +67,7 @@ class Ran:
 
     outcomes: Sequence[tuple[str, str, str]] = ()
     trust: Mapping[str, tuple[bool | None, bool | None]] = field(default_factory=dict)
+    obstacles: Mapping[str, str] = field(default_factory=dict)
     traces: Mapping[str, str] = field(default_factory=dict)
     exit_reason: str = "ok"
     exit_code: int | None = 0
@@ -312,6 +313,7 @@ def write_execution(
     outcomes = [
         {"execution_id": key, "position": place, "seconds": 0.01}
         | {"name": name, "outcome": outcome, "message": message, "trace": ran.traces.get(name, "")}
+        | {"obstacle": ran.obstacles.get(name)}
         | dict(zip(("discriminates", "flaky"), ran.trust.get(name, (None, None)), strict=True))
         for place, (name, outcome, message) in enumerate(ran.outcomes)
     ]

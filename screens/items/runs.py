@@ -34,6 +34,8 @@ def results(execution: ExecutionView | ExecutionReport) -> Iterator[str]:
         yield f"{number:,} {'does' if number == 1 else 'do'} not discriminate"
     if execution.flaky:
         yield f"{execution.flaky} flaky"
+    if execution.executable and (lacking := sum(bool(test.obstacle) for test in execution.outcomes)):
+        yield f"{lacking:,} without a result"
     if not execution.executable:
         kind = one_line(execution.error.partition(":")[0], KIND) if execution.exit_reason == "error" else ""
         yield f"not executable: {kind}" if kind else "not executable"

@@ -137,6 +137,8 @@ def _execution(reply: Mapping[str, object]) -> Iterator[str]:
     yield " · ".join(parts)
     if not reply.get("executable"):
         yield f"not executable: {reply.get('environment_error') or 'it did not come to its end'}"
+    elif reply.get("environment_error"):
+        yield f"a test without a result: {reply['environment_error']}"
     if reply.get("snapshot"):
         yield f"in the snapshot {str(reply['snapshot'])[:_SNAPSHOT_SHOWN]}"
 

@@ -211,3 +211,14 @@ def test_the_command_lists_prints_and_exports_them(workbench, write, mine, tmp_p
     assert read_prompt("screener", folder / "screener.txt") == load_prompt("screener")
     mine.chmod(0o600)
     assert workbench("agents", "prompts", "--export", mine / "below").code == 2
+
+
+def test_the_command_lists_the_prompt_of_ones_own_configuration_beside_ours(workbench, write, mine):
+    text = '[agents]\nmodel = "openai:m"\n[agents.configurations.strict]\nbased_on = "single"\n'
+    config = write(f'{text}[agents.configurations.strict.prompts]\nannotator = "{mine.name}"\n')
+    found = workbench("agents", "prompts", "annotator", "--config", config, "--json").json()["prompts"]
+    assert [(each["file"], each["configurations"]) for each in found] == [
+        (None, ["single"]),
+        (str(mine), ["strict"]),
+    ]
+    assert "As single, with models or prompts of its own." in workbench("--config", config, "agents").out

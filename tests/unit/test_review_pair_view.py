@@ -137,6 +137,16 @@ def test_several_tests_that_say_nothing_are_counted(tmp_path: Path) -> None:
     assert seen.claim.summary.endswith("3 of 3 passed · 2 do not discriminate · 1 flaky")
 
 
+def test_tests_without_a_result_are_counted_beside_those_that_passed(tmp_path: Path) -> None:
+    tests = [("a", "passed", ""), ("b", "error", "NameError: name 'np' is not defined")]
+    ran = Ran(tests, obstacles={"b": "environment"})
+    case = Case("clear-match", "q", assessment="unclear", test=TEST, ran=ran, label=1)
+    with bench(tmp_path, [case]) as made:
+        seen = view(made, "clear-match")
+    assert seen.claim is not None
+    assert seen.claim.summary.endswith("1 of 2 passed · 1 without a result")
+
+
 def test_the_image_and_the_trace_of_a_program_that_was_not_loaded_are_shown(workspace: Workspace) -> None:
     lines = text(view(workspace, "environment"), "run").split("\n")
     assert lines[2] == "Image: sha256:" + "0123456789abcdef" * 4

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from screens.widgets.text.sanitize import HIDDEN, Visible, extent, one_line, pieces, visible
+from screens.widgets.text.sanitize import HIDDEN, Visible, extent, one_line, pieces, shortened, visible
 
 # Characters that have gone wrong in some viewer or other, often enough to meet.
 NASTY = (
@@ -149,3 +149,19 @@ def test_one_line_shows_newlines_and_says_what_is_left_out() -> None:
     assert one_line("漢字漢字", 5) == "漢字…"
     assert one_line("漢字漢字", 8) == "漢字漢字"
     assert one_line("x" * 5_000_000, 4) == "xxx…"
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "shown"),
+    [
+        ("full/openai:m/1a2b3c4d", 30, "full/openai:m/1a2b3c4d"),
+        ("ps-tpg-te-fa/openai:large/1a2b3c4d", 22, "ps-tpg-te-fa…/1a2b3c4d"),
+        ("ps-tpg-te-fa/openai:large/1a2b3c4d/screener@5e6f7a8b", 24, "ps-tpg-te-fa…/1a2b3c4d/…"),
+        ("ps-fa/org/m@2/1a2b3c4d/arbiter@00000000+screener@5e6f7a8b", 24, "ps-fa/org/m@…/1a2b3c4d/…"),
+        ("ps-fa/scripted:replies.jsonl@a18a3313c672/1a2b3c4d", 20, "ps-fa/scri…/1a2b3c4d"),
+        ("ps-fa/openai:m/1a2b3c4d/screener@5e6f7a8b", 5, "p…d/…"),
+    ],
+)
+def test_the_name_of_a_run_keeps_its_hash(name: str, width: int, shown: str) -> None:
+    assert shortened(name, width) == shown
+    assert cell_len(shown) <= width

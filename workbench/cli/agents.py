@@ -81,7 +81,7 @@ def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
         "default": name == config.agents.configuration,
         "based_on": ours.name,
         "pipeline": ours.pipeline,
-        "sentence": sentence or f"As {ours.name}, with models of its own.",
+        "sentence": sentence or f"As {ours.name}, with models or prompts of its own.",
         "executes": ours.executes,
         "repairs": job.has_repairer and job.sandboxes.repairs,
         "roles": roles,
@@ -130,7 +130,10 @@ def prompts_command(
             print_json({"written": written})
         else:
             say(*(f"written: {path}" for path in written))
-            say(f'Edit them, and name them in the configuration: agents.prompts.{chosen[0]["name"]} = "PATH"')
+            say(
+                f"Edit them, and name them in the configuration, in the table [agents.prompts]: "
+                f'{chosen[0]["name"]} = "PATH"'
+            )
         return
     if as_json:
         print_json({"prompts": chosen})
@@ -164,19 +167,28 @@ def prompts_command(
 
 
 def _known_prompts(config: Config) -> list[dict[str, Any]]:
-    """Return all prompts, those of the user in place of ours, for JSON."""
+    """Return all prompts, those of the user in place of ours, for JSON.
+
+    A prompt comes once more for each other file that configurations of the user's own have for it.
+    """
     from agents.prompts import load_prompt, read_prompt
     from agents.settings import OUR_PROMPTS, OURS
 
     found = []
+    own = config.agents.configurations.items()
     for name in OUR_PROMPTS:
-        file = config.agents.prompts.get(name)
-        prompt = load_prompt(name) if file is None else read_prompt(name, file)
         using = [each for each in OURS.values() if name in each.prompts.values()]
         roles = {role for each in using for role, used in each.prompts.items() if used == name}
-        own = config.agents.configurations.items()
-        names = [each.name for each in using] + [mine for mine, each in own if OURS[each.based_on] in using]
-        found.append(_prompt_fields(prompt, sorted(roles), names))
+        file = config.agents.prompts.get(name)
+        files = {each.name: file for each in using}
+        files |= {mine: each.prompts.get(name, file) for mine, each in own if OURS[each.based_on] in using}
+        prompts: dict[str, Prompt] = {}
+        names: dict[str, list[str]] = {}
+        for configuration, path in files.items():
+            prompt = load_prompt(name) if path is None else read_prompt(name, path)
+            prompts.setdefault(prompt.digest, prompt)
+            names.setdefault(prompt.digest, []).append(configuration)
+        found += [_prompt_fields(prompts[digest], sorted(roles), names[digest]) for digest in prompts]
     return found
 
 

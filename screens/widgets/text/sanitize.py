@@ -12,6 +12,7 @@ nothing (`HIDDEN`), and combining marks with nothing to sit on or piled higher t
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -227,10 +228,21 @@ def one_line(text: str, width: int) -> str:
     return shown.text[: shown.index_at(width - 1)] + "…"
 
 
+_OWN_PROMPTS = re.compile(r"(?<=/[0-9a-f]{8})/[^/]*@[^/]*$")
+"""The end of a run's name behind its hash: the prompts that are the user's own."""
+
+
 def shortened(name: str, width: int) -> str:
-    """Return a run's name in so many cells; its end, which is what differs from other names, is kept."""
+    """Return a run's name in so many cells; its hash, which is what differs from other names, is kept.
+
+    The hash covers the user's own prompts, which may stand behind it: of them `/…` is left.
+    """
     shown = one_line(name, len(name) + width)
     if len(shown) <= width:
         return shown
-    tail = max(0, min(9, width - 2))
-    return one_line(shown, width - tail) + shown[len(shown) - tail :]
+    own_prompts = _OWN_PROMPTS.search(shown)
+    end = "/…" if own_prompts else ""
+    if own_prompts:
+        shown = shown[: own_prompts.start()]
+    tail = max(0, min(9, width - len(end) - 2))
+    return one_line(shown, width - tail - len(end)) + shown[len(shown) - tail :] + end
