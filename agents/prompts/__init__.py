@@ -133,9 +133,12 @@ def read_prompt(name: str, file: Path) -> Prompt:
         )
     if prompt.digest == ours.digest:
         return ours
+    fixed = "\n".join((prompt.system, *prompt.user[::2]))
     for what, names in (
         ("lacks the place", [place for place in ours.places if place not in prompt.places]),
         ("has the unknown place", [place for place in prompt.places if place not in ours.places]),
+        # A model would be sent these letters, and not the data.
+        ("has within other text the place", [place for place in ours.places if f"[[{place}]]" in fixed]),
     ):
         if names:
             raise WorkbenchError(

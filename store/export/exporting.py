@@ -17,10 +17,9 @@ from store.events import Report, silent
 from store.export.content import WorkspaceContent
 from store.export.labels import create_exported_items
 from store.formats.protocol import Choice, Format, WriteResult, find_format, formats
-from store.queries.runs import all_runs, named_run, shown_by_kind
+from store.queries.runs import all_runs, named_run, rater_or_run, shown_by_kind
 from store.queries.sampling import ItemSample
 from store.record.rater_ref import RaterRef
-from store.record.raters import find_rater
 from store.record.scope import Scope
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
@@ -110,7 +109,7 @@ def export(
         if form.of_run:
             whose = _agents_of_run(connection, rater)
         elif rater is not None:
-            whose = _rater_or_run(connection, rater)
+            whose = rater_or_run(connection, rater)
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
     _check(target, form, overwrite=overwrite)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -154,22 +153,6 @@ def export(
         None if sample is None else len(sample.item_ids),
         None if sample is None else sample.strata_as_json(),
     )
-
-
-def _rater_or_run(connection: Connection, name: str) -> RaterRef:
-    """Return the rater of a name, or that of the run which it names in part.
-
-    Raises:
-        UnknownName: There is neither.
-    """
-    try:
-        return find_rater(connection, name)
-    except UnknownName as unknown:
-        try:
-            run = named_run(all_runs(connection), name)
-        except UnknownName as no_run:
-            raise UnknownName(unknown.title, f"{unknown.message} {no_run.message}", unknown.hint) from no_run
-        return RaterRef(run.rater_id, "agent", run.name)
 
 
 _CHOICES: dict[Choice, tuple[str, str]] = {

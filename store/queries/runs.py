@@ -12,6 +12,8 @@ from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, Table,
 from store.errors import UnknownName
 from store.kinds.counting import in_order
 from store.queries.current import hides_agents, on_label, shown_runs
+from store.record.rater_ref import RaterRef
+from store.record.raters import find_rater
 from store.record.scope import RunRef, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
@@ -88,6 +90,22 @@ def named_run(runs: Sequence[Run], name: str) -> Run:
         f"{'More than one' if name and found else 'No'} run is called {name!r}.",
         f"Runs here: {', '.join(run.name for run in runs) or 'none yet'}.",
     )
+
+
+def rater_or_run(connection: Connection, name: str) -> RaterRef:
+    """Return the rater of a name, or that of the run which it names in part.
+
+    Raises:
+        UnknownName: There is neither.
+    """
+    try:
+        return find_rater(connection, name)
+    except UnknownName as unknown:
+        try:
+            run = named_run(all_runs(connection), name)
+        except UnknownName as no_run:
+            raise UnknownName(unknown.title, f"{unknown.message} {no_run.message}", unknown.hint) from no_run
+        return RaterRef(run.rater_id, "agent", run.name)
 
 
 def kind_for_agents(connection: Connection, kinds: Collection[str]) -> str | None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Float, Select, cast, func, literal, select
 from store.errors import UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
 from store.queries.current import all_values, current_verdicts, label_questions, on_label
-from store.record.raters import find_rater
+from store.queries.runs import rater_or_run
 from store.record.scope import REVIEW, RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Pair, Query
@@ -219,7 +219,7 @@ def _strata(connection: Connection, by: Stratification, run: RunRef | None) -> S
     if by.rater is None:
         verdicts = current_verdicts(Scope(run=run))
         return select(verdicts.c.item_id, verdicts.c[column].label("stratum"))
-    rater = find_rater(connection, by.rater)
+    rater = rater_or_run(connection, by.rater)
     if rater.kind == "agent":
         verdict, runs = table_of(VerdictRow), table_of(Run)
         return (

@@ -58,6 +58,8 @@ def test_a_copy_of_ours_is_ours_whatever_an_editor_does_to_its_line_ends(tmp_pat
     [
         (MINE.replace("[[code]]\n", "").replace("[[code]]", ""), "lacks the place [[code]]"),
         (MINE + "\n[[report]]\n", "has the unknown place [[report]]"),
+        (MINE.replace("you label", "you label [[code]] in"), "has within other text the place [[code]]"),
+        (MINE + "\nSo much for [[query]].\n", "has within other text the place [[query]]"),
         (MINE.replace("[[query]]\n", "the query: [[query]]\n"), "lacks the place [[query]]"),
         (MINE.replace("version: ", "Version "), "has not the form of a prompt"),
         (MINE.replace("=== user ===", "=== User ==="), "has not the form of a prompt"),

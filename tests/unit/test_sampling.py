@@ -91,6 +91,8 @@ def test_a_sample_is_annotated_and_its_labels_are_exported(workbench, study, in_
     assert "none" in told.out
     taken, strata = sampled(workbench, study, "9", "--stratify", "path")
     assert [one["stratum"] for one in strata] == ["screened", "none"]
+    # As elsewhere, how the name of a run begins is enough.
+    assert sampled(workbench, study, "9", "--stratify", "path:ps-tpg") == (taken, strata)
 
     options = ("--sample-pairs", "9", "--stratify", "path", "--json")
     report = workbench("export", study, "some.jsonl", "--format", "labels", "--rater", "eli", *options).json()

@@ -20,6 +20,7 @@ NORMALIZED = "def norm(a: List[float]):\n    return np.linalg.norm(a) / os.path.
         ("from x import *\ndef f():\n    return anything\n", ()),
         ("def f() -> 'DataFrame':\n    return g()\n", ("DataFrame", "g")),
         ("", ()),
+        ("\ufeffdef f():\n    return g()\n", ("g",)),
     ],
 )
 def test_names_that_a_snippet_uses_and_does_not_have(text, names):

@@ -56,6 +56,7 @@ def read_snippet(text: str) -> Snippet:
     """
     if len(text) > _MOST_CHARACTERS:
         return Snippet((), "invalid")
+    text = text.removeprefix("\ufeff")  # as Python does with a file
     try:
         tree = _compiled(text)
     except _UNPARSED:
