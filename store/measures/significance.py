@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST_ENUMERATED = 16
 """Clusters whose signs are all tried: 65,536 ways."""
-_CELLS = 5_000_000
+_CELLS = 1_000_000
 """Numbers that are drawn at once."""
 
 
@@ -95,13 +95,12 @@ def sign_flip(
         share = float((abs(signs @ sizes) >= least).mean())
         return SignFlip(share, len(given), number, exact=True, permutations=2**number)
     random = numpy.random.default_rng(seed)
-    # Of clusters with the same size only the number of plus signs matters.
-    sizes, times = numpy.unique(sizes, return_counts=True)
     hits = 0
-    at_once = max(1, _CELLS // len(sizes))
+    at_once = max(1, _CELLS // number)
     for start in range(0, permutations, at_once):
-        plus = random.binomial(times, 0.5, size=(min(at_once, permutations - start), len(sizes)))
-        hits += int((abs((2 * plus - times) @ sizes) >= least).sum())
+        drawn = (min(at_once, permutations - start), -(-number // 8))
+        bits = numpy.unpackbits(random.integers(0, 256, drawn, dtype=numpy.uint8), axis=1, count=number)
+        hits += int((abs(2 * (bits.astype(float) @ sizes) - sizes.sum()) >= least).sum())
     p_value = (hits + 1) / (permutations + 1)
     return SignFlip(p_value, len(given), number, exact=False, permutations=permutations)
 

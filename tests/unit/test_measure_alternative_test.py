@@ -78,31 +78,30 @@ def test_a_unit_counts_where_it_can_be_compared():
     assert [each.units for each in result.comparisons] == [37, 38, 37]
 
 
-def test_few_units_have_wilcoxons_test():
-    random = default_rng(8)
-    rated = (random.random((4, 20)) < 0.1).astype(float)
-    agent = numpy.zeros(20)
-    result = alternative_test(agent, rated)
-    assert {each.test for each in result.comparisons} == {"wilcoxon"}
-    assert result.passed
-    assert not alternative_test(1 - agent, rated).passed
-    assert {each.test for each in alternative_test(numpy.zeros(30), numpy.zeros((3, 30))).comparisons} == {
-        "t"
-    }
-
-
 def test_units_that_are_all_alike_have_a_p_value():
     always = alternative_test(numpy.zeros(30), numpy.zeros((3, 30)))
     assert [each.p_value for each in always.comparisons] == [0.0] * 3
     assert alternative_test(numpy.ones(30), numpy.zeros((3, 30))).winning_rate == 0
-    assert alternative_test(numpy.zeros(20), numpy.zeros((3, 20)), epsilon=0).winning_rate == 0
+    assert alternative_test(numpy.zeros(30), numpy.zeros((3, 30)), epsilon=0).winning_rate == 0
 
 
-def test_without_three_annotators_of_ten_units_there_is_no_test():
-    for annotators in (numpy.zeros((2, 40)), numpy.zeros((3, 9)), numpy.full((3, 40), numpy.nan)):
+def test_an_annotator_with_few_units_is_left_out():
+    annotators = numpy.zeros((4, 40))
+    annotators[3, 29:] = numpy.nan
+    agent = numpy.zeros(40)
+    agent[:8] = 1
+    result = alternative_test(agent, annotators, epsilon=0.5)
+    last = result.comparisons[3]
+    assert (last.units, last.p_value, last.won) == (29, None, False)
+    # The rates are those of the other three.
+    assert (result.winning_rate, result.advantage) == (1.0, pytest.approx(32 / 40))
+
+
+def test_without_three_annotators_of_thirty_units_there_is_no_test():
+    for annotators in (numpy.zeros((2, 40)), numpy.zeros((3, 29)), numpy.full((3, 40), numpy.nan)):
         result = alternative_test(numpy.zeros(annotators.shape[1]), annotators)
         assert (result.winning_rate, result.passed) == (None, None)
-        assert "fewer than 3 annotators have 10 units" in result.why_none
+        assert "fewer than 3 annotators have 30 units" in result.why_none
         assert len(result.comparisons) == len(annotators)
 
 

@@ -114,6 +114,13 @@ def test_queries_needed_are_the_first_that_are_enough(design, wanted):
     assert expected_half_width(design, round(0.93 * queries), **options) > wanted
 
 
+def test_many_queries_are_taken_from_the_width_of_500():
+    design = AccuracyDesign(0.9, 2, 0.1)
+    queries = queries_needed(design, 0.012)
+    assert queries > 1000
+    assert expected_half_width(design, queries) == pytest.approx(0.012, rel=0.03)
+
+
 def test_few_queries_are_enough_for_little():
     assert queries_needed(AccuracyDesign(0.9, 50), 0.5) == 2
 
@@ -127,6 +134,8 @@ def test_samples_without_a_coefficient_are_too_few():
 def test_what_cannot_be_planned():
     with pytest.raises(ValueError, match=f"{MOST_ITEMS:,} queries"):
         queries_needed(AccuracyDesign(0.5, 1), 0.001, simulations=2, resamples=50)
+    with pytest.raises(ValueError, match="all answers may be the same"):
+        queries_needed(AgreementDesign(0.5, 2, 0.0001, 1), 0.1)
     with pytest.raises(ValueError, match="above 0"):
         queries_needed(AccuracyDesign(0.5, 1), 0)
     with pytest.raises(ValueError, match="two of them"):

@@ -63,8 +63,7 @@ def test_many_queries_are_sampled_and_near_the_exact_value():
 
 
 def test_sizes_of_all_kinds_are_sampled_alike():
-    # Sizes that are all different take the same way as equal ones, and one more cluster that differs by next
-    # to nothing makes enumeration a sample.
+    # One more cluster that differs by next to nothing makes enumeration a sample.
     random = default_rng(5)
     few = (random.random(MOST_ENUMERATED) - 0.35).tolist()
     sampled = sign_flip([*few, 1e-13], permutations=20_000)
