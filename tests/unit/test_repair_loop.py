@@ -164,6 +164,10 @@ def report(error, reason="error", tests=()):
         ("ModuleNotFoundError: No module named '--index-url=x'", False, ""),
         ("ImportError: attempted relative import with no known parent package", True, ""),
         ("ImportError: cannot import name 'f' from 'candidate' (/sandbox/candidate.py)", True, ""),
+        # A scaffold that imports from the candidate.
+        ("ImportError: cannot import name 'f' from partially initialized module 'candidate' (most", True, ""),
+        ("AttributeError: partially initialized module 'candidate' has no attribute 'f'", True, ""),
+        ("ImportError: cannot import name 'f' from partially initialized module 'numpy' (most", False, ""),
         ("ImportError: cannot import name 'f' from 'numpy' (/x.py)", False, ""),
         ("ImportError: libGL.so.1: cannot open shared object file", False, ""),
         ("FileNotFoundError: [Errno 2] No such file or directory: '/data'", False, ""),

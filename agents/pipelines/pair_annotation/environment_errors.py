@@ -16,7 +16,8 @@ _HOPELESS = re.compile(r"EndedEarly: |DamagedReport: |\w+Error: .*\(candidate\.p
 _NO_TESTS = "LookupError: none of the tests was defined"
 _SLIP = re.compile(
     rf"NameError: |{_NO_TESTS}|\w+Error: .*\((?:test_candidate|scaffold)\.py, line \d+\)"
-    r"|ImportError: (?:cannot import name .* from 'candidate'|attempted relative import)"
+    r"|ImportError: (?:cannot import name .* from (?:partially initialized module )?'candidate'"
+    r"|attempted relative import)|AttributeError: partially initialized module 'candidate' "
 )
 _IMPORT = re.compile(r"(?:ModuleNotFoundError|ImportError): (?!.*cannot open shared object file)")
 
