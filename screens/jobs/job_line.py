@@ -56,7 +56,8 @@ def progress_words(state: JobState | None, progress: JobProgressed | None, *, co
     """Return a job's numbers in words, the most important first, its run's cost last."""
     if progress is None:
         return []
-    words = [f"{progress.ended:,} of {progress.total:,}"]
+    nothing = state == "done" and not progress.total
+    words = ["nothing was left to do" if nothing else f"{progress.ended:,} of {progress.total:,}"]
     if progress.failed:
         words.append(f"{progress.failed:,} failed")
     if progress.waiting:
@@ -89,7 +90,8 @@ def job_line(state: JobState, progress: JobProgressed | None, key: str, width: i
     bar_width = 10 if width < 100 else 20 if width < 120 else 30
     middle = ""
     if progress is not None:
-        middle = f" {bar(progress.ended, progress.total, bar_width)} {words[0]}"
+        drawn = bar(progress.ended, progress.total, bar_width) if progress.total else "·"
+        middle = f" {drawn} {words[0]}"
         for part in words[1:]:
             if len(head) + len(middle) + len(part) + 3 + len(tail) > width:
                 break

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from app_at_work import app_of, labelled_by_agents, script, until
@@ -16,13 +17,14 @@ from textual.widgets import Input, Log, Static
 
 from agents.jobs.budget import Budget
 from agents.jobs.estimate import estimate
+from agents.jobs.events import JobProgressed, Spent
 from agents.llm.prices import Price
 from agents.pipelines.pair_annotation.figures import counts_of
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.budget import BudgetScreen
-from screens.jobs.job_line import JobLine, bar, format_duration
+from screens.jobs.job_line import JobLine, bar, format_duration, job_line
 from screens.jobs.outcomes import OutcomesScreen
 from screens.jobs.run_tables import funnel
 from screens.jobs.screen import JobsScreen
@@ -356,6 +358,18 @@ def test_a_bar_is_full_only_at_the_end() -> None:
     assert bar(999, 1000, 4) == "━━━─"
     assert bar(10, 10, 4) == "━━━━"
     assert bar(0, 0, 4) == "────"
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "line"),
+    [
+        (3, 4, "✓ agents done ━━━━━━━─── 3 of 4 · J shows more"),
+        (0, 0, "✓ agents done · nothing was left to do"),
+    ],
+)
+def test_a_job_that_found_nothing_to_do_says_so(done: int, total: int, line: str) -> None:
+    progress = JobProgressed(1, uuid4(), done, 0, total, 1.0, 0.0, "", Spent(), done)
+    assert job_line("done", progress, "J", 80).startswith(line)
 
 
 def test_durations_in_words() -> None:

@@ -133,7 +133,7 @@ def test_one_raters_labels_come_back_as_theirs_when_the_name_is_given(
     done = workbench("export", "new.duckdb", "out", "--format", format, "--rater", "dana o'neil")
     assert f"({format}, {place})" in done.out
     assert (in_folder / "out").is_dir() == (place == "a folder")
-    (option,) = re.findall(r"to import them as theirs: (--label-as .*)$", done.out, re.MULTILINE)
+    (option,) = re.findall(r"to import them elsewhere as theirs: (--label-as .*)$", done.out, re.MULTILINE)
     again = workbench("import", "copy.duckdb", "out", *shlex.split(option), "--json").json()
     assert again["judgments_added"] == {"dana o'neil": 1}
     assert "name" in workbench("export", "--help").out

@@ -334,7 +334,7 @@ def _exported(report: ExportReport) -> Iterator[str]:
         yield f"Left out, since this format holds pairs: labels of {others}. Write them: --format labels"
     if of_one:
         option = f"--label-as {shlex.quote(report.rater or '')}"
-        yield f"The labels are written without the rater's name; to import them as theirs: {option}"
+        yield f"The labels are written without the rater's name; to import them elsewhere as theirs: {option}"
 
 
 def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:
