@@ -28,14 +28,14 @@ def results(execution: ExecutionView | ExecutionReport) -> Iterator[str]:
     """Say in few words what the tests showed, and how far they can be trusted."""
     if execution.outcomes:
         yield f"{execution.passed:,} of {len(execution.outcomes):,} passed"
+    if execution.executable and (lacking := sum(bool(test.obstacle) for test in execution.outcomes)):
+        yield f"{lacking:,} no result"
     if not execution.outcomes or execution.exit_reason not in _BY_ITSELF:
         yield f"ended: {execution.exit_reason}"
     if number := execution.not_discriminating:
         yield f"{number:,} {'does' if number == 1 else 'do'} not discriminate"
     if execution.flaky:
         yield f"{execution.flaky} flaky"
-    if execution.executable and (lacking := sum(bool(test.obstacle) for test in execution.outcomes)):
-        yield f"{lacking:,} without a result"
     if not execution.executable:
         kind = one_line(execution.error.partition(":")[0], KIND) if execution.exit_reason == "error" else ""
         yield f"not executable: {kind}" if kind else "not executable"

@@ -144,7 +144,7 @@ def test_tests_without_a_result_are_counted_beside_those_that_passed(tmp_path: P
     with bench(tmp_path, [case]) as made:
         seen = view(made, "clear-match")
     assert seen.claim is not None
-    assert seen.claim.summary.endswith("1 of 2 passed · 1 without a result")
+    assert seen.claim.summary.endswith("1 of 2 passed · 1 no result")
 
 
 def test_the_image_and_the_trace_of_a_program_that_was_not_loaded_are_shown(workspace: Workspace) -> None:
