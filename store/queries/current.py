@@ -164,6 +164,19 @@ def own_marks(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery
     )
 
 
+def all_marks(kind: str, phase: str) -> Subquery:
+    """Return (item_id, rater_id) of everybody's current marks of a kind.
+
+    Args:
+        kind: One of `MARK_KINDS`.
+        phase: In which phase.
+    """
+    mark = table_of(MarkRow)
+    key = ("item_id", "rater_id", "assignment_id", "phase", "kind")
+    latest = _latest(mark, key, mark.c.kind == kind, mark.c.phase == phase)
+    return select(latest.c.item_id, latest.c.rater_id).where(latest.c.active).distinct().subquery("marks")
+
+
 def shown_runs(scope: Scope) -> Select[Any]:
     """Select the id of the run of each kind whose verdicts are the agents' labels.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, Float, Select, cast, func, select
 
@@ -54,6 +55,7 @@ class RaterLabels:
         repeated: Responses that a judge scored several times; its value is the mean of these scores.
         deviation: The standard deviation of a judge's scores of one response, pooled over these (the root
             of the mean variance, each with n - 1); None without any.
+        run_id: The run of the agents whose labels these are; None for others.
     """
 
     name: str
@@ -66,6 +68,7 @@ class RaterLabels:
     seconds: Array
     repeated: int = field(default=0, kw_only=True)
     deviation: float | None = field(default=None, kw_only=True)
+    run_id: UUID | None = field(default=None, kw_only=True)
 
     @property
     def labelled(self) -> int:
@@ -180,6 +183,7 @@ def question_labels(
     study: str | None = None,
     run: RunRef | None = None,
     people_only: bool = False,
+    rulings: bool = False,
 ) -> QuestionLabels:
     """Return everybody's current labels of a question.
 
@@ -191,6 +195,7 @@ def question_labels(
         study: The name of the study whose assignments count; None for all labels of the phase.
         run: The only run of the agents that counts; None for all of them.
         people_only: Whether runs and judges are left out.
+        rulings: Whether the rulings of adjudicators are given in place of labels; with `people_only`.
 
     Raises:
         UnknownName: No registered kind asks it, no item has the response that it names, or no study is
@@ -206,7 +211,8 @@ def question_labels(
             f"No item has a response that {question!r} names.",
             f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
         )
-    given = _people(connection, asked, phase, None if study is None else _study(connection, study))
+    study_id = None if study is None else _study(connection, study)
+    given = _people(connection, asked, phase, study_id, rulings=rulings)
     if spec == kind.label_question and not people_only:
         given += _runs(connection, kind.name, run)
     if spec.of_responses and not people_only:
@@ -294,8 +300,10 @@ def _refs(only: ResponseName | None) -> Select[Any]:
     return refs
 
 
-def _people(connection: Connection, asked: NamedQuestion, phase: str, study: int | None) -> list[RaterLabels]:
-    """Return the current labels of humans and imported raters, by name; rulings are none."""
+def _people(
+    connection: Connection, asked: NamedQuestion, phase: str, study: int | None, *, rulings: bool = False
+) -> list[RaterLabels]:
+    """Return the current labels of humans and imported raters, by name; their rulings, or all others."""
     import numpy
 
     rater, item, assignment = table_of(Rater), table_of(Item), table_of(Assignment)
@@ -330,7 +338,7 @@ def _people(connection: Connection, asked: NamedQuestion, phase: str, study: int
                 *(labels.c.rater_id, unit.label("unit"), labels.c.value),
                 *(labels.c.blind, revealed, accepted, seconds.label("seconds")),
             )
-            .where(counted, labels.c.origin != "ruling")
+            .where(counted, labels.c.origin == "ruling" if rulings else labels.c.origin != "ruling")
             # Of several assignments the latest judgment counts.
             .order_by(labels.c.id),
         )
@@ -357,7 +365,7 @@ def _runs(connection: Connection, kind: str, only: RunRef | None) -> list[RaterL
             verdict.c.run_id == number, on_label(verdict)
         )
         rows = _columns(connection, of_run)
-        found.append(RaterLabels(name, "agent", *_latest(*rows.values())))
+        found.append(RaterLabels(name, "agent", *_latest(*rows.values()), run_id=number))
     return [labels for labels in found if len(labels.units)]
 
 

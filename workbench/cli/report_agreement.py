@@ -18,16 +18,28 @@ _TITLES = {"import": "imported raters", "agent": "agents' runs", "judge": "judge
 _ITEMS_PRINTED = 20
 
 
-def several(raters: str) -> list[str]:
+def named(raters: str) -> list[str]:
     """Return the names in a list apart by commas.
+
+    Raises:
+        WorkbenchError: There are none.
+    """
+    names = [name.strip() for name in raters.split(",") if name.strip()]
+    if not names:
+        raise WorkbenchError("Raters missing", "No rater is named.", "Name them: dana,eli")
+    return names
+
+
+def several(raters: str) -> list[str]:
+    """Return the two names or more in a list apart by commas.
 
     Raises:
         WorkbenchError: They are less than two.
     """
-    names = [name.strip() for name in raters.split(",") if name.strip()]
+    names = named(raters)
     if len(set(names)) < 2:
         raise WorkbenchError(
-            "Raters missing", "Agreement is that of two raters or more.", "Name them: --raters dana,eli"
+            "Raters missing", "Two raters or more are compared.", "Name them, apart by commas: dana,eli"
         )
     return names
 

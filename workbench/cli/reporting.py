@@ -12,11 +12,12 @@ from store.errors import WorkbenchError
 from workbench.cli.items import check_view, reader
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.pipeline import report_pipeline
-from workbench.cli.report_agreement import report_agreement, several
+from workbench.cli.report_accuracy import Strata, report_accuracy
+from workbench.cli.report_agreement import named, report_agreement, several
 from workbench.cli.report_figures import report_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from store.queries.progress import Progress
 
@@ -27,15 +28,25 @@ class Report(StrEnum):
     progress = "progress"
     agreement = "agreement"
     pipeline = "pipeline"
+    accuracy = "accuracy"
     figures = "figures"
 
 
+_OF_RATERS = (Report.agreement, Report.accuracy)
 _REPORTS_OF = {
-    "question": (Report.agreement,),
-    "raters": (Report.agreement,),
-    "study": (Report.agreement,),
+    "question": _OF_RATERS,
+    "raters": _OF_RATERS,
+    "study": _OF_RATERS,
+    "bootstrap": _OF_RATERS,
+    "seed": _OF_RATERS,
+    "bootstrap_units": _OF_RATERS,
     "by_item": (Report.agreement,),
     "blocks": (Report.agreement,),
+    "against": (Report.accuracy,),
+    "panel": (Report.accuracy,),
+    "with_revealed": (Report.accuracy,),
+    "compare": (Report.accuracy,),
+    "population": (Report.accuracy,),
 }
 """The reports that an option belongs to; the others belong to all."""
 
@@ -45,7 +56,9 @@ def report_command(
     workspace: Workspace,
     report: Annotated[
         Report,
-        typer.Argument(metavar="REPORT", help="Which report: progress, agreement, pipeline or figures."),
+        typer.Argument(
+            metavar="REPORT", help="Which report: progress, agreement, accuracy, pipeline or figures."
+        ),
     ] = Report.progress,
     *,
     rater: RaterName = None,
@@ -60,33 +73,77 @@ def report_command(
     question: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Which question, such as completion.keep or answer.accuracy; for agreement."
+            metavar="NAME",
+            help="Which question, such as completion.keep or answer.accuracy; for agreement, accuracy.",
         ),
     ] = None,
     raters: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Only these raters, two or more; for agreement."),
+        typer.Option(metavar="A,B,...", help="Only these raters; for agreement (two or more), accuracy."),
     ] = None,
     study: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Only labels under the assignments of this study; for agreement."),
+        typer.Option(
+            metavar="NAME", help="Only labels under the assignments of this study; for agreement, accuracy."
+        ),
     ] = None,
     by_item: Annotated[
         bool, typer.Option("--by-item", help="Also each item, the least agreed first; for agreement.")
     ] = False,
-    bootstrap: Annotated[
-        int,
+    against: Annotated[
+        str | None,
         typer.Option(
-            "--bootstrap", min=0, max=100_000, metavar="N", help="Resamples for intervals; 0 for none."
+            metavar="RATER|POLICY",
+            help="Whose labels are true: a rater, or majority, unanimous, adjudicated, mean, median, "
+            "dawid-skene of a panel; for accuracy.",
         ),
-    ] = 1000,
+    ] = None,
+    panel: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="The raters of the panel; default: people; for accuracy."),
+    ] = None,
+    with_revealed: Annotated[
+        bool,
+        typer.Option(
+            "--with-revealed",
+            help="Labels judged with those of agents or judges on the screen count as true; for accuracy.",
+        ),
+    ] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...", help="Test every two of these raters, with Holm's correction; for accuracy."
+        ),
+    ] = None,
+    population: Annotated[
+        Strata | None,
+        typer.Option(
+            metavar="STRATA",
+            help="Estimate each run over all items that it labelled: true labels are a random sample of them "
+            "(all), or of each label, path or label,path; for accuracy.",
+        ),
+    ] = None,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(
+            "--bootstrap",
+            min=0,
+            max=100_000,
+            metavar="N",
+            help="Resamples for intervals, 0 for none; default 1,000; for agreement, accuracy.",
+        ),
+    ] = None,
     by_unit: Annotated[
         bool,
         typer.Option(
-            "--bootstrap-units", help="Draw single items, not whole queries: intervals are then too narrow."
+            "--bootstrap-units",
+            help="Draw single items, not whole queries: too narrow; for agreement, accuracy.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="The seed of the resamples.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="S", help="The seed of resamples; default 0; for agreement, accuracy."),
+    ] = None,
     blocks: Annotated[
         int | None,
         typer.Option(
@@ -103,7 +160,8 @@ def report_command(
     progress: items judged and left, and the agents' labels, of the newest of the fullest runs or of --run.
     agreement: of people on a question, with intervals, and of every two raters, including the agents' runs,
     judges of responses and imported raters; with --rater NAME only the pairs with that rater, with --raters
-    A,B,C of these raters instead of people, with --run NAME without the other runs. pipeline: figures of each
+    A,B,C of these raters instead of people, with --run NAME without the other runs. accuracy: of each rater
+    against the labels of one (--against NAME) or of a panel's policy (majority by default). pipeline: figures of each
     run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
     figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
     queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater.
@@ -119,11 +177,28 @@ def report_command(
 
     loaded = settings(config)
     _check_options(
-        report, workspace, question=question, raters=raters, study=study, by_item=by_item, blocks=blocks
+        report,
+        workspace,
+        {
+            "question": question,
+            "raters": raters,
+            "study": study,
+            "bootstrap": bootstrap,
+            "seed": seed,
+            "bootstrap_units": by_unit,
+            "by_item": by_item,
+            "blocks": blocks,
+            "against": against,
+            "panel": panel,
+            "with_revealed": with_revealed,
+            "compare": compare,
+            "population": population,
+        },
     )
     if report is Report.pipeline:
         report_pipeline(workspace, run, blind=loaded.screens.blind, as_json=as_json)
         return
+    drawn = Bootstrap(1000 if bootstrap is None else bootstrap, seed or 0, by_unit)
     if report is Report.agreement:
         report_agreement(
             workspace,
@@ -133,8 +208,26 @@ def report_command(
             raters=None if raters is None else several(raters),
             study=study,
             by_item=by_item,
-            bootstrap=Bootstrap(bootstrap, seed, by_unit),
+            bootstrap=drawn,
             block=blocks,
+            blind=loaded.screens.blind,
+            as_json=as_json,
+        )
+        return
+    if report is Report.accuracy:
+        report_accuracy(
+            workspace,
+            question,
+            against,
+            rater=given_rater(rater),
+            run=run,
+            raters=None if raters is None else named(raters),
+            study=study,
+            panel=None if panel is None else named(panel),
+            compared=[] if compare is None else several(compare),
+            with_revealed=with_revealed,
+            population=None if population is None else population.strata,
+            bootstrap=drawn,
             blind=loaded.screens.blind,
             as_json=as_json,
         )
@@ -156,7 +249,7 @@ def report_command(
         _print_progress(workspace.name, found, tuple(runs.values()))
 
 
-def _check_options(report: Report, workspace: Path, **options: object) -> None:
+def _check_options(report: Report, workspace: Path, options: Mapping[str, object]) -> None:
     """Refuse the options of one report with another one.
 
     Raises:
@@ -165,9 +258,10 @@ def _check_options(report: Report, workspace: Path, **options: object) -> None:
     for name, value in options.items():
         if value not in (None, False) and report not in _REPORTS_OF[name]:
             option = "--" + name.replace("_", "-")
+            reports = " and ".join(_REPORTS_OF[name])
             raise WorkbenchError(
                 "Not in this report",
-                f"{option} belongs to the report {_REPORTS_OF[name][0]}, not to {report}.",
+                f"{option} belongs to the report {reports}, not to {report}.",
                 f"workbench report {workspace} {_REPORTS_OF[name][0]} {option}"
                 + ("" if value is True else f" {value}"),
             )

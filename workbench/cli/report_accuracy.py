@@ -1,0 +1,261 @@
+"""`workbench report WORKSPACE accuracy`: the accuracy of raters against the labels of one or of a panel."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from store.measures.accuracy import Accuracy
+    from store.measures.intervals import Bootstrap
+    from store.measures.sample_estimates import Estimate
+    from store.queries.accuracy import AccuracyReport, RaterAccuracy
+
+
+class Strata(StrEnum):
+    """What a sample was stratified by."""
+
+    all = "all"
+    label = "label"
+    path = "path"
+    label_path = "label,path"
+
+    @property
+    def strata(self) -> list[str]:
+        """The columns of the strata; none for a simple random sample."""
+        return [] if self is Strata.all else self.value.split(",")
+
+
+def report_accuracy(
+    path: Path,
+    question: str | None,
+    against: str | None,
+    *,
+    rater: str | None,
+    run: str | None,
+    raters: list[str] | None,
+    study: str | None,
+    panel: list[str] | None,
+    compared: list[str],
+    with_revealed: bool,
+    population: list[str] | None,
+    bootstrap: Bootstrap,
+    blind: bool,
+    as_json: bool,
+) -> None:
+    """Print the accuracy of raters.
+
+    Args:
+        path: The workspace.
+        question: The question; None for that of the first kind in the workspace.
+        against: A rater or a policy; None for the majority.
+        rater: The only rater of the report; None for everybody.
+        run: The run of the agents that alone counts; None for all.
+        raters: The raters of the report; None for everybody.
+        study: The study whose assignments count; None for all labels.
+        panel: The raters of the policy; None for people.
+        compared: The raters of whom every two are tested.
+        with_revealed: Whether labels judged with others in sight count as true.
+        population: What the sample of true labels was stratified by; None for no estimates.
+        bootstrap: How intervals are drawn.
+        blind: Whether the review is blind, so that there is no report.
+        as_json: Whether it is printed as JSON.
+
+    Raises:
+        WorkbenchError: The review is blind, a name is unknown, or nobody's labels can count as true.
+    """
+    from store.queries.accuracy import accuracy_report
+    from store.queries.labels import question_of_items
+    from store.workspace.duckdb import Workspace
+    from workbench.output import print_json
+    from workbench.run_option import chosen_run
+
+    if blind:
+        raise WorkbenchError(
+            "Blind review",
+            "Accuracy rests on the labels of others, which a blind review keeps out of sight.",
+            "When the review is over, set screens.blind = false.",
+        )
+    with Workspace.open(path) as opened:
+        opened.share_cores()
+        with opened.reading() as connection:
+            found = accuracy_report(
+                connection,
+                question or question_of_items(connection),
+                against or "majority",
+                study=study,
+                panel=panel,
+                raters=raters if rater is None else [rater],
+                compared=compared,
+                run=chosen_run(connection, run, blind=blind),
+                with_revealed=with_revealed,
+                population=population,
+                bootstrap=bootstrap,
+            )
+    if as_json:
+        print_json({"report": "accuracy", **found.to_dict()})
+    else:
+        _print(path.name, found)
+
+
+def _print(name: str, found: AccuracyReport) -> None:
+    from store.formatting import pluralize
+    from workbench.output import note, print_facts, say
+
+    labels, true = found.labels, found.truth
+    unit = "item" if labels.responses is None else "response"
+    whose = true.against if true.panel == (true.against,) else f"{true.against} of {', '.join(true.panel)}"
+    print_facts(
+        name,
+        [
+            ("question", labels.question),
+            ("study", labels.study),
+            ("true labels", f"{whose}: {pluralize(true.units, unit)}"),
+            ("undecided", f"{true.undecided:,}" if true.undecided else None),
+            ("by one rater alone", f"{true.single:,}" if true.single and len(true.panel) > 1 else None),
+            (
+                "how they were judged",
+                f"{true.blind:,} blind, {true.revealed:,} revealed (of these {true.accepted:,} accepted; "
+                f"{'counted' if true.with_revealed else 'left out'}), {true.other:,} with nothing to see",
+            ),
+        ],
+    )
+    say("")
+    _print_raters(found, unit)
+    _print_details(found, unit)
+    if found.comparisons:
+        say("")
+        _print_comparisons(found, unit)
+    for warning in true.warnings:
+        note(warning)
+    few = [one.figures.intervals.get("accuracy") for one in found.raters]
+    clusters = [one.clusters for one in few if one is not None and one.warning and one.low is not None]
+    if clusters:
+        note(f"Intervals of few {labels.cluster} groups ({min(clusters)}) are too narrow.")
+
+
+def _print_raters(found: AccuracyReport, unit: str) -> None:
+    from workbench.output import print_table
+
+    executed = any(one.executable_rate is not None for one in found.raters)
+    averaged = any(one.figures.precision is not None for one in found.raters)
+
+    def cells(one: RaterAccuracy) -> tuple[object, ...]:
+        figures = one.figures
+        return (
+            one.name + (" (left out)" if one.left_out else ""),
+            figures.n,
+            _share(figures.accuracy, figures),
+            *(
+                [_percent(figures.precision), _percent(figures.recall), _percent(figures.f1)]
+                if averaged
+                else []
+            ),
+            None if figures.kappa is None else f"{figures.kappa:.3f}",
+            _percent(figures.coverage),
+            *([_percent(one.executable_rate)] if executed else []),
+        )
+
+    print_table(
+        (
+            *("rater", unit + "s", "accuracy"),
+            *(["precision", "recall", "F1"] if averaged else []),
+            *("kappa", "coverage"),
+            *(["executable"] if executed else []),
+        ),
+        [cells(one) for one in found.raters],
+        wide=("rater",),
+    )
+
+
+def _print_details(found: AccuracyReport, unit: str) -> None:
+    from store.formatting import pluralize
+    from workbench.output import say
+
+    for one in found.raters:
+        lines = []
+        figures = one.figures
+        if figures.given > figures.n and figures.accuracy_undecided_wrong is not None:
+            undecided = pluralize(figures.given - figures.n, unit)
+            counted = _percent(figures.accuracy_undecided_wrong)
+            lines.append(f"{undecided} not decided; counted as wrong, accuracy is {counted}.")
+        if one.tied:
+            lines.append(f"{pluralize(one.tied, unit)} without a true label, as the others tie.")
+        if (moved := one.anchoring) is not None:
+            lines.append(
+                f"{pluralize(moved.n, unit)} labelled blind and again beside the agents' label: "
+                f"{moved.differed} differed, of these switched to it where it is right "
+                f"{moved.switched_to_right}, wrong {moved.switched_to_wrong}; "
+                f"switched away {moved.switched_away}."
+            )
+            if moved.difference is not None:
+                ends = "" if moved.ci_low is None else f" ({moved.ci_low:+.1%} to {moved.ci_high:+.1%})"
+                lines.append(
+                    f"Accuracy blind {_percent(moved.blind_accuracy)}, revealed "
+                    f"{_percent(moved.revealed_accuracy)}: {moved.difference:+.1%}{ends}."
+                )
+        if (test := one.replaces) is not None:
+            if test.winning_rate is None:
+                lines.append(f"Alternative annotator test: none, {test.why_none}.")
+            else:
+                may = "may replace an annotator" if test.passed else "may not replace an annotator"
+                lines.append(
+                    f"Alternative annotator test: {may} (winning rate {test.winning_rate:.2f}, advantage "
+                    f"{test.advantage:.2f}, epsilon {test.epsilon:g})."
+                )
+        if (all_items := one.population) is not None:
+            lines.append(
+                f"Estimated over all {all_items.units:,} labelled {unit}s from {all_items.sampled:,}: "
+                f"accuracy {_estimate(all_items.accuracy)}, precision {_estimate(all_items.precision)}, "
+                f"recall {_estimate(all_items.recall)}, matches {_estimate(all_items.prevalence)}, "
+                f"with the agents' labels {_estimate(all_items.prevalence_with_agent)}."
+            )
+        if lines:
+            say("", one.name, *(f"  {line}" for line in lines))
+
+
+def _print_comparisons(found: AccuracyReport, unit: str) -> None:
+    from workbench.output import print_table, say
+
+    print_table(
+        ("rater", "and", unit + "s", "only first right", "only second", "difference", "test", "p", "Holm"),
+        [
+            (
+                *one.raters,
+                one.n,
+                one.only_first,
+                one.only_second,
+                None
+                if one.difference is None
+                else f"{one.difference:+.1%}"
+                + ("" if one.ci_low is None else f" ({one.ci_low:+.1%} to {one.ci_high:+.1%})"),
+                one.test,
+                *(None if value is None else f"{value:.4f}" for value in (one.p_value, one.adjusted)),
+            )
+            for one in found.comparisons
+        ],
+        wide=("rater", "and"),
+    )
+    if any(one.test == "sign-flip" for one in found.comparisons):
+        cluster = found.labels.cluster
+        say(f"sign-flip: the differences of a whole {cluster} change sign together.")
+
+
+def _percent(value: float | None) -> str | None:
+    return None if value is None else f"{100 * value:.1f} %"
+
+
+def _share(value: float | None, figures: Accuracy) -> str | None:
+    if value is None or figures.ci_low is None or figures.ci_high is None:
+        return _percent(value)
+    return f"{100 * value:.1f} % ({100 * figures.ci_low:.1f} to {100 * figures.ci_high:.1f})"
+
+
+def _estimate(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return f"none ({estimate.why_none})"
+    ends = "" if estimate.low is None else f" ({100 * estimate.low:.1f} to {100 * (estimate.high or 0):.1f})"
+    return f"{100 * estimate.value:.1f} %{ends}"
