@@ -98,9 +98,7 @@ def _of_patterns(policy: Policy, patterns: Any) -> Array:
         values[number > 0] = (rows @ domain)[number > 0] / number[number > 0]
         return values
     most = rows.max(axis=1)
-    if policy == "majority":
-        decided = (rows == most[:, None]).sum(axis=1) == 1
-    else:
-        decided = (most == number) & (number > 0)
+    decided = (rows == most[:, None]).sum(axis=1) == 1 if policy == "majority" else most == number
+    decided &= number > 0
     values[decided] = domain[rows.argmax(axis=1)][decided]
     return values

@@ -161,8 +161,8 @@ def report_command(
     agreement: of people on a question, with intervals, and of every two raters, including the agents' runs,
     judges of responses and imported raters; with --rater NAME only the pairs with that rater, with --raters
     A,B,C of these raters instead of people, with --run NAME without the other runs. accuracy: of each rater
-    against the labels of one (--against NAME) or of a panel's policy (majority by default). pipeline: figures of each
-    run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
+    against the labels of one (--against NAME) or of a panel's policy (majority by default). pipeline: figures
+    of each run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
     figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
     queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater.
     """

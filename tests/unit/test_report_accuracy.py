@@ -1,0 +1,288 @@
+"""`report accuracy`: agents and people against the labels of an expert or of a panel."""
+
+from pathlib import Path
+
+import pytest
+from app_at_work import labelled_by_agents
+from judging import Desk, judged_workspace
+from small_workspace import rows as stored
+
+from store.measures.intervals import wilson
+from store.queries.accuracy import accuracy_report
+from store.tables.runs import VerdictRow
+from store.workspace.duckdb import Workspace
+
+AGENTS = (1, 1, 0, 0, 1, 0, 1, 1)
+LABELS = {
+    "ann": (1, 1, 0, 0, 1, 0, 0, 1),
+    "bob": (1, 0, 0, 0, 1, 1, 0, 1),
+    "cat": (1, 1, 0, 1, 1, 0, 0, None),
+}
+"""The majority: 1 1 0 0 1 0 0 1; ann is always with it, and the agents but once."""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Eight pairs, two to a query, judged blind by three experts and labelled by two runs of the agents."""
+    with judged_workspace(tmp_path, 8) as workspace:
+        labelled_by_agents(
+            workspace,
+            [(item, value, "tested") for item, value in enumerate(AGENTS, start=1)],
+            name="full/m/1",
+        )
+        labelled_by_agents(
+            workspace,
+            [(item, 1.0, "screened") for item in (1, 2, 3, 4)],
+            [(5, "Model declined: no")],
+            name="single/m/2",
+        )
+        for name, values in LABELS.items():
+            desk = Desk(workspace, name)
+            for item, value in enumerate(values, start=1):
+                if value is None:
+                    desk.say(item, "cannot_decide")
+                else:
+                    desk.judge(item, float(value), blind=True)
+        return workspace.path
+
+
+def rows(done):
+    return {one["rater"]: one for one in done.json()["raters"]}
+
+
+def test_everybody_against_the_majority_of_experts(workbench, study):
+    done = workbench("report", study, "accuracy", "--json")
+    facts = done.json()
+    assert facts["truth"] == {
+        **{"against": "majority", "panel": ["ann", "bob", "cat"], "units": 8, "undecided": 0, "single": 0},
+        **{"blind": 23, "revealed": 0, "accepted": 0, "other": 0, "with_revealed": False, "warnings": []},
+    }
+    found = rows(done)
+    full = found["full/m/1"]
+    # Right but on item 7, which it calls a match: 4 of 5 claims, 4 of 4 matches.
+    assert (full["n"], full["accuracy"], full["precision"], full["recall"]) == (8, 7 / 8, 4 / 5, 1)
+    assert (full["coverage"], full["left_out"], full["kind"]) == (1, False, "agent")
+    single = found["single/m/2"]
+    assert (single["n"], single["given"], single["accuracy"], single["coverage"]) == (4, 5, 0.5, 0.8)
+    assert single["accuracy_undecided_wrong"] == 2 / 5
+    # An expert is left out of the panel: ann against bob and cat, who tie on items 2, 4 and 6.
+    ann = found["ann"]
+    assert (ann["left_out"], ann["n"], ann["tied"], ann["accuracy"]) == (True, 5, 3, 1)
+    assert (found["cat"]["given"], found["cat"]["coverage"]) == (6, 5 / 6)
+    assert facts["cluster"] == "query"
+    assert full["intervals"]["accuracy"]["clusters"] == 4
+
+
+def test_a_table_for_people(workbench, study):
+    text = workbench("report", study, "accuracy").out
+    assert "majority of ann, bob, cat: 8 items" in text
+    assert "23 blind, 0 revealed" in text
+    assert "87.5 %" in text
+    assert "1 item not decided; counted as wrong, accuracy is 40.0 %." in text
+    assert "3 items without a true label, as the others tie." in text
+
+
+def test_against_one_rater_and_by_other_policies(workbench, study):
+    report = ("report", study, "accuracy", "--json")
+    found = workbench(*report, "--against", "bob").json()
+    assert {one["rater"] for one in found["raters"]} == {"ann", "cat", "full/m/1", "single/m/2"}
+    assert found["truth"]["panel"] == ["bob"]
+    assert rows(workbench(*report, "--against", "bob"))["ann"]["accuracy"] == 6 / 8
+    unanimous = workbench(*report, "--against", "unanimous").json()["truth"]
+    assert (unanimous["units"], unanimous["undecided"]) == (5, 3)
+    named = workbench(*report, "--panel", "ann,full", "--raters", "bob").json()
+    assert named["truth"]["panel"] == ["ann", "full/m/1"]
+    assert [one["rater"] for one in named["raters"]] == ["bob"]
+    for options, says in (
+        (("--against", "dora"), "No rater called 'dora'"),
+        (("--against", "mean"), "no order"),
+        (("--against", "bob", "--panel", "ann"), "is a rater"),
+        (("--panel", ","), "No rater is named"),
+        (("--blocks", "100"), "--blocks belongs to the report agreement"),
+    ):
+        done = workbench(*report, *options)
+        assert (done.code, says in done.json()["error"]["message"]) == (2, True), options
+
+
+def test_dawid_and_skene_are_warned_of(workbench, study):
+    report = ("report", study, "accuracy", "--json", "--against", "dawid-skene")
+    assert workbench(*report).json()["truth"]["warnings"] == []
+    (few,) = workbench(*report, "--panel", "ann,bob").json()["truth"]["warnings"]
+    assert few.startswith("Under 3 raters")
+    (same,) = workbench(*report, "--panel", "ann,full/m/1,single/m/2").json()["truth"]["warnings"]
+    assert "share a model" in same
+
+
+def test_labels_judged_beside_the_agents_do_not_count_as_true_by_default(tmp_path, workbench):
+    with judged_workspace(tmp_path, 4) as workspace:
+        run = labelled_by_agents(workspace, [(item, 1.0, "tested") for item in (1, 2, 3, 4)])
+        shown = verdict_ids(workspace, run)
+        dana = Desk(workspace)
+        dana.judge(1, 0.0, blind=True)
+        dana.judge(2, 1.0, origin="accept", shown_verdict=shown[2])
+        dana.judge(3, 0.0, origin="override", shown_verdict=shown[3])
+        path = workspace.path
+    report = ("report", path, "accuracy", "--json", "--against", "dana")
+    facts = workbench(*report).json()
+    true = facts["truth"]
+    assert (true["units"], true["blind"], true["revealed"], true["accepted"]) == (1, 1, 2, 1)
+    assert [one["n"] for one in facts["raters"]] == [1]
+    whole = workbench(*report, "--with-revealed").json()
+    assert (whole["truth"]["units"], whole["raters"][0]["accuracy"]) == (3, 1 / 3)
+    assert "1 blind, 2 revealed (of these 1 accepted; left out)" in workbench(*report[:-3], *report[-2:]).out
+
+
+def test_nobody_to_be_right(tmp_path, workbench):
+    with judged_workspace(tmp_path, 2) as workspace:
+        run = labelled_by_agents(workspace, [(1, 1.0, "tested")])
+        shown = verdict_ids(workspace, run)
+        path = workspace.path
+    none = workbench("report", path, "accuracy", "--json").json()["error"]
+    assert none["message"] == "No person has labels of this question."
+    assert "cosqa-plus:scripted" in none["hint"]
+    with Workspace.open(path) as workspace:
+        Desk(workspace).judge(1, 1.0, origin="accept", shown_verdict=shown[1])
+    revealed = workbench("report", path, "accuracy", "--json").json()["error"]
+    assert "--with-revealed counts them" in revealed["hint"]
+
+
+def verdict_ids(workspace, run):
+    return {one["item_id"]: one["id"] for one in stored(workspace, VerdictRow) if one["run_id"] == run}
+
+
+def test_rulings_decide_where_their_adjudicator_saw_nothing_of_the_agents(tmp_path):
+    with judged_workspace(tmp_path, 3) as workspace:
+        run = labelled_by_agents(workspace, [(item, 1.0, "tested") for item in (1, 2, 3)])
+        shown = verdict_ids(workspace, run)
+        for name, values in (("ann", (1, 1, 0)), ("bob", (1, 0, 1))):
+            for item, value in enumerate(values, start=1):
+                Desk(workspace, name).judge(item, float(value), blind=True)
+        judge = Desk(workspace, "eve")
+        judge.judge(2, 0.0, origin="ruling", blind=True)
+        judge.judge(3, 1.0, origin="ruling", shown_verdict=shown[3])
+        with workspace.reading() as connection:
+            found = accuracy_report(connection, "pair.match", "adjudicated")
+            seen = accuracy_report(connection, "pair.match", "adjudicated", with_revealed=True)
+    assert (found.truth.units, found.truth.undecided) == (2, 1)
+    (agents,) = [one for one in found.raters if one.kind == "agent"]
+    assert (agents.figures.n, agents.figures.accuracy) == (2, 0.5)
+    (agents,) = [one for one in seen.raters if one.kind == "agent"]
+    assert (agents.figures.n, agents.figures.accuracy) == (3, pytest.approx(2 / 3))
+
+
+def test_how_often_raters_switch_towards_the_agents(tmp_path, workbench):
+    """Dana judges six pairs blind, then sees the agents' labels; ann and bob judge them blind."""
+    agents = (1, 1, 1, 0, 0, 1)
+    blind, revealed = (0, 0, 1, 0, 1, 0), (1, 0, 1, 0, 0, 1)
+    true = (1, 0, 1, 0, 1, 0)
+    with judged_workspace(tmp_path, 6) as workspace:
+        run = labelled_by_agents(workspace, [(item, v, "tested") for item, v in enumerate(agents, start=1)])
+        shown = verdict_ids(workspace, run)
+        dana = Desk(workspace)
+        for item, value in enumerate(blind, start=1):
+            dana.judge(item, float(value), blind=True)
+        for item, value in enumerate(revealed, start=1):
+            dana.judge(item, float(value), origin="override", shown_verdict=shown[item])
+        # Taken back, so that it is no label from before.
+        dana.judge(1, 1.0)
+        dana.undo()
+        for name in ("ann", "bob"):
+            for item, value in enumerate(true, start=1):
+                Desk(workspace, name).judge(item, float(value), blind=True)
+        path = workspace.path
+    found = rows(workbench("report", path, "accuracy", "--json"))
+    moved = found["dana"]["anchoring"]
+    # Other than the agents on items 1, 2, 5 and 6; moved to them on 1 (right), 5 and 6 (wrong).
+    assert (moved["n"], moved["differed"]) == (6, 4)
+    assert (moved["switched_to_right"], moved["switched_to_wrong"], moved["switched_away"]) == (1, 2, 0)
+    assert (moved["blind_accuracy"], moved["revealed_accuracy"]) == (5 / 6, pytest.approx(4 / 6))
+    assert moved["difference"] == pytest.approx(-1 / 6)
+    assert found["ann"]["anchoring"] is None
+    text = workbench("report", path, "accuracy").out
+    assert "switched to it where it is right 1, wrong 2" in text
+
+
+def test_two_runs_are_tested_and_corrected_over_the_family(workbench, study):
+    facts = workbench("report", study, "accuracy", "--compare", "full/m/1,single,ann", "--json").json()
+    pairs = {tuple(one["raters"]): one for one in facts["comparisons"]}
+    assert len(pairs) == 3
+    runs = pairs["full/m/1", "single/m/2"]
+    # Items 1 to 4: the full run is right on all, the single one on 1 and 2. Two queries: 0 and 2.
+    assert (runs["n"], runs["only_first"], runs["only_second"], runs["test"]) == (4, 2, 0, "sign-flip")
+    assert runs["p_value"] == 1
+    # Against ann the panel is bob and cat, on the items where these do not tie.
+    assert pairs["full/m/1", "ann"]["n"] == 5
+    assert all(one["adjusted"] >= one["p_value"] for one in facts["comparisons"])
+    text = workbench("report", study, "accuracy", "--compare", "full/m/1,single").out
+    assert "sign-flip: the differences of a whole query change sign together." in text
+
+
+def test_estimates_over_all_that_a_run_labelled(tmp_path, workbench):
+    """An expert labels 3 of 8 claimed matches and 2 of 4 others; one claim is wrong, one match missed."""
+    with judged_workspace(tmp_path, 12) as workspace:
+        labelled_by_agents(workspace, [(item, float(item <= 8), "tested") for item in range(1, 13)])
+        dana = Desk(workspace)
+        for item, value in ((1, 1), (2, 1), (3, 0), (9, 0), (10, 1)):
+            dana.judge(item, float(value), blind=True)
+        path = workspace.path
+    report = ("report", path, "accuracy", "--json", "--against", "dana", "--population")
+    (agents,) = workbench(*report, "label").json()["raters"]
+    found = agents["population"]
+    assert (found["units"], found["sampled"]) == (12, 5)
+    # 8 claims, two of three right; 4 others, one of two right.
+    assert found["precision"]["value"] == pytest.approx(2 / 3)
+    assert found["recall"]["value"] == pytest.approx((8 * 2 / 3) / (8 * 2 / 3 + 2))
+    assert found["prevalence"]["value"] == pytest.approx((8 * 2 / 3 + 2) / 12)
+    (simple,) = workbench(*report, "all").json()["raters"]
+    assert simple["population"]["precision"]["value"] == pytest.approx(2 / 3)
+    assert simple["population"]["recall"]["value"] == pytest.approx(2 / 3)
+    assert workbench(*report, "rank").code == 2
+    assert "Estimated over all 12 labelled items from 5" in workbench(*report[:3], *report[4:], "label").out
+
+
+def test_an_agent_in_place_of_an_annotator(tmp_path, workbench):
+    with judged_workspace(tmp_path, 40) as workspace:
+        real = [float(item % 3 == 0) for item in range(1, 41)]
+        labelled_by_agents(workspace, [(item, value, "tested") for item, value in enumerate(real, start=1)])
+        for place, name in enumerate(("ann", "bob", "cat")):
+            desk = Desk(workspace, name)
+            for item, value in enumerate(real, start=1):
+                wrong = item % 10 == place
+                desk.judge(item, 1 - value if wrong else value, blind=True)
+        path = workspace.path
+    agent = next(
+        one
+        for one in workbench("report", path, "accuracy", "--json").json()["raters"]
+        if one["kind"] == "agent"
+    )
+    assert agent["replaces"]["passed"] is True
+    assert agent["replaces"]["winning_rate"] == 1
+    assert agent["accuracy"] == 1
+    assert "may replace an annotator" in workbench("report", path, "accuracy").out
+
+
+def test_one_item_a_query_has_wilsons_interval_and_mcnemars_test(workbench, in_folder):
+    pairs = "".join(f'{{"id": "p{n}", "query": "q{n}", "code": "c{n}"}}\n' for n in range(10))
+    (in_folder / "p.jsonl").write_text(pairs, encoding="utf-8")
+    labels = {"truth": "1111100000", "one": "1111100011", "two": "1111111111"}
+    lines = [
+        "item,rater,value",
+        *(f"p{n},{who},{v}" for who, row in labels.items() for n, v in enumerate(row)),
+    ]
+    (in_folder / "labels.csv").write_text("\n".join(lines), encoding="utf-8")
+    workbench("import", "w.duckdb", "p.jsonl", "labels.csv")
+    facts = workbench(
+        *("report", "w.duckdb", "accuracy", "--against", "truth", "--compare", "one,two", "--json")
+    ).json()
+    one = next(each for each in facts["raters"] if each["rater"] == "one")
+    assert (one["ci_low"], one["ci_high"]) == wilson(8, 10)
+    (pair,) = facts["comparisons"]
+    # Three items that only one has right: 2 / 2^3.
+    assert (pair["test"], pair["only_first"], pair["only_second"], pair["p_value"]) == ("McNemar", 3, 0, 0.25)
+
+
+def test_a_blind_review_is_told_nothing(workbench, study, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_SCREENS__BLIND", "true")
+    done = workbench("report", study, "accuracy", "--json", "--against", "nobody at all")
+    assert (done.code, done.json()["error"]["title"]) == (2, "Blind review")
+    assert Path(study).exists()
