@@ -69,7 +69,7 @@ class RatingTable:
         return replace(self, raters=raters, patterns=patterns, clusters=clusters)
 
 
-def read_ratings(path: Path, *, cluster: str | None = None) -> RatingTable:
+def read_ratings(path: Path, *, cluster: str | None = None, question: str | None = None) -> RatingTable:
     """Read a CSV file with a header; commas, semicolons or tabs separate its cells.
 
     Empty cells, `*`, `NA`, `N/A`, `NaN`, `null` and `None` are missing values.
@@ -77,6 +77,7 @@ def read_ratings(path: Path, *, cluster: str | None = None) -> RatingTable:
     Args:
         path: The file, UTF-8.
         cluster: The column that names the cluster of each unit, such as its query.
+        question: The question whose judgments count, of a file with a column `question`.
 
     Raises:
         WorkbenchError: The file cannot be read, or is no table of ratings.
@@ -89,7 +90,7 @@ def read_ratings(path: Path, *, cluster: str | None = None) -> RatingTable:
             file.seek(0)
             delimiter = max(_DELIMITERS, key=first.count)
             rows = csv.reader(file, delimiter=delimiter, strict=True)
-            return _table(path, rows, cluster)
+            return _table(path, rows, cluster, question)
     except OSError as error:
         raise _refused(
             path, f"cannot be read: {error.strerror or error}", "Give a file of ratings."
@@ -100,7 +101,7 @@ def read_ratings(path: Path, *, cluster: str | None = None) -> RatingTable:
         raise _refused(path, f"is no CSV: {error}", "Save it as CSV with a header.") from error
 
 
-def _table(path: Path, rows: Any, cluster: str | None) -> RatingTable:
+def _table(path: Path, rows: Any, cluster: str | None, question: str | None) -> RatingTable:
     header = [name.strip() for name in next(rows, [])]
     lower = [name.lower() for name in header]
     if not any(header):
@@ -113,8 +114,12 @@ def _table(path: Path, rows: Any, cluster: str | None) -> RatingTable:
             raise _refused(path, f"has no column {cluster!r}", f"Its columns: {', '.join(header[:20])}.")
         at = header.index(cluster)
     cells = _Cells(path, rows, len(header))
-    if "unit" in lower and "value" in lower:
-        return _long(path, lower, at, cells)
+    if "value" in lower and any(name in lower for name in _UNIT_COLUMNS):
+        return _long(path, lower, at, cells, question)
+    if question is not None:
+        raise _refused(
+            path, "has no columns unit and value", "--question belongs to a row for each judgment."
+        )
     return _wide(path, header, lower, at, cells)
 
 
@@ -173,10 +178,15 @@ def _wide(path: Path, header: list[str], lower: list[str], at: int | None, cells
     return RatingTable("wide", raters, patterns, words, clusters.array(at))
 
 
-def _long(path: Path, lower: list[str], at: int | None, cells: _Cells) -> RatingTable:
+def _long(path: Path, lower: list[str], at: int | None, cells: _Cells, question: str | None) -> RatingTable:
     import numpy
 
-    unit_at, value_at = lower.index("unit"), lower.index("value")
+    unit_at = next(lower.index(name) for name in _UNIT_COLUMNS if name in lower)
+    value_at = lower.index("value")
+    question_at = lower.index("question") if "question" in lower else None
+    if question is not None and question_at is None:
+        raise _refused(path, "has no column question", "Leave --question out.")
+    asked: dict[str, None] = {}
     rater_at = lower.index("rater") if "rater" in lower else None
     count_at = lower.index("count") if "count" in lower else None
     if rater_at is not None and count_at is not None:
@@ -185,6 +195,15 @@ def _long(path: Path, lower: list[str], at: int | None, cells: _Cells) -> Rating
     of_unit: dict[int, int] = {}
     given: dict[tuple[int, int], tuple[int, int]] = {}
     for line, row in cells:
+        if question_at is not None:
+            asked.setdefault(row[question_at].strip())
+            if question is not None and row[question_at].strip() != question:
+                continue
+            if question is None and len(asked) > 1:
+                names = ", ".join(asked)
+                raise _refused(
+                    path, f"has several questions ({names}, line {line:,})", "Name one: --question."
+                )
         unit = units.place(row[unit_at].strip())
         if at is not None and of_unit.setdefault(unit, clusters.place(row[at])) != clusters.place(row[at]):
             raise _refused(
@@ -204,6 +223,9 @@ def _long(path: Path, lower: list[str], at: int | None, cells: _Cells) -> Rating
             )
         if value >= 0:
             given[unit, rater] = value, times
+    if question is not None and question not in asked:
+        known = ", ".join(list(asked)[:20]) or "none"
+        raise _refused(path, f"has no judgment of the question {question!r}", f"Its questions: {known}.")
     domain, order, words = values.domain()
     if rater_at is None:
         counts = numpy.zeros((len(units), len(domain)), dtype=numpy.int64)

@@ -126,3 +126,24 @@ def holm(p_values: Sequence[float]) -> list[float]:
         most = max(most, min(1.0, (len(p_values) - rank) * p_values[place]))
         adjusted[place] = most
     return adjusted
+
+
+def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values for the rate of false discoveries among tests that may depend on each other.
+
+    The k-th smallest of m is multiplied by m (1 + 1/2 + ... + 1/m) / k, and no adjusted value is above that
+    of a larger p-value, or above 1 (Y. Benjamini and D. Yekutieli, Annals of Statistics 29(4), 2001).
+
+    Args:
+        p_values: The p-values, each from 0 to 1.
+
+    Returns:
+        The adjusted ones, in the given order.
+    """
+    number = len(p_values)
+    factor = number * sum(1 / rank for rank in range(1, number + 1))
+    adjusted, least = [0.0] * number, 1.0
+    for rank, place in sorted(enumerate(sorted(range(number), key=p_values.__getitem__), 1), reverse=True):
+        least = min(least, p_values[place] * factor / rank)
+        adjusted[place] = least
+    return adjusted

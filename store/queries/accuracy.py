@@ -15,7 +15,7 @@ from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, com
 from store.measures.alternative_test import AlternativeTest, alternative_test
 from store.measures.intervals import Bootstrap
 from store.measures.sample_estimates import SampleEstimates, Stratum, sample_estimates
-from store.measures.truth import LEAST_RATERS, POLICIES, Policy, truth
+from store.measures.truth import LEAST_RATERS, POLICIES, Policy, Truth, truth
 from store.queries.current import all_marks
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
 from store.queries.pair_runs import executed_programs
@@ -260,6 +260,7 @@ class _Source:
             self.places = labels.places(panel)
         self._rulings = self._ruled(connection) if self.policy == "adjudicated" else None
         self._models = _models(connection)
+        self._found: dict[tuple[int, ...], Truth] = {}
         if not self.places and self._rulings is None:
             raise WorkbenchError(
                 "No true labels",
@@ -309,15 +310,16 @@ class _Source:
         one = self.labels.raters[place]
         return one.values if self.with_revealed else numpy.where(one.revealed, numpy.nan, one.values)
 
-    def without(self, places: Sequence[int]) -> Any:
+    def without(self, places: Sequence[int]) -> Truth:
         """Return the truth of the panel without some raters."""
         import numpy
 
-        rest = [place for place in self.places if place not in places]
-        nothing = [numpy.full(len(self.labels.units), numpy.nan)]
-        return truth(
-            self.policy or "majority", [self.values(place) for place in rest] or nothing, self._rulings
-        )
+        rest = tuple(place for place in self.places if place not in places)
+        if rest not in self._found:
+            nothing = [numpy.full(len(self.labels.units), numpy.nan)]
+            values = [self.values(place) for place in rest] or nothing
+            self._found[rest] = truth(self.policy or "majority", values, self._rulings)
+        return self._found[rest]
 
     def described(self) -> TruthSource:
         """Return what the truth rests on."""

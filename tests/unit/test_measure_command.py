@@ -305,3 +305,22 @@ def test_people_read_it_as_a_table(workbench, in_folder):
     assert "0.7754 (standard error 0.1429)" in done.out
     assert "95% interval" in next(line for line in done.out.splitlines() if "alpha, ordinal" in line)
     assert "only 12 clusters: under 30" in done.err
+
+
+def test_an_export_of_labels_is_a_table_of_ratings(workbench, measure, in_folder):
+    lines = ["item,kind,question,rater,value,word,comment"]
+    for rater, values in (("ana", "1010"), ("ben", "1011")):
+        lines += [f'p{n},pair,pair.match,{rater},{value},match,"a, b"' for n, value in enumerate(values)]
+    found = measure("\n".join(lines)).json()
+    assert (found["form"], found["units"], found["raters"]) == ("long", 4, 2)
+    # Values 1, 1, 0, 0, 1, 1, 0, 1: alpha = 1 - (n - 1) o_01 / (n_0 n_1) = 1 - 7 * 1 / (3 * 5)
+    assert found["alpha"]["nominal"] == pytest.approx(1 - 7 / 15)
+    assert "  1 " in workbench("measure", "agreement", "ratings.csv").out.replace("\n", " ")
+    lines += ["p0,pair,pair.other,ana,1,match,"]
+    several = measure("\n".join(lines))
+    assert (several.code, "pair.match, pair.other" in several.json()["error"]["message"]) == (2, True)
+    named = measure("\n".join(lines), "--question", "pair.match").json()
+    assert named["alpha"] == found["alpha"]
+    lost = measure("\n".join(lines), "--question", "match").json()["error"]
+    assert "pair.match, pair.other" in lost["hint"]
+    assert measure("a,b\n1,0\n", "--question", "x").code == 2

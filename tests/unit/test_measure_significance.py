@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from store.measures.significance import MOST_ENUMERATED, holm, mcnemar_exact, sign_flip
+from store.measures.significance import MOST_ENUMERATED, benjamini_yekutieli, holm, mcnemar_exact, sign_flip
 
 
 @pytest.mark.parametrize(
@@ -116,3 +116,11 @@ def test_holms_method_keeps_the_order():
     assert holm([]) == []
     with pytest.raises(ValueError, match="between 0 and 1"):
         holm([0.5, float("nan")])
+
+
+@pytest.mark.parametrize("p_values", [[0.01, 0.04, 0.03, 0.5], [0.5], [], [0.2, 0.2, 1.0], [0, 0.9]])
+def test_false_discoveries_are_controlled_as_by_scipy(p_values):
+    from scipy.stats import false_discovery_control
+
+    expected = false_discovery_control(p_values, method="by") if p_values else []
+    assert benjamini_yekutieli(p_values) == pytest.approx(list(expected))

@@ -53,6 +53,10 @@ def agreement_command(
         str | None,
         typer.Option(metavar="COLUMN", help="The column with the cluster of each unit, such as its query."),
     ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The question, of a file with a column question."),
+    ] = None,
     blocks: Annotated[
         int | None,
         typer.Option(
@@ -72,7 +76,7 @@ def agreement_command(
     from store.measures.table_agreement import table_agreement
     from workbench.output import print_json
 
-    table = read_ratings(file, cluster=cluster)
+    table = read_ratings(file, cluster=cluster, question=question)
     found = table_agreement(table, level=level.value, bootstrap=Bootstrap(bootstrap, seed), block=blocks)
     if as_json:
         print_json({"measure": "agreement", "file": file, **found.to_dict()})
@@ -126,7 +130,7 @@ def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
         print_table(
             ("value", "share", "specific agreement"),
             [
-                (each["value"], f"{each['share']:.1%}", shown(each["specific_agreement"]))
+                (_number(each["value"]), f"{each['share']:.1%}", shown(each["specific_agreement"]))
                 for each in found.values
             ],
         )
@@ -149,3 +153,7 @@ def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
         )
     if found.interval is not None and found.interval.warning and not found.why:
         note(f"The interval: {found.interval.warning}.")
+
+
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
