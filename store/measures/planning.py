@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from store.measures.coefficients import Coefficient, Patterns, krippendorff_alpha_of_sums
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 MOST_ITEMS = 20_000
 """Items, or queries, up to which a sample size is looked for."""
 MOST_SIMULATED = 500
-"""Queries up to which intervals are simulated to find a sample size."""
+"""Queries up to which intervals are simulated to find a sample size; beyond, they fall with the root."""
 
 
 def mcnemar_power(n: int, p10: float, p01: float, alpha: float = 0.05) -> float:
@@ -121,14 +123,22 @@ class AgreementDesign:
         return krippendorff_alpha_of_sums("nominal")
 
     def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
-        """Return simulated ratings, clustered by query."""
+        """Return simulated ratings, clustered by query; raters have no names."""
         import numpy
 
-        query, shared = _clustered(self.alpha, queries, self.units_per_query, self.correlation, random)
-        values = random.random((self.raters, len(query))) < self.prevalence
-        ratings = numpy.where(shared, values[0], values)
-        names = tuple(f"rater {number + 1}" for number in range(self.raters))
-        return RatingTable("wide", names, Patterns.of_ratings(ratings.astype(float)), (), query)
+        shared = _chances(self.alpha, queries, self.correlation, random)[:, None]
+        given = numpy.arange(self.raters + 1)
+        alike = numpy.where(given == 0, 1 - self.prevalence, self.prevalence) * (given % self.raters == 0)
+        by_chance = [
+            math.comb(self.raters, ones)
+            * self.prevalence**ones
+            * (1 - self.prevalence) ** (self.raters - ones)
+            for ones in range(self.raters + 1)
+        ]
+        times = random.multinomial(
+            self.units_per_query, shared * alike + (1 - shared) * numpy.array(by_chance)
+        )
+        return _table(numpy.column_stack([self.raters - given, given]), times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +176,15 @@ class AccuracyDesign:
 
     def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
         """Return simulated answers, 1 for right and 0 for wrong, clustered by query."""
-        query, right = _clustered(self.accuracy, queries, self.units_per_query, self.correlation, random)
-        patterns = Patterns.of_ratings(right[None].astype(float))
-        return RatingTable("wide", ("right",), patterns, (), query)
+        import numpy
+
+        right = random.binomial(
+            self.units_per_query, _chances(self.accuracy, queries, self.correlation, random)
+        )
+        return _table(numpy.eye(2, dtype=int), numpy.column_stack([self.units_per_query - right, right]))
 
 
-class Design(Protocol):
+class Design(Hashable, Protocol):
     """A study that can be simulated."""
 
     @property
@@ -182,6 +195,7 @@ class Design(Protocol):
         """Return simulated ratings, clustered by query."""
 
 
+@lru_cache(maxsize=100)  # A search for several half-widths begins with the same simulations.
 def expected_half_width(
     design: Design, queries: int, *, simulations: int = 50, resamples: int = 200, seed: int = 0
 ) -> float:
@@ -280,19 +294,31 @@ def _rejected(most: int, share: float, alpha: float) -> Array:
     return numpy.asarray(numpy.where(largest >= 0, both, 0.0))
 
 
-def _clustered(
-    mean: float, queries: int, units: int, correlation: float, random: numpy.random.Generator
-) -> tuple[Array, Array]:
-    """Return the query of each unit, and a coin for each whose chance is beta-distributed over queries."""
+def _chances(mean: float, queries: int, correlation: float, random: numpy.random.Generator) -> Array:
+    """Return the chance of each query, beta-distributed, of shape (queries,)."""
     import numpy
 
-    query = numpy.repeat(numpy.arange(queries), units)
-    chance = numpy.full(queries, mean)
-    if correlation:
-        # The intraclass correlation of a beta-binomial is 1 / (a + b + 1).
-        both = 1 / correlation - 1
-        chance = random.beta(mean * both, (1 - mean) * both, queries)
-    return query, random.random(len(query)) < chance[query]
+    if not correlation:
+        return numpy.full(queries, mean)
+    # The intraclass correlation of a beta-binomial is 1 / (a + b + 1).
+    both = 1 / correlation - 1
+    return random.beta(mean * both, (1 - mean) * both, queries)
+
+
+def _table(rows: Array, times: Array) -> RatingTable:
+    """Return a table of answers 0 and 1.
+
+    Args:
+        rows: How often each of p patterns has each answer, of shape (p, 2).
+        times: How often each query has each pattern, of shape (queries, p).
+    """
+    import numpy
+
+    queries, kinds = times.shape
+    pattern_of = numpy.repeat(numpy.tile(numpy.arange(kinds), queries), times.reshape(-1))
+    patterns = Patterns(numpy.array([0.0, 1.0]), None, rows, pattern_of, times.sum(axis=0))
+    query = numpy.repeat(numpy.arange(queries), times.sum(axis=1))
+    return RatingTable("counts", (), patterns, (), query)
 
 
 def _check_shares(p10: float, p01: float, alpha: float) -> None:

@@ -203,7 +203,7 @@ def question_labels(
     """
     import numpy
 
-    asked = _asked(question)
+    asked = named_question(question)
     kind, spec, only = asked.kind, asked.spec, asked.response
     if only is not None and connection.execute(_refs(only)).first() is None:
         raise UnknownName(
@@ -256,7 +256,12 @@ def question_of_items(connection: Connection) -> str:
     return (first.label_question or first.questions[0]).name
 
 
-def _asked(question: str) -> NamedQuestion:
+def named_question(question: str) -> NamedQuestion:
+    """Return the question of a name.
+
+    Raises:
+        UnknownName: No registered kind asks it.
+    """
     found = NamedQuestion.parse(question)
     if found is not None:
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from workbench.cli.pipeline import report_pipeline
 from workbench.cli.report_accuracy import Strata, report_accuracy
 from workbench.cli.report_agreement import named, report_agreement, several
 from workbench.cli.report_figures import report_figures
+from workbench.cli.report_plan import MOST_COMPARED, MOST_PER_QUERY, GivenNumbers, report_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,15 +32,16 @@ class Report(StrEnum):
     pipeline = "pipeline"
     accuracy = "accuracy"
     figures = "figures"
+    plan = "plan"
 
 
 _OF_RATERS = (Report.agreement, Report.accuracy)
 _REPORTS_OF = {
-    "question": _OF_RATERS,
-    "raters": _OF_RATERS,
+    "question": (*_OF_RATERS, Report.plan),
+    "raters": (*_OF_RATERS, Report.plan),
     "study": _OF_RATERS,
     "bootstrap": _OF_RATERS,
-    "seed": _OF_RATERS,
+    "seed": (*_OF_RATERS, Report.plan),
     "bootstrap_units": _OF_RATERS,
     "by_item": (Report.agreement,),
     "blocks": (Report.agreement,),
@@ -47,6 +50,7 @@ _REPORTS_OF = {
     "with_revealed": (Report.accuracy,),
     "compare": (Report.accuracy,),
     "population": (Report.accuracy,),
+    **{each.name: (Report.plan,) for each in fields(GivenNumbers)},
 }
 """The reports that an option belongs to; the others belong to all."""
 
@@ -57,7 +61,7 @@ def report_command(
     report: Annotated[
         Report,
         typer.Argument(
-            metavar="REPORT", help="Which report: progress, agreement, accuracy, pipeline or figures."
+            metavar="REPORT", help="Which report: progress, agreement, accuracy, pipeline, figures or plan."
         ),
     ] = Report.progress,
     *,
@@ -74,12 +78,15 @@ def report_command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Which question, such as completion.keep or answer.accuracy; for agreement, accuracy.",
+            help="Which question, such as completion.keep or answer.accuracy; for agreement, accuracy, plan.",
         ),
     ] = None,
     raters: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Only these raters; for agreement (two or more), accuracy."),
+        typer.Option(
+            metavar="A,B,...",
+            help="Only these raters, two or more (accuracy: one); for agreement, accuracy, plan.",
+        ),
     ] = None,
     study: Annotated[
         str | None,
@@ -142,7 +149,7 @@ def report_command(
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, metavar="S", help="The seed of resamples; default 0; for agreement, accuracy."),
+        typer.Option(min=0, metavar="S", help="The seed; default 0; for agreement, accuracy, plan."),
     ] = None,
     blocks: Annotated[
         int | None,
@@ -151,6 +158,46 @@ def report_command(
             metavar="N",
             help="Also the mean of alpha over blocks of N items, as CoSQA+ does; for agreement.",
         ),
+    ] = None,
+    half_width: Annotated[
+        float | None, typer.Option(metavar="W", help="Half of the width of a 95 % interval; for plan.")
+    ] = None,
+    per_query: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST_PER_QUERY, metavar="N", help="Items of each query; for plan."),
+    ] = None,
+    rater_count: Annotated[
+        int | None, typer.Option(min=2, max=100, metavar="N", help="Raters of each item; for plan.")
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(metavar="A", help="The expected alpha of Krippendorff; for plan.")
+    ] = None,
+    prevalence: Annotated[
+        float | None, typer.Option(metavar="P", help="The expected share of matches; for plan.")
+    ] = None,
+    accuracy: Annotated[float | None, typer.Option(metavar="A", help="The expected one; for plan.")] = None,
+    correlation: Annotated[
+        float | None, typer.Option(metavar="R", help="That of the items of a query; for plan.")
+    ] = None,
+    items: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST_COMPARED, metavar="N", help="Items for two methods; for plan."),
+    ] = None,
+    p10: Annotated[
+        float | None,
+        typer.Option(
+            "--p10", metavar="P", help="The share of items that only the first has right; for plan."
+        ),
+    ] = None,
+    p01: Annotated[
+        float | None,
+        typer.Option("--p01", metavar="P", help="The share that only the second has right; for plan."),
+    ] = None,
+    power: Annotated[
+        float | None, typer.Option(metavar="P", help="The wanted power, 0.8 by default; for plan.")
+    ] = None,
+    significance: Annotated[
+        float | None, typer.Option(metavar="S", help="That of the test, 0.05 by default; for plan.")
     ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -164,7 +211,8 @@ def report_command(
     against the labels of one (--against NAME) or of a panel's policy (majority by default). pipeline: figures
     of each run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
     figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
-    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater.
+    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. plan: how
+    many queries a study needs; numbers that are not given are estimated from the labels, or are defaults.
     """
     from store.measures.intervals import Bootstrap
     from store.queries.progress import progress
@@ -176,6 +224,10 @@ def report_command(
     from workbench.run_option import chosen_run
 
     loaded = settings(config)
+    numbers = GivenNumbers(
+        half_width, per_query, rater_count, alpha, prevalence, accuracy, correlation,
+        items, p10, p01, power, significance,
+    )  # fmt: skip
     _check_options(
         report,
         workspace,
@@ -193,6 +245,7 @@ def report_command(
             "with_revealed": with_revealed,
             "compare": compare,
             "population": population,
+            **asdict(numbers),
         },
     )
     if report is Report.pipeline:
@@ -234,6 +287,18 @@ def report_command(
         return
     if report is Report.figures:
         report_figures(workspace, given_rater(rater), run, blind=loaded.screens.blind, as_json=as_json)
+        return
+    if report is Report.plan:
+        report_plan(
+            workspace,
+            numbers,
+            question,
+            raters=None if raters is None else several(raters),
+            run=run,
+            seed=seed or 0,
+            blind=loaded.screens.blind,
+            as_json=as_json,
+        )
         return
     check_view(given_rater(rater), loaded)
     blind = loaded.screens.blind

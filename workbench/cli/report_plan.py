@@ -1,0 +1,635 @@
+"""`workbench report WORKSPACE plan`: how many queries and items a study needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from store.errors import WorkbenchError
+from store.formatting import pluralize
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlalchemy import Connection
+
+    from store.kinds.spec import NamedQuestion, TaskKind
+    from store.measures.planning import Design
+    from store.queries.labels import QuestionLabels
+
+Source = Literal["given", "workspace", "default"]
+
+HALF_WIDTHS = (0.1, 0.05, 0.03)
+"""Half-widths that are planned for besides the one that is given."""
+LEAST_HALF_WIDTH = 0.001
+MOST_COMPARED = 100_000
+"""Items of McNemar's test, whose power takes a second for so many."""
+MOST_PER_QUERY = 1_000
+LEAST_RARE = 10
+"""Expected items of the rarer answer from which alpha is planned; of fewer, simulated intervals collapse."""
+_SMALLEST, _ROWS = 25, 6
+"""The first number of queries of the chart, and its rows: each has twice the queries of the one before."""
+
+_DEFAULTS: Mapping[str, tuple[float, str]] = {
+    # Krippendorff draws tentative conclusions from this on ("Content Analysis", chapter 11).
+    "alpha": (0.667, "the least for tentative conclusions"),
+    "rater_count": (3, ""),
+    "prevalence": (0.5, "both answers alike"),
+    "accuracy": (0.8, ""),
+    "per_query": (1, ""),
+    "correlation": (0.2, "within a query"),
+}
+
+_BETWEEN: tuple[str, Callable[[float], bool]] = ("above 0 and below 1", lambda value: 0 < value < 1)
+_SHARE: tuple[str, Callable[[float], bool]] = ("from 0 to 1", lambda value: 0 <= value <= 1)
+_RANGES: Mapping[str, tuple[str, Callable[[float], bool]]] = {
+    **dict.fromkeys(("alpha", "prevalence", "accuracy", "power", "significance"), _BETWEEN),
+    "half_width": (
+        f"from {LEAST_HALF_WIDTH:g} to below 1",
+        lambda value: LEAST_HALF_WIDTH <= value < 1,
+    ),
+    "correlation": ("from 0 to below 1", lambda value: 0 <= value < 1),
+    **dict.fromkeys(("p10", "p01"), _SHARE),
+}
+"""The range of each number, in words and as a condition, which is not true of NaN either."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenNumbers:
+    """The numbers that the command line gives; None for those that it does not.
+
+    Attributes:
+        half_width: The wanted half-width of the 95 % interval, from 0.001 to below 1.
+        per_query: Items of each query, 1 to 1,000.
+        rater_count: The raters of each item, at least 2.
+        alpha: The expected alpha, between 0 and 1.
+        prevalence: The share of the second of the two answers, between 0 and 1.
+        accuracy: The expected accuracy, between 0 and 1.
+        correlation: The intraclass correlation within a query, from 0 to below 1.
+        items: Items of two methods' comparison, 1 to 100,000.
+        p10: The share of items that only the first method has right, 0 to 1.
+        p01: The share of items that only the second one has right, 0 to 1.
+        power: The wanted power, between 0 and 1.
+        significance: The level of McNemar's test, between 0 and 1.
+    """
+
+    half_width: float | None = None
+    per_query: int | None = None
+    rater_count: int | None = None
+    alpha: float | None = None
+    prevalence: float | None = None
+    accuracy: float | None = None
+    correlation: float | None = None
+    items: int | None = None
+    p10: float | None = None
+    p01: float | None = None
+    power: float | None = None
+    significance: float | None = None
+
+    def check(self) -> None:
+        """Refuse numbers that nothing can be planned with.
+
+        Raises:
+            WorkbenchError: One is out of range, or one of the two shares is missing.
+        """
+        for name, (range_, holds) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not holds(value):
+                raise WorkbenchError(
+                    "Out of range",
+                    f"--{name.replace('_', '-')} is {value:g}; it has to be {range_}.",
+                    "Shares and half-widths are no percentages: 5 % is 0.05.",
+                )
+        if (self.p10 is None) != (self.p01 is None):
+            missing = "--p01" if self.p01 is None else "--p10"
+            raise WorkbenchError(
+                "Share missing",
+                "McNemar's test is planned from two shares: of the items that only the first method has "
+                "right, and of those that only the second has.",
+                f"Give {missing}, too.",
+            )
+        if self.p10 is not None and self.p01 is not None and not 0 < self.p10 + self.p01 <= 1:
+            raise WorkbenchError(
+                "Out of range",
+                f"--p10 {self.p10:g} and --p01 {self.p01:g} are shares of the same items: their sum has to "
+                "be above 0, and at most 1.",
+                "Give the share of items that only one of both methods has right.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A number that the plan rests on.
+
+    Attributes:
+        value: The number.
+        source: Whether it was given, estimated from the workspace, or is a default.
+        detail: What it was estimated from, or why it is this default.
+    """
+
+    value: float
+    source: Source
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """The number with its source, for people."""
+        words = {"given": "given", "workspace": "from the workspace", "default": "default"}[self.source]
+        number = f"{self.value:,}" if isinstance(self.value, int) else f"{self.value:.3g}"
+        return f"{number} ({words}{': ' if self.detail else ''}{self.detail})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pilot:
+    """What the plan takes from the workspace.
+
+    Attributes:
+        question: The question that is planned for.
+        queries: The groups of items in the workspace, such as queries.
+        items: Its items of the question's kind.
+        inputs: The numbers, by name.
+    """
+
+    question: NamedQuestion
+    queries: int
+    items: int
+    inputs: Mapping[str, Input]
+
+    @property
+    def kind(self) -> TaskKind:
+        """The kind of the items."""
+        return self.question.kind
+
+    @property
+    def per_query(self) -> int:
+        """Items of each group."""
+        return int(self.inputs["per_query"].value) if self.grouped else 1
+
+    @property
+    def grouped(self) -> bool:
+        """Whether items form groups; otherwise each is its own."""
+        return bool(self.kind.record.group)
+
+    @property
+    def several(self) -> str:
+        """The word for groups of items, such as "queries"."""
+        group = self.kind.record.group
+        return {"": self.kind.plural, "query": "queries"}.get(group, f"{group}s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """The queries that an interval needs.
+
+    Attributes:
+        half_width: Its half-width, at most.
+        queries: The number of queries; None where there is none to 20,000.
+        why: Why there is none; empty where there is one.
+    """
+
+    half_width: float
+    queries: int | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Widths:
+    """The plan of one measure's interval.
+
+    Attributes:
+        needed: The number of queries for each half-width, the widest first.
+        expected: The expected half-width by number of queries; None where there is no value.
+        here: That with the queries of the workspace.
+    """
+
+    needed: Sequence[_Needed]
+    expected: Mapping[int, float | None]
+    here: float | None
+
+    def to_dict(self, per_query: int) -> dict[str, Any]:
+        """Return it as JSON-able fields."""
+        return {
+            "needed": [
+                {
+                    "half_width": each.half_width,
+                    "queries": each.queries,
+                    "items": None if each.queries is None else each.queries * per_query,
+                    "why": each.why,
+                }
+                for each in self.needed
+            ],
+            "expected": [
+                {"queries": queries, "half_width": width} for queries, width in self.expected.items()
+            ],
+            "half_width_here": self.here,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _McNemar:
+    """The plan of a comparison of two methods.
+
+    Attributes:
+        items: The number of items; None where none is known.
+        p10: The share of them that only the first method has right.
+        p01: The share that only the second one has right.
+        significance: The level of the test.
+        power: The power with so many items.
+        wanted_power: The wanted power.
+        items_needed: The items with which the test has it.
+        why: Why there are none; empty where there are.
+    """
+
+    items: Input | None
+    p10: float
+    p01: float
+    significance: float
+    power: float | None
+    wanted_power: float
+    items_needed: int | None
+    why: str
+
+
+def report_plan(
+    path: Path,
+    numbers: GivenNumbers,
+    question: str | None,
+    *,
+    raters: list[str] | None,
+    run: str | None,
+    seed: int,
+    blind: bool,
+    as_json: bool,
+) -> None:
+    """Print how many queries and items a study needs.
+
+    Args:
+        path: The workspace.
+        numbers: The numbers that were given; others are estimated from the workspace, or defaults.
+        question: The question; None for that of the first kind in the workspace.
+        raters: The raters whose labels are the pilot; None for people.
+        run: The run of the agents whose labels give the prevalence where nobody else has labels.
+        seed: The seed of the simulations.
+        blind: Whether the review is blind, so that nothing is estimated from labels.
+        as_json: Whether it is printed as JSON.
+
+    Raises:
+        WorkbenchError: A number is out of range, or the review is blind and a number would be estimated from
+            labels.
+        UnknownName: No question, rater or run is called so.
+    """
+    from store.workspace.duckdb import Workspace
+    from workbench.output import print_json
+
+    numbers.check()
+    with Workspace.open(path) as opened:
+        opened.share_cores()
+        with opened.reading() as connection:
+            pilot = _pilot(connection, numbers, question, raters, run, blind=blind)
+    wanted = HALF_WIDTHS if numbers.half_width is None else (*HALF_WIDTHS, numbers.half_width)
+    widths = _widths(pilot, sorted(set(wanted), reverse=True), seed)
+    test = None if numbers.p10 is None or numbers.p01 is None else _mcnemar(pilot, numbers)
+    if as_json:
+        print_json(
+            {
+                "report": "plan",
+                "question": pilot.question.spec.name,
+                "cluster": pilot.kind.record.group or pilot.kind.singular,
+                "queries": pilot.queries,
+                "items": pilot.items,
+                "seed": seed,
+                "inputs": {name: asdict(each) for name, each in pilot.inputs.items()},
+                **{name: None for name in ("alpha", "accuracy") if name not in widths},
+                **{name: each.to_dict(pilot.per_query) for name, each in widths.items()},
+                "mcnemar": None if test is None else asdict(test),
+            }
+        )
+    else:
+        _print(path.name, pilot, widths, test)
+
+
+def _pilot(
+    connection: Connection,
+    numbers: GivenNumbers,
+    question: str | None,
+    raters: list[str] | None,
+    run: str | None,
+    *,
+    blind: bool,
+) -> _Pilot:
+    """Return every number of the plan, with its source."""
+    from sqlalchemy import func, select
+
+    from store.queries.labels import named_question, question_of_items
+    from store.tables.columns import table_of
+    from store.tables.imported import Item
+
+    name = question or question_of_items(connection)
+    asked = named_question(name)
+    item = table_of(Item)
+    group = item.c.group_id if asked.kind.record.group else item.c.id
+    of_kind = select(func.count(), func.count(group.distinct())).where(item.c.kind == asked.kind.name)
+    items, queries = connection.execute(of_kind).one()
+    if numbers.per_query is not None and not asked.kind.record.group:
+        raise WorkbenchError(
+            "Not grouped",
+            f"{asked.kind.plural.capitalize()} do not belong to queries: each is drawn by itself.",
+            "Leave --per-query out.",
+        )
+    found: dict[str, Input] = {}
+    if queries:
+        mean = items / queries
+        detail = "" if mean == round(mean) else f"{mean:.2f} on average"
+        found["per_query"] = Input(round(mean), "workspace", detail)
+    if len(asked.spec.scale.allowed) == 2:
+        found |= _of_labels(connection, numbers, name, raters, run, blind=blind)
+        names = tuple(_DEFAULTS)
+    else:
+        names = ("accuracy", "per_query", "correlation")
+    if not asked.kind.record.group:
+        names = tuple(each for each in names if each not in ("per_query", "correlation"))
+    for each in names:
+        given = getattr(numbers, each)
+        if given is not None:
+            found[each] = Input(given, "given")
+        elif each not in found:
+            value, detail = _DEFAULTS[each]
+            found[each] = Input(value, "default", detail)
+    if asked.kind.record.group and found["per_query"].value > MOST_PER_QUERY:
+        raise WorkbenchError(
+            "Too many items",
+            f"A query has {found['per_query'].value:,} {asked.kind.plural}; a plan is made for up to "
+            f"{MOST_PER_QUERY:,}.",
+            "Give those that are judged in the study: --per-query 20",
+        )
+    return _Pilot(asked, int(queries), int(items), {each: found[each] for each in names})
+
+
+def _of_labels(
+    connection: Connection,
+    numbers: GivenNumbers,
+    question: str,
+    raters: list[str] | None,
+    run: str | None,
+    *,
+    blind: bool,
+) -> dict[str, Input]:
+    """Return what the labels of the workspace tell of a question with two answers, if anything.
+
+    Raises:
+        WorkbenchError: The review is blind, and the labels would have to be read.
+    """
+    from store.queries.labels import named_question, question_labels
+    from store.queries.runs import shown_by_kind
+    from store.record.scope import Scope
+    from workbench.run_option import chosen_run
+
+    missing = [
+        option for option in ("alpha", "prevalence", "rater_count") if getattr(numbers, option) is None
+    ]
+    if blind and {"alpha", "prevalence"} & {*missing}:
+        options = " and ".join(f"--{name}" for name in missing if name != "rater_count")
+        raise WorkbenchError(
+            "Blind review",
+            f"Without {options}, a plan tells of the labels of others, which a blind review keeps out of "
+            "sight.",
+            "Give numbers, such as --alpha 0.667 --prevalence 0.5. When the review is over, set "
+            "screens.blind = false.",
+        )
+    if blind or not missing:
+        return {}
+    asked = named_question(question)
+    chosen = chosen_run(connection, run, blind=blind)
+    if raters is None:
+        chosen = chosen or shown_by_kind(connection, Scope()).get(asked.kind.name)
+    labels = question_labels(connection, question, run=chosen)
+    people = [place for place, one in enumerate(labels.raters) if one.kind == "human"]
+    compared = people if raters is None else labels.places(raters)
+    return _counts(labels, compared, max(asked.spec.scale.allowed))
+
+
+def _counts(labels: QuestionLabels, compared: Sequence[int], positive: float) -> dict[str, Input]:
+    """Return the number of compared raters, their alpha, and the prevalence of an answer."""
+    import numpy
+
+    from store.measures.agreement import alpha_of_patterns
+
+    found = {}
+    what = labels.kind.plural if labels.responses is None else "responses"
+    if len(compared) > 1:
+        names = ", ".join(labels.raters[place].name for place in compared)
+        whose = names if len(compared) <= 3 else f"{len(compared)} raters"
+        found["rater_count"] = Input(len(compared), "workspace", names if len(compared) <= 3 else "")
+        alpha = alpha_of_patterns(labels.table().only(compared).patterns, "nominal")
+        where = f"of {whose} over {alpha.units:,} {what}"
+        if alpha.value is not None and 0 < alpha.value < 1:
+            found["alpha"] = Input(alpha.value, "workspace", where)
+        else:
+            there = "none" if alpha.value is None else f"{alpha.value:.3f}"
+            value, _ = _DEFAULTS["alpha"]
+            found["alpha"] = Input(value, "default", f"that {where} is {there}")
+    groups = [[*compared]]
+    for kind in ("agent", "import"):
+        groups.append([place for place, one in enumerate(labels.raters) if one.kind == kind])
+    for places in filter(None, groups):
+        values = numpy.concatenate([labels.raters[place].values for place in places])
+        values = values[~numpy.isnan(values)]
+        if not len(values):
+            continue
+        share = float((values == positive).mean())
+        whose = labels.raters[places[0]].name if len(places) == 1 else f"{len(places)} raters"
+        where = f"{pluralize(len(values), 'label')} of {whose}"
+        if 0 < share < 1:
+            found["prevalence"] = Input(share, "workspace", where)
+        else:
+            value, _ = _DEFAULTS["prevalence"]
+            found["prevalence"] = Input(value, "default", f"{where} are all equal")
+        break
+    return found
+
+
+def _widths(pilot: _Pilot, half_widths: Sequence[float], seed: int) -> dict[str, _Widths]:
+    """Simulate studies of agreement and of accuracy; no agreement where a question has more answers."""
+    from store.measures.planning import (
+        MOST_ITEMS,
+        MOST_SIMULATED,
+        AccuracyDesign,
+        AgreementDesign,
+        expected_half_width,
+        queries_needed,
+    )
+
+    value = {name: each.value for name, each in pilot.inputs.items()}
+    correlation = value.get("correlation", 0.0)
+    designs: dict[str, Design] = {}
+    if "alpha" in value:
+        designs["alpha"] = AgreementDesign(
+            value["alpha"], int(value["rater_count"]), value["prevalence"], pilot.per_query, correlation
+        )
+    designs["accuracy"] = AccuracyDesign(value["accuracy"], pilot.per_query, correlation)
+
+    def least(design: Design) -> int:
+        """Return the number of queries from which intervals mean something."""
+        if not isinstance(design, AgreementDesign):
+            return 2
+        rare = min(design.prevalence, 1 - design.prevalence)
+        return max(2, math.ceil(LEAST_RARE / (rare * design.units_per_query)))
+
+    def needed(design: Design, half_width: float) -> _Needed:
+        if (few := least(design)) > MOST_ITEMS:
+            why = f"{MOST_ITEMS:,} queries do not have {LEAST_RARE} items of the rarer answer"
+            return _Needed(half_width, None, why)
+        try:
+            return _Needed(half_width, max(few, queries_needed(design, half_width, seed=seed)))
+        except ValueError as error:
+            return _Needed(half_width, None, str(error))
+
+    def expected(design: Design, queries: int) -> float | None:
+        if queries < least(design):
+            return None
+        simulated = min(queries, MOST_SIMULATED)
+        width = expected_half_width(design, simulated, seed=seed) * math.sqrt(simulated / queries)
+        return width if math.isfinite(width) else None
+
+    enough = {name: [needed(design, width) for width in half_widths] for name, design in designs.items()}
+    numbers = _numbers_of_queries([each.queries for one in enough.values() for each in one])
+    here = pilot.queries if pilot.queries > 1 else None
+    if here is not None:
+        numbers = sorted({*numbers, here})
+    return {
+        name: _Widths(
+            enough[name],
+            {queries: expected(design, queries) for queries in numbers},
+            None if here is None else expected(design, here),
+        )
+        for name, design in designs.items()
+    }
+
+
+def _numbers_of_queries(needed: Sequence[int | None]) -> list[int]:
+    """Return numbers of queries that reach the largest one needed, each twice the one before."""
+    most = max((each for each in needed if each is not None), default=0)
+    doublings = max(_ROWS - 2, math.ceil(math.log2(max(most, 1) / _SMALLEST)))
+    return [_SMALLEST * 2**power for power in range(max(0, doublings - _ROWS + 1), doublings + 1)]
+
+
+def _mcnemar(pilot: _Pilot, numbers: GivenNumbers) -> _McNemar:
+    from store.measures.planning import mcnemar_power, mcnemar_sample_size
+
+    p10, p01 = numbers.p10 or 0.0, numbers.p01 or 0.0
+    significance = 0.05 if numbers.significance is None else numbers.significance
+    power = 0.8 if numbers.power is None else numbers.power
+    items = None
+    if numbers.items is not None:
+        items = Input(numbers.items, "given")
+    elif 0 < pilot.queries <= MOST_COMPARED:
+        items = Input(pilot.queries, "workspace", "one of each query" if pilot.grouped else "")
+    needed, why = None, ""
+    try:
+        needed = mcnemar_sample_size(power, p10, p01, significance)
+    except ValueError as error:
+        why = str(error)
+    return _McNemar(
+        items,
+        p10,
+        p01,
+        significance,
+        None if items is None else mcnemar_power(int(items.value), p10, p01, significance),
+        power,
+        needed,
+        why,
+    )
+
+
+def _print(name: str, pilot: _Pilot, widths: Mapping[str, _Widths], test: _McNemar | None) -> None:
+    from workbench.output import harmless, print_bars, print_facts, say
+
+    kind, several, inputs = pilot.kind, pilot.several, pilot.inputs
+    question = pilot.question.spec.name
+    there = f"{pilot.items:,} {kind.plural}"
+    titles = {"per_query": f"{kind.plural} of a {kind.record.group}", "rater_count": "raters"}
+    scale = pilot.question.spec.scale
+    titles["prevalence"] = f"prevalence of {scale.word(max(scale.allowed))}"
+    print_facts(
+        name,
+        [
+            ("question", question),
+            ("there are", f"{there} of {pilot.queries:,} {several}" if pilot.grouped else there),
+            *((titles.get(key, key), each.text) for key, each in inputs.items()),
+        ],
+    )
+    if "alpha" not in widths:
+        say(f"Agreement is planned for questions with two answers, and {question} has more.")
+    say("", harmless(f"{several.capitalize()} for a 95 % interval", style="bold underline"))
+    _print_needed(pilot, widths)
+    bars = next(iter(widths))
+    say("", harmless(f"Expected 95 % interval; bars: {bars}", style="bold underline"))
+    print_bars(
+        ("", several, *widths),
+        [
+            (
+                "here" if queries == pilot.queries else "",
+                queries,
+                *(_half_width(each.expected[queries]) for each in widths.values()),
+            )
+            for queries in widths[bars].expected
+        ],
+        list(widths[bars].expected.values()),
+    )
+    say(f"Intervals cover the choice of {several}, with the raters fixed.")
+    say("", harmless("Two methods (McNemar's exact test)", style="bold underline"))
+    _print_test(pilot, test)
+
+
+def _print_needed(pilot: _Pilot, widths: Mapping[str, _Widths]) -> None:
+    from workbench.output import print_table, say
+
+    def cells(queries: int | None) -> list[object]:
+        if queries is None:
+            return ["none", *([None] if pilot.grouped else [])]
+        return [queries, *([queries * pilot.per_query] if pilot.grouped else [])]
+
+    several, items = pilot.several, pilot.kind.plural
+    heads = [
+        head
+        for name in widths
+        for head in (f"{name}: {several}", *([f"{name}: {items}"] if pilot.grouped else []))
+    ]
+    print_table(
+        ("interval", *heads),
+        [
+            (_half_width(row[0].half_width), *(cell for each in row for cell in cells(each.queries)))
+            for row in zip(*(each.needed for each in widths.values()), strict=True)
+        ],
+    )
+    for name, each in widths.items():
+        for why in dict.fromkeys(one.why for one in each.needed if one.why):
+            say(f"{name}: {why}.")
+
+
+def _print_test(pilot: _Pilot, test: _McNemar | None) -> None:
+    from workbench.output import print_facts, say
+
+    if test is None:
+        say("Give the shares of items that only one of them has right: --p10 0.11 --p01 0.07")
+        return
+    print_facts(
+        "",
+        [
+            ("only the first right", f"{test.p10:g}"),
+            ("only the second right", f"{test.p01:g}"),
+            ("significance", f"{test.significance:g}"),
+            ("items", None if test.items is None else test.items.text),
+            ("power", None if test.power is None else f"{test.power:.4f}"),
+            (f"items for power {test.wanted_power:g}", test.why or f"{test.items_needed:,}"),
+        ],
+    )
+    if pilot.grouped:
+        one, several = pilot.kind.record.group, pilot.several
+        say(f"The test needs one item of each {one}; with more of them, plan by {several}, as above.")
+
+
+def _half_width(width: float | None) -> str | None:
+    return None if width is None else f"± {width:.3f}"
