@@ -28,6 +28,8 @@ PIPED_WIDTH = 160
 
 MIN_WIDTH = 12
 """Columns that are left to a table's column when it gives way to the others."""
+_LEAST_FOR_AN_END = 20
+"""Columns of a table's column from which its texts keep their ends."""
 
 PANEL_WIDTH = 100
 """Columns of an error's panel at most: longer lines are hard to read."""
@@ -140,7 +142,8 @@ def print_table(
         columns: The headings.
         rows: Values in the order of the columns; None is an empty cell, numbers are aligned right, whole
             ones with commas between thousands.
-        wide: Headings of the columns that give way when the terminal is narrow.
+        wide: Headings of the columns that give way when the terminal is narrow. Their texts keep their ends,
+            where names of runs differ.
     """
     given = [list(row) for row in rows]
     shown = [[_cell(cell) for cell in row] for row in given]
@@ -162,7 +165,12 @@ def print_table(
             width=min(widths[place], left) if column in wide else widths[place],
         )
     for row in shown:
-        table.add_row(*(harmless(cell) for cell in row))
+        table.add_row(
+            *(
+                harmless(_with_its_end(cell, left) if column in wide else cell)
+                for column, cell in zip(columns, row, strict=True)
+            )
+        )
     console.print(table)
 
 
@@ -193,6 +201,13 @@ def _bar(share: float, width: int) -> str:
     """Return a bar of block characters; whatever is more than nothing is seen."""
     full, eighths = divmod(max(round(8 * share * width), 1), 8)
     return "█" * full + EIGHTHS[eighths].strip()
+
+
+def _with_its_end(cell: object, width: int) -> object:
+    """Return a text in so many cells, with an ellipsis before its last ones; a number as it is."""
+    if not isinstance(cell, str) or cell_len(cell) <= width or width < _LEAST_FOR_AN_END:
+        return cell
+    return f"{cell[: width - 10]}…{cell[-9:]}"
 
 
 def _cell(value: object) -> object:

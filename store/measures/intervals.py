@@ -55,7 +55,7 @@ class Interval:
         if self.low is None:
             return "no resample has a value"
         if self.clusters < FEW_CLUSTERS:
-            return f"only {self.clusters} clusters: under {FEW_CLUSTERS}, the interval is too narrow"
+            return f"only {self.clusters} clusters, and under {FEW_CLUSTERS} it is too narrow"
         return f"{self.undefined} resamples have no value and are left out" if self.undefined else ""
 
 

@@ -304,7 +304,7 @@ def test_people_read_it_as_a_table(workbench, in_folder):
     done = workbench("measure", "agreement", "ratings.csv", "--level", "ordinal")
     assert "0.7754 (standard error 0.1429)" in done.out
     assert "95% interval" in next(line for line in done.out.splitlines() if "alpha, ordinal" in line)
-    assert "only 12 clusters: under 30" in done.err
+    assert "only 12 clusters, and under 30" in done.err
 
 
 def test_an_export_of_labels_is_a_table_of_ratings(workbench, measure, in_folder):

@@ -468,7 +468,7 @@ def test_a_study_and_repeats_are_compared_for_themselves(tmp_path, workbench):
     rows = {one["name"]: one["repeat"] for one in whole["by_rater"]}
     assert rows["eli"] is None
     assert (rows["dana"]["units"], rows["dana"]["percent"], rows["dana"]["cohen"]) == (2, 50, 0)
-    assert "dana met 2 units twice: 50.0 % equal labels" in workbench("report", path, "agreement").out
+    assert "A met 2 units twice: 50.0 % equal labels" in workbench("report", path, "agreement").out
     within = workbench("report", path, "agreement", "--study", "expert study", "--json").json()
     assert (within["study"], within["units"], within["percent"]) == (
         "expert study",

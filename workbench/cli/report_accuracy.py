@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import WorkbenchError
+from workbench.cli.report_agreement import letters
 
 if TYPE_CHECKING:
     from store.measures.accuracy import Accuracy
     from store.measures.intervals import Bootstrap
     from store.measures.sample_estimates import Estimate
-    from store.queries.accuracy import AccuracyReport, RaterAccuracy
+    from store.queries.accuracy import AccuracyReport
+
+
+_HEADINGS = {"precision": "precision, %", "recall": "recall, %", "f1": "F1, %", "kappa": "kappa"}
 
 
 class Strata(StrEnum):
@@ -134,54 +138,57 @@ def _print(name: str, found: AccuracyReport) -> None:
     few = [one.figures.intervals.get("accuracy") for one in found.raters]
     clusters = [one.clusters for one in few if one is not None and one.warning and one.low is not None]
     if clusters:
-        note(f"Intervals of few {labels.cluster} groups ({min(clusters)}) are too narrow.")
+        note(f"Intervals draw from {min(clusters)} groups ({labels.cluster}): under 30 they are too narrow.")
 
 
 def _print_raters(found: AccuracyReport, unit: str) -> None:
-    from workbench.output import print_table
+    from workbench.output import print_table, say
 
     executed = any(one.executable_rate is not None for one in found.raters)
-    averaged = any(one.figures.precision is not None for one in found.raters)
-
-    def cells(one: RaterAccuracy) -> tuple[object, ...]:
-        figures = one.figures
-        return (
-            one.name + (" (left out)" if one.left_out else ""),
-            figures.n,
-            _share(figures.accuracy, figures),
-            *(
-                [_percent(figures.precision), _percent(figures.recall), _percent(figures.f1)]
-                if averaged
-                else []
-            ),
-            None if figures.kappa is None else f"{figures.kappa:.3f}",
-            _percent(figures.coverage),
-            *([_percent(one.executable_rate)] if executed else []),
-        )
-
+    names = letters(len(found.raters))
     print_table(
-        (
-            *("rater", unit + "s", "accuracy"),
-            *(["precision", "recall", "F1"] if averaged else []),
-            *("kappa", "coverage"),
-            *(["executable"] if executed else []),
-        ),
-        [cells(one) for one in found.raters],
+        ("", "rater", unit + "s", "accuracy", "coverage", *(["executable"] if executed else [])),
+        [
+            (
+                name,
+                one.name + (" (left out)" if one.left_out else ""),
+                one.figures.n,
+                _with_ends("accuracy", one.figures, unit=" %", places=1),
+                _percent(one.figures.coverage),
+                *([_percent(one.executable_rate)] if executed else []),
+            )
+            for name, one in zip(names, found.raters, strict=True)
+        ],
         wide=("rater",),
     )
+    columns = [
+        name
+        for name in ("precision", "recall", "f1", "kappa")
+        if any(getattr(one.figures, name) is not None for one in found.raters)
+    ]
+    if columns:
+        say("")
+        print_table(
+            ("", *(_HEADINGS[name] for name in columns)),
+            [
+                (letter, *(_with_ends(name, one.figures) for name in columns))
+                for letter, one in zip(names, found.raters, strict=True)
+            ],
+        )
 
 
 def _print_details(found: AccuracyReport, unit: str) -> None:
     from store.formatting import pluralize
     from workbench.output import say
 
-    for one in found.raters:
+    for name, one in zip(letters(len(found.raters)), found.raters, strict=True):
         lines = []
         figures = one.figures
         if figures.given > figures.n and figures.accuracy_undecided_wrong is not None:
             undecided = pluralize(figures.given - figures.n, unit)
             counted = _percent(figures.accuracy_undecided_wrong)
-            lines.append(f"{undecided} not decided; counted as wrong, accuracy is {counted}.")
+            how = "not decided" if one.kind in ("human", "agent") else "without a label"
+            lines.append(f"{undecided} {how}; counted as wrong, accuracy is {counted}.")
         if one.tied:
             lines.append(f"{pluralize(one.tied, unit)} without a true label, as the others tie.")
         if (moved := one.anchoring) is not None:
@@ -214,31 +221,30 @@ def _print_details(found: AccuracyReport, unit: str) -> None:
                 f"with the agents' labels {_estimate(all_items.prevalence_with_agent)}."
             )
         if lines:
-            say("", one.name, *(f"  {line}" for line in lines))
+            say("", f"{name} {one.name}", *(f"  {line}" for line in lines))
 
 
 def _print_comparisons(found: AccuracyReport, unit: str) -> None:
     from workbench.output import print_table, say
 
+    names = [one.name for one in found.raters]
+    letter = dict(zip(names, letters(len(names)), strict=True))
     print_table(
-        ("rater", "and", unit + "s", "only first right", "only second", "difference", "test", "p", "Holm"),
+        ("pair", unit + "s", "only 1st", "only 2nd", "difference, points", "test", "p", "Holm"),
         [
             (
-                *one.raters,
+                " ".join(letter[name] for name in one.raters),
                 one.n,
                 one.only_first,
                 one.only_second,
-                None
-                if one.difference is None
-                else f"{one.difference:+.1%}"
-                + ("" if one.ci_low is None else f" ({one.ci_low:+.1%} to {one.ci_high:+.1%})"),
+                None if one.difference is None else _points(one.difference, one.ci_low, one.ci_high),
                 one.test,
-                *(None if value is None else f"{value:.4f}" for value in (one.p_value, one.adjusted)),
+                *(None if value is None else f"{value:.3f}" for value in (one.p_value, one.adjusted)),
             )
             for one in found.comparisons
         ],
-        wide=("rater", "and"),
     )
+    say("only 1st, only 2nd: right by that rater alone. Holm: p corrected for all of these pairs.")
     if any(one.test == "sign-flip" for one in found.comparisons):
         cluster = found.labels.cluster
         say(f"sign-flip: the differences of a whole {cluster} change sign together.")
@@ -248,10 +254,22 @@ def _percent(value: float | None) -> str | None:
     return None if value is None else f"{100 * value:.1f} %"
 
 
-def _share(value: float | None, figures: Accuracy) -> str | None:
-    if value is None or figures.ci_low is None or figures.ci_high is None:
-        return _percent(value)
-    return f"{100 * value:.1f} % ({100 * figures.ci_low:.1f} to {100 * figures.ci_high:.1f})"
+def _points(difference: float, low: float | None, high: float | None) -> str:
+    ends = "" if low is None or high is None else f" ({100 * low:+.1f} to {100 * high:+.1f})"
+    return f"{100 * difference:+.1f}{ends}"
+
+
+def _with_ends(name: str, figures: Accuracy, unit: str = "", places: int = 0) -> str | None:
+    """Return a figure with its interval: kappa as it is, the others in percent."""
+    value: float | None = getattr(figures, name)
+    if value is None:
+        return None
+    interval = figures.intervals.get(name)
+    scale, places = (1, 2) if name == "kappa" else (100, places)
+    text = f"{scale * value:.{3 if name == 'kappa' else 1}f}{unit}"
+    if interval is not None and interval.low is not None and interval.high is not None:
+        text += f" ({scale * interval.low:.{places}f} to {scale * interval.high:.{places}f})"
+    return text
 
 
 def _estimate(estimate: Estimate) -> str:

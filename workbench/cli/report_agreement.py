@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from store.errors import UnknownName, WorkbenchError
 
 if TYPE_CHECKING:
     from store.measures.intervals import Bootstrap
     from store.measures.table_agreement import TableAgreement
-    from store.queries.agreement import AgreementReport
+    from store.queries.agreement import AgreementReport, PairRow
 
 _TITLES = {"import": "imported raters", "agent": "agents' runs", "judge": "judges"}
 _ITEMS_PRINTED = 20
@@ -222,43 +222,53 @@ def figure_lines(figures: TableAgreement, cluster: str, block: int | None) -> li
     ]
 
 
+def letters(number: int) -> list[str]:
+    """Return short names for so many raters: A to Z, then AA, AB and so on."""
+    names = []
+    for place in range(number):
+        name = ""
+        rest = place + 1
+        while rest:
+            rest, digit = divmod(rest - 1, 26)
+            name = chr(ord("A") + digit) + name
+        names.append(name)
+    return names
+
+
 def _print_raters(found: AgreementReport) -> None:
     from store.formatting import pluralize
     from workbench.output import print_table, say
 
+    names = letters(len(found.by_rater))
     print_table(
-        (
-            "rater",
-            "kind",
-            "labels",
-            "blind",
-            "revealed",
-            "accepted",
-            "with others",
-            "alpha without",
-            "seconds",
-        ),
+        ("", "rater", "kind", "labels", "agrees", "alpha without", "seconds"),
         [
             (
-                *(one.name, one.kind, one.labelled, one.blind, one.revealed, one.accepted),
+                *(name, one.name, one.kind, one.labelled),
                 None if one.percent is None else f"{one.percent:.1f} %",
                 None if one.alpha_without is None else f"{one.alpha_without:.3f}",
                 None if one.median_seconds is None else f"{one.median_seconds:.1f}",
             )
-            for one in found.by_rater
+            for name, one in zip(names, found.by_rater, strict=True)
         ],
         wide=("rater",),
     )
-    for one in found.by_rater:
+    seen = [
+        f"{name}: {one.blind:,} blind, {one.revealed:,} revealed, {one.accepted:,} of these accepted."
+        for name, one in zip(names, found.by_rater, strict=True)
+        if one.blind or one.revealed
+    ]
+    say(*seen)
+    for name, one in zip(names, found.by_rater, strict=True):
         if one.repeated and one.deviation is not None:
             say(
-                f"{one.name}: the mean of several scores of {pluralize(one.repeated, 'response')}; "
+                f"{name}: the mean of several scores of {pluralize(one.repeated, 'response')}; "
                 f"SD of one response's scores: {one.deviation:.2f}."
             )
         if one.repeat is not None and one.repeat.percent is not None:
             kappa = one.repeat.why if one.repeat.cohen is None else f"{one.repeat.cohen:.3f}"
             say(
-                f"{one.name} met {pluralize(one.repeat.units, 'unit')} twice: "
+                f"{name} met {pluralize(one.repeat.units, 'unit')} twice: "
                 f"{one.repeat.percent:.1f} % equal labels, Cohen's kappa {kappa}."
             )
 
@@ -269,15 +279,19 @@ def _print_pairs(found: AgreementReport, unit: str) -> None:
 
     measures = [measure for measure in extra_measures() if measure.pairwise]
     weighted = found.labels.level != "nominal"
+    blind = any(pair.blind for pair in found.by_pair)
+    revealed = any(pair.revealed for pair in found.by_pair)
+    names = [one.name for one in found.by_rater]
+    letter = dict(zip(names, letters(len(names)), strict=True))
 
-    def cells(pair: Any) -> Sequence[object]:
+    def cells(pair: PairRow) -> Sequence[object]:
         figures = pair.figures
         kappa = figures.why if figures.cohen is None else f"{figures.cohen:.3f}"
         if figures.ci_low is not None:
             kappa += f" ({figures.ci_low:.2f} to {figures.ci_high:.2f})"
         quadratic = figures.cohen_quadratic
         return (
-            *figures.raters,
+            " ".join(letter[name] for name in figures.raters),
             figures.units,
             None if figures.percent is None else f"{figures.percent:.1f} %",
             kappa,
@@ -286,20 +300,19 @@ def _print_pairs(found: AgreementReport, unit: str) -> None:
                 one.why_none if one.value is None else f"{one.value:.3f}"
                 for one in (pair.measures[measure] for measure in measures)
             ),
-            figures.dropped_units,
-            pair.blind,
-            pair.revealed,
+            *([pair.blind] if blind else []),
+            *([pair.revealed] if revealed else []),
         )
 
     print_table(
         (
-            *("rater", "and", unit + "s", "percent", "Cohen's kappa"),
+            *("pair", unit + "s", "percent", "Cohen's kappa"),
             *(["quadratic"] if weighted else []),
             *(measure.title for measure in measures),
-            *("left out", "blind", "revealed"),
+            *(["blind"] if blind else []),
+            *(["revealed"] if revealed else []),
         ),
         [cells(pair) for pair in found.by_pair],
-        wide=("rater", "and"),
     )
 
 
