@@ -39,7 +39,7 @@ _DEFAULTS: Mapping[str, tuple[float, str]] = {
     "prevalence": (0.5, "both answers alike"),
     "accuracy": (0.8, ""),
     "per_query": (1, ""),
-    "correlation": (0.2, "within a query"),
+    "correlation": (0.2, ""),
 }
 
 _BETWEEN: tuple[str, Callable[[float], bool]] = ("above 0 and below 1", lambda value: 0 < value < 1)
@@ -551,6 +551,7 @@ def _print(name: str, pilot: _Pilot, widths: Mapping[str, _Widths], test: _McNem
     there = f"{pilot.items:,} {kind.plural}"
     titles = {"per_query": f"{kind.plural} of a {kind.record.group}", "rater_count": "raters"}
     scale = pilot.question.spec.scale
+    titles["correlation"] = f"correlation in a {kind.record.group}"
     titles["prevalence"] = f"prevalence of {scale.word(max(scale.allowed))}"
     print_facts(
         name,
@@ -628,7 +629,7 @@ def _print_test(pilot: _Pilot, test: _McNemar | None) -> None:
     )
     if pilot.grouped:
         one, several = pilot.kind.record.group, pilot.several
-        say(f"The test needs one item of each {one}; with more of them, plan by {several}, as above.")
+        say(f"The test needs one item of each {one}; with more, plan by {several}, as above.")
 
 
 def _half_width(width: float | None) -> str | None:
