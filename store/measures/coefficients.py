@@ -287,7 +287,7 @@ def krippendorff_alpha_of_sums(level: Level) -> Coefficient:
         if level == "ordinal":
             # The distance depends on all values, so that every two values of a unit have to be kept.
             together = rows[:, :, None] * rows[:, None, :] - rows[:, :, None] * numpy.eye(rows.shape[1])
-            return numpy.asarray((together * weight[:, None, None]).reshape(len(rows), -1))
+            return numpy.asarray((together * weight[:, None, None]).reshape(len(rows), rows.shape[1] ** 2))
         # A value has no distance to itself, so that its own pair adds nothing.
         observed = ((rows @ _distances(domain, rows, level)) * rows).sum(axis=1) * weight
         return numpy.column_stack([observed, rows * paired[:, None]])

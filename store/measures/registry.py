@@ -24,6 +24,7 @@ REPORT_FIELDS = frozenset(
         *("units", "dropped_units", "raters", "judgments", "level", "ci_low", "ci_high", "ac2_linear"),
         *("ac2_quadratic", "standard_errors", "intervals", "values", "blocks", "clustered", "why"),
         *("by_rater", "by_pair", "by_item", "cohen_linear", "cohen_quadratic", "blind", "revealed"),
+        *("pearson", "spearman", "kendall"),
     }
 )
 """The fields of the report itself, which no measure may be called."""

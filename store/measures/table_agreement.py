@@ -52,6 +52,9 @@ class RaterPair:
         ci_high: The upper end.
         cohen_linear: Cohen's kappa with linear weights; None where values are words.
         cohen_quadratic: The same with quadratic weights.
+        pearson: Pearson's r of their values; None at the nominal and the ordinal level, or where not defined.
+        spearman: Spearman's rho; None at the nominal level, or where not defined.
+        kendall: Kendall's tau-b; None as Spearman's.
         why: Why there is no kappa; empty where there is one.
     """
 
@@ -64,6 +67,9 @@ class RaterPair:
     ci_high: float | None
     cohen_linear: float | None
     cohen_quadratic: float | None
+    pearson: float | None
+    spearman: float | None
+    kendall: float | None
     why: str = ""
 
 
@@ -203,7 +209,7 @@ def table_agreement(
             }
             for value, agreed, share in specific_agreement(patterns)
         ],
-        by_pair=rater_pairs(table, bootstrap) if pairs else (),
+        by_pair=rater_pairs(table, level, bootstrap) if pairs else (),
         blocks=None if block is None else mean_of_blocks(table, level, block),
         clustered=table.clusters is not None and not (bootstrap and bootstrap.by_unit),
         why=alpha[level].why_none,
@@ -241,11 +247,14 @@ def mean_of_blocks(table: RatingTable, level: Level, block: int) -> float | None
     return sum(values) / len(values) if values else None
 
 
-def rater_pairs(table: RatingTable, bootstrap: Bootstrap | None = None) -> list[RaterPair]:
+def rater_pairs(
+    table: RatingTable, level: Level = "nominal", bootstrap: Bootstrap | None = None
+) -> list[RaterPair]:
     """Compare every two raters of a table, of at most 45 raters; none of more.
 
     Args:
         table: The ratings.
+        level: The level of measurement, which says whether values are correlated.
         bootstrap: How intervals of Cohen's kappa are drawn; None for no intervals.
     """
     number, patterns = len(table.raters), table.patterns
@@ -277,7 +286,20 @@ def rater_pairs(table: RatingTable, bootstrap: Bootstrap | None = None) -> list[
                 interval.high if interval else None,
                 weighted["linear"],
                 weighted["quadratic"],
+                *_correlations(pair.patterns, level),
                 cohen.why_none,
             )
         )
     return found
+
+
+def _correlations(patterns: Patterns, level: Level) -> tuple[float | None, float | None, float | None]:
+    """Return Pearson's, Spearman's and Kendall's coefficients of two raters at a level that has them."""
+    from store.measures.correlation import correlation
+
+    assert patterns.codes is not None
+    if level == "nominal" or not len(patterns.domain):
+        return None, None, None
+    one, other = patterns.domain[patterns.codes[:, patterns.pattern_of]]
+    pearson = None if level == "ordinal" else correlation(one, other, "pearson").value
+    return pearson, correlation(one, other, "spearman").value, correlation(one, other, "kendall").value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from store.kinds.spec import task_kinds
 from store.measures.agreement import Agreement, cohen_kappa
 from store.measures.intervals import Bootstrap
 from store.measures.rating_table import RatingTable
@@ -235,6 +236,33 @@ def agreement(
     )
 
 
+def agreement_by_question(
+    connection: Connection,
+    *,
+    study: str | None = None,
+    run: RunRef | None = None,
+    bootstrap: Bootstrap = INTERVALS,
+) -> list[AgreementReport]:
+    """Compute the agreement of people on every question that two of them answered.
+
+    Args:
+        connection: A reading connection.
+        study: The study whose assignments count; None for all labels.
+        run: The only run of the agents that counts; None for all of them.
+        bootstrap: How intervals are drawn.
+
+    Raises:
+        UnknownName: No study is called so.
+    """
+    found = []
+    for kind in task_kinds().values():
+        for spec in kind.questions:
+            report = agreement(connection, spec.name, study=study, run=run, bootstrap=bootstrap)
+            if len(report.compared) > 1:
+                found.append(report)
+    return found
+
+
 def _figures(found: TableAgreement) -> dict[str, Any]:
     """Return the figures of some raters as JSON-able fields."""
     fields = found.to_dict()
@@ -316,7 +344,7 @@ def _pair_rows(
     extra = [measure for measure in extra_measures() if measure.pairwise]
     places = {labels.raters[place].name: place for place in shown}
     rows = []
-    for figures in rater_pairs(table, bootstrap):
+    for figures in rater_pairs(table, labels.level, bootstrap):
         one, other = (labels.raters[places[name]] for name in figures.raters)
         both = ~numpy.isnan(one.values) & ~numpy.isnan(other.values)
         rows.append(

@@ -488,3 +488,29 @@ def test_a_ruling_is_no_label_of_a_rater(tmp_path):
         with workspace.reading() as connection:
             found = agreement(connection, "pair.match")
     assert found.compared == ("dana", "eli")
+
+
+def test_scores_are_correlated_and_labels_are_not(workbench, answers):
+    facts = workbench("report", answers, "agreement", "--question", "answer.accuracy", "--json").json()
+    pair = next(pair for pair in facts["by_pair"] if pair["raters"] == ["dana", "eli"])
+    # Scores 9, 2, 1 and 8, 2, 3: deviations 5, -2, -3 and 11/3, -7/3, -4/3.
+    assert pair["pearson"] == pytest.approx(27 / (38 * 62 / 3) ** 0.5)
+    assert pair["spearman"] == pytest.approx(0.5)
+    assert pair["kendall"] == pytest.approx(1 / 3)
+    assert pair["cohen_quadratic"] is not None
+    text = workbench("report", answers, "agreement", "--question", "answer.accuracy").out
+    assert "Pearson" in text
+    assert "weighted: Cohen's kappa with quadratic weights" in text
+
+
+def test_a_line_for_each_question(workbench, answers):
+    workbench("judge", answers, "r1", "5", "--question", "clarity@m%5B1%5D", "--rater", "dana")
+    facts = workbench("report", answers, "agreement", "--question", "all", "--json").json()
+    (one,) = facts["questions"]
+    assert (one["question"], one["compared"]) == ("answer.accuracy", ["dana", "eli"])
+    workbench("judge", answers, "r1", "5", "--question", "clarity@m%5B1%5D", "--rater", "eli")
+    text = workbench("report", answers, "agreement", "--question", "all").out
+    assert "answer.accuracy" in text
+    assert "answer.clarity" in text
+    refused = workbench("report", answers, "agreement", "--question", "all", "--raters", "dana,eli")
+    assert (refused.code, refused.says("Name one question")) == (2, True)

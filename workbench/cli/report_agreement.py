@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _TITLES = {"import": "imported raters", "agent": "agents' runs", "judge": "judges"}
 _ITEMS_PRINTED = 20
+ALL = "all"
+"""The name that stands for every question."""
 
 
 def named(raters: str) -> list[str]:
@@ -62,7 +64,7 @@ def report_agreement(
 
     Args:
         path: The workspace.
-        question: The question; None for that of the first kind in the workspace.
+        question: The question, or `all` for a line for each; None for that of the first kind.
         rater: The rater whose pairs alone are given; None for all pairs.
         run: The run of the agents that alone is compared; None for all.
         raters: The raters to compare; None for people.
@@ -76,7 +78,7 @@ def report_agreement(
     Raises:
         WorkbenchError: The review is blind, or a name is unknown.
     """
-    from store.queries.agreement import agreement
+    from store.queries.agreement import agreement, agreement_by_question
     from store.queries.labels import question_of_items
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
@@ -88,15 +90,26 @@ def report_agreement(
             "Agreement rests on the labels of others, which a blind review keeps out of sight.",
             "When the review is over, set screens.blind = false.",
         )
+    if question == ALL and (raters is not None or rater is not None or by_item):
+        raise WorkbenchError(
+            "One question",
+            "--question all gives a line of people's agreement for each question.",
+            "Name one question for --raters, --rater and --by-item.",
+        )
     with Workspace.open(path) as opened:
         opened.share_cores()
         with opened.reading() as connection:
+            only = chosen_run(connection, run, blind=blind)
+            if question == ALL:
+                every = agreement_by_question(connection, study=study, run=only, bootstrap=bootstrap)
+                _print_questions(path.name, every, as_json=as_json)
+                return
             found = agreement(
                 connection,
                 question or question_of_items(connection),
                 raters=raters,
                 study=study,
-                run=chosen_run(connection, run, blind=blind),
+                run=only,
                 bootstrap=bootstrap,
                 block=block,
                 by_item=by_item,
@@ -107,6 +120,43 @@ def report_agreement(
         print_json({"report": "agreement", **found.to_dict()})
     else:
         _print(path.name, found, block)
+
+
+def _print_questions(name: str, found: Sequence[AgreementReport], *, as_json: bool) -> None:
+    from workbench.output import print_facts, print_json, print_table, say
+
+    if as_json:
+        print_json({"report": "agreement", "questions": [one.to_dict() for one in found]})
+        return
+    print_facts(name, [("questions", f"{len(found)} that two people or more answered")])
+    if not found:
+        say("Compare others, such as imported raters, on one question: --question NAME --raters A,B")
+        return
+    say("")
+
+    def alpha(one: AgreementReport) -> str:
+        figures = one.figures
+        value = figures.alpha[figures.level]
+        if value is None:
+            return figures.why
+        ends = "" if figures.ci_low is None else f" ({figures.ci_low:.2f} to {figures.ci_high:.2f})"
+        return f"{value:.3f}{ends}"
+
+    print_table(
+        ("question", "people", "units", "percent", "alpha", "level"),
+        [
+            (
+                one.labels.question,
+                len(one.compared),
+                one.figures.units - one.figures.dropped_units,
+                None if one.figures.percent is None else f"{one.figures.percent:.1f} %",
+                alpha(one),
+                one.figures.level,
+            )
+            for one in found
+        ],
+        wide=("question",),
+    )
 
 
 def _with_one(found: AgreementReport, rater: str) -> AgreementReport:
@@ -204,7 +254,7 @@ def figure_lines(figures: TableAgreement, cluster: str, block: int | None) -> li
     drawn = None
     if interval is not None and interval.low is not None:
         word = cluster if figures.clustered else "item"
-        drawn = f"percentile bootstrap, {word} by {word}, of {interval.clusters:,}"
+        drawn = f"bootstrap over items, {word} by {word}, of {interval.clusters:,}; raters fixed"
     positive = [
         f"{each['value']:g}: {each['specific_agreement']:.3f} ({each['share']:.0%} of labels)"
         for each in figures.values
@@ -275,10 +325,15 @@ def _print_raters(found: AgreementReport) -> None:
 
 def _print_pairs(found: AgreementReport, unit: str) -> None:
     from store.measures.registry import extra_measures
-    from workbench.output import print_table
+    from workbench.output import print_table, say
 
     measures = [measure for measure in extra_measures() if measure.pairwise]
     weighted = found.labels.level != "nominal"
+    correlations = [
+        name
+        for name in ("pearson", "spearman", "kendall")
+        if any(getattr(pair.figures, name) is not None for pair in found.by_pair)
+    ]
     blind = any(pair.blind for pair in found.by_pair)
     revealed = any(pair.revealed for pair in found.by_pair)
     names = [one.name for one in found.by_rater]
@@ -296,6 +351,7 @@ def _print_pairs(found: AgreementReport, unit: str) -> None:
             None if figures.percent is None else f"{figures.percent:.1f} %",
             kappa,
             *([None if quadratic is None else f"{quadratic:.3f}"] if weighted else []),
+            *(None if (value := getattr(figures, name)) is None else f"{value:.3f}" for name in correlations),
             *(
                 one.why_none if one.value is None else f"{one.value:.3f}"
                 for one in (pair.measures[measure] for measure in measures)
@@ -307,13 +363,16 @@ def _print_pairs(found: AgreementReport, unit: str) -> None:
     print_table(
         (
             *("pair", unit + "s", "percent", "Cohen's kappa"),
-            *(["quadratic"] if weighted else []),
+            *(["weighted"] if weighted else []),
+            *(name.capitalize() for name in correlations),
             *(measure.title for measure in measures),
             *(["blind"] if blind else []),
             *(["revealed"] if revealed else []),
         ),
         [cells(pair) for pair in found.by_pair],
     )
+    if weighted:
+        say("weighted: Cohen's kappa with quadratic weights, for which near values agree in part.")
 
 
 def _print_items(found: AgreementReport) -> None:
