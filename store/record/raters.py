@@ -15,6 +15,7 @@ from store.record.response_names import ResponseName
 from store.record.scales import Scale
 from store.tables.columns import table_of
 from store.tables.people import Guideline, Question, Rater
+from store.tables.record import JudgmentRow, MarkRow
 from store.tables.responses import ResponseRef, Score
 from store.workspace.duckdb import Workspace
 
@@ -50,9 +51,9 @@ def rater_row(connection: Connection, name: str, kind: RaterKind) -> RaterRef:
     """Like `ensure_rater`, within a write that is already in the lane."""
     table = table_of(Rater)
     rater = _rater(connection, name)
+    if kind == "human" and (rater is None or (rater.kind == "human" and not _has_record(connection, rater))):
+        _refuse_judge(connection, name)
     if rater is None:
-        if kind == "human":
-            _refuse_judge(connection, name)
         rater = RaterRef(next_number(connection, table), kind, name)
         connection.execute(insert(table).values(**asdict(rater), pseudonym="", created_at=now()))
     elif rater.kind != kind and (rater.kind, kind) != ("human", "import"):
@@ -67,7 +68,7 @@ def rater_row(connection: Connection, name: str, kind: RaterKind) -> RaterRef:
 
 
 def _refuse_judge(connection: Connection, name: str) -> None:
-    """Refuse a new person under the name of a judge; one who was here before the judge's scores goes on."""
+    """Refuse a person under the name of a judge; one who judged before the judge's scores came goes on."""
     score = table_of(Score)
     if connection.execute(select(score.c.judge).where(score.c.judge == name).limit(1)).first() is not None:
         raise JudgmentRefused(
@@ -76,6 +77,13 @@ def _refuse_judge(connection: Connection, name: str) -> None:
             "kept apart from those.",
             "Choose another name: --rater NAME, or rater in the config.",
         )
+
+
+def _has_record(connection: Connection, rater: RaterRef) -> bool:
+    """Say whether a rater ever judged or marked an item."""
+    records = (table_of(JudgmentRow), table_of(MarkRow))
+    own = (select(table.c.id).where(table.c.rater_id == rater.id).limit(1) for table in records)
+    return any(connection.execute(found).first() is not None for found in own)
 
 
 def _rater(connection: Connection, name: str) -> RaterRef | None:

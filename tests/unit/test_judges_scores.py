@@ -125,3 +125,17 @@ def test_scores_that_no_judge_repeated_have_no_deviation():
         ("a", None),
         ("b", None),
     ]
+
+
+def test_a_command_that_was_refused_gives_nobody_the_name_of_a_judge(workbench, study, in_folder):
+    refused = workbench("judge", study, "t1", "7", "--question", "no such question", "--rater", "fay-1b")
+    assert refused.code == 2
+    (in_folder / "late.jsonl").write_text(
+        json.dumps(
+            {"question_id": "t1", "model": "late", "answer": "so"}
+            | {"scores": [{"judge": "fay-1b", "measure": "accuracy", "score": 3}]}
+        )
+    )
+    assert workbench("import", study, "late.jsonl").code == 0
+    taken = workbench("judge", study, "t1", "7", "--question", "accuracy@m", "--rater", "fay-1b", "--json")
+    assert taken.json()["error"]["title"] == "Name taken"
