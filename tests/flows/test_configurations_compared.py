@@ -115,6 +115,25 @@ def test_configurations_over_one_sample_are_compared_and_their_traces_read_elsew
     executable = {job["configuration"]: figures[job["run"]]["executable"] for job in jobs}
     assert executable["full"] == executable["paper"] + 1 == executable["ps-tpg-te-fa"] + 2
 
+    # Table VI: each configuration's accuracy against the expert, and its executable rate.
+    against = ("report", study, "accuracy", "--against", "expert", "--json")
+    table = {row["rater"]: row for row in workbench(*against).json()["raters"]}
+    pairs = workbench("report", study, "agreement", "--rater", "expert", "--json").json()["by_pair"]
+    agreed = {name: pair["percent"] for pair in pairs for name in pair["raters"]}
+    for job in jobs:
+        run = figures[job["run"]]
+        row = table[run["run"]]
+        assert (row["n"], row["coverage"]) == (6, 1)
+        assert row["accuracy"] == pytest.approx(agreed[run["run"]] / 100)
+        rate = run["executable"] / run["executed"] if run["executed"] else None
+        assert row["executable_rate"] == rate
+    name_of = {job["configuration"]: figures[job["run"]]["run"] for job in jobs}
+    rates = [table[name_of[name]]["executable_rate"] for name in ("full", "paper", "ps-tpg-te-fa")]
+    assert rates == sorted(set(rates), reverse=True)
+    both = f"{name_of['full']},{name_of['single']}"
+    (test,) = workbench(*against, "--compare", both).json()["comparisons"]
+    assert (test["n"], test["test"], test["adjusted"]) == (6, "sign-flip", test["p_value"])
+
     # Strata are those of the run that is named, or else of the one that is shown.
     strata = {
         run: workbench("items", study, *SAMPLE, "--stratify", "path", *run, "--json").json()["strata"]
