@@ -21,7 +21,17 @@ GROUP = "workbench.measures"
 REPORT_FIELDS = frozenset(
     {
         *("report", "question", "phase", "study", "items", "responses", "compared", "cluster", "beside"),
-        *("units", "dropped_units", "raters", "judgments", "level", "ci_low", "ci_high", "ac2_linear"),
+        *(
+            "units",
+            "dropped_units",
+            "raters",
+            "judgments",
+            "level",
+            "ci_low",
+            "ci_high",
+            "ac2_linear",
+            "fleiss_generalised",
+        ),
         *("ac2_quadratic", "standard_errors", "intervals", "values", "blocks", "clustered", "why"),
         *("by_rater", "by_pair", "by_item", "cohen_linear", "cohen_quadratic", "blind", "revealed"),
         *("pearson", "spearman", "kendall"),

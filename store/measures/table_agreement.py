@@ -89,7 +89,8 @@ class TableAgreement:
         ci_high: The upper end.
         percent: Percent agreement, 0 to 100.
         cohen: Cohen's kappa, where there are two raters.
-        fleiss: Fleiss' kappa, generalised to unequal numbers of values.
+        fleiss: Fleiss' kappa; Gwet's generalisation of it where units have unequal numbers of values.
+        fleiss_generalised: Whether it is that one.
         ac1: Gwet's AC1.
         ac2_linear: Gwet's AC2 with linear weights; None where values are words.
         ac2_quadratic: The same with quadratic weights.
@@ -114,6 +115,7 @@ class TableAgreement:
     percent: float | None
     cohen: float | None
     fleiss: float | None
+    fleiss_generalised: bool
     ac1: float | None
     ac2_linear: float | None
     ac2_quadratic: float | None
@@ -194,6 +196,7 @@ def table_agreement(
         percent=found["percent"],
         cohen=cohen_of_patterns(patterns, 0, 1).value if len(table.raters) == 2 else None,
         fleiss=found["fleiss"],
+        fleiss_generalised=len(set(patterns.rows.sum(axis=1).tolist())) > 1,
         ac1=found["ac1"],
         ac2_linear=found.get("ac2_linear"),
         ac2_quadratic=found.get("ac2_quadratic"),

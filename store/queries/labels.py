@@ -352,7 +352,7 @@ def _people(
             found[number].append(tuple(_latest(*(column[whose == number] for column in rows.values()))))
     people = select(rater.c.id, rater.c.name, rater.c.kind).where(rater.c.kind != "agent")
     return [
-        RaterLabels(name, kind, *(numpy.concatenate(parts) for parts in zip(*found[number], strict=True)))
+        RaterLabels(name, kind, *(numpy.concatenate(parts) for parts in zip(*found.pop(number), strict=True)))
         for number, name, kind in connection.execute(people.order_by(rater.c.name))
         if number in found
     ]

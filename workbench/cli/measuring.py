@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli.options import AsJson, command
+from workbench.cli.report_agreement import fleiss_title
 
 if TYPE_CHECKING:
     from store.measures.table_agreement import TableAgreement
@@ -117,7 +118,7 @@ def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
             ),
             (f"alpha, mean of blocks of {blocks}", shown(found.blocks)),
             ("Cohen's kappa", shown(found.cohen)),
-            ("Fleiss' kappa", shown(found.fleiss, found.standard_errors["fleiss"])),
+            (fleiss_title(found), shown(found.fleiss, found.standard_errors["fleiss"])),
             ("Gwet's AC1", shown(found.ac1, found.standard_errors["ac1"])),
             ("Gwet's AC2, linear", shown(found.ac2_linear)),
             ("Gwet's AC2, quadratic", shown(found.ac2_quadratic)),

@@ -133,6 +133,11 @@ def _print(name: str, found: AccuracyReport) -> None:
     if found.comparisons:
         say("")
         _print_comparisons(found, unit)
+    figures = [one.figures for one in found.raters]
+    if drawn := [(each.intervals["accuracy"], each.n) for each in figures if each.intervals]:
+        grouped = any(interval.clusters < n for interval, n in drawn)
+        word = labels.cluster if grouped else unit
+        say("", f"Intervals: {drawn[0][0].share:.0%}, over items, {word} by {word}; raters fixed.")
     for warning in true.warnings:
         note(warning)
     few = [one.figures.intervals.get("accuracy") for one in found.raters]

@@ -229,6 +229,11 @@ def _print(name: str, found: AgreementReport, block: int | None) -> None:
         note(f"The interval: {interval.warning}.")
 
 
+def fleiss_title(figures: TableAgreement) -> str:
+    """Return the name of Fleiss' kappa, with unequal numbers of labels that of its generalisation."""
+    return "Fleiss' kappa, Gwet's" if figures.fleiss_generalised else "Fleiss' kappa"
+
+
 def figure_lines(figures: TableAgreement, cluster: str, block: int | None) -> list[tuple[str, str | None]]:
     """Return the coefficients of some raters as facts, each with its interval.
 
@@ -265,7 +270,7 @@ def figure_lines(figures: TableAgreement, cluster: str, block: int | None) -> li
         (f"alpha, mean of blocks of {block}", line("blocks", figures.blocks)),
         ("percent agreement", line("percent", figures.percent, " %")),
         ("Cohen's kappa", line("cohen", figures.cohen)),
-        ("Fleiss' kappa", line("fleiss", figures.fleiss)),
+        (fleiss_title(figures), line("fleiss", figures.fleiss)),
         ("Gwet's AC1", line("ac1", figures.ac1)),
         ("agreement by label", ", ".join(positive) if len(positive) <= 5 else None),
         ("intervals", drawn),
