@@ -210,6 +210,12 @@ def accuracy_report(
     if source.policy is None and raters is None:
         places = [place for place in places if place not in source.places]
     family = labels.places(compared)
+    if source.policy is None and set(source.places) & {*places, *family}:
+        raise WorkbenchError(
+            "Nothing to compare",
+            f"{source.against}'s labels are the true ones, so that they are always right.",
+            "Leave this rater out, or choose another truth with --against.",
+        )
     found = tuple(
         _row(connection, source, place, population, bootstrap) for place in dict.fromkeys((*places, *family))
     )

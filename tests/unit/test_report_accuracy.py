@@ -80,6 +80,8 @@ def test_a_table_for_people(workbench, study):
     assert "87.5 %" in text
     assert "1 item not decided; counted as wrong, accuracy is 40.0 %." in text
     assert "3 items without a true label, as the others tie." in text
+    assert "95 % intervals in brackets: over items, drawn query by query, raters fixed." in text
+    assert "Coverage: of the items with a true label that a rater was given" in text
 
 
 def test_against_one_rater_and_by_other_policies(workbench, study):
@@ -97,6 +99,8 @@ def test_against_one_rater_and_by_other_policies(workbench, study):
         (("--against", "dora"), "No rater called 'dora'"),
         (("--against", "mean"), "no order"),
         (("--against", "bob", "--panel", "ann"), "is a rater"),
+        (("--against", "bob", "--compare", "bob,ann"), "bob's labels are the true ones"),
+        (("--against", "full", "--raters", "ann,full"), "full/m/1's labels are the true ones"),
         (("--panel", ","), "No rater is named"),
         (("--blocks", "100"), "--blocks belongs to the report agreement"),
     ):
@@ -217,7 +221,7 @@ def test_two_runs_are_tested_and_corrected_over_the_family(workbench, study):
     assert "sign-flip: the differences of a whole query change sign together." in text
 
 
-def test_estimates_over_all_that_a_run_labelled(tmp_path, workbench):
+def test_estimates_over_all_that_a_run_labelled(tmp_path, workbench, monkeypatch):
     """An expert labels 3 of 8 claimed matches and 2 of 4 others; one claim is wrong, one match missed."""
     with judged_workspace(tmp_path, 12) as workspace:
         labelled_by_agents(workspace, [(item, float(item <= 8), "tested") for item in range(1, 13)])
@@ -237,10 +241,13 @@ def test_estimates_over_all_that_a_run_labelled(tmp_path, workbench):
     assert simple["population"]["precision"]["value"] == pytest.approx(2 / 3)
     assert simple["population"]["recall"]["value"] == pytest.approx(2 / 3)
     assert workbench(*report, "rank").code == 2
-    assert "Estimated over all 12 labelled items from 5" in workbench(*report[:3], *report[4:], "label").out
+    monkeypatch.setattr("workbench.output.PIPED_WIDTH", 80)
+    text = workbench(*report[:3], *report[4:], "label").out
+    assert "Estimated over all 12 labelled items from 5" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_an_agent_in_place_of_an_annotator(tmp_path, workbench):
+def test_an_agent_in_place_of_an_annotator(tmp_path, workbench, monkeypatch):
     with judged_workspace(tmp_path, 40) as workspace:
         real = [float(item % 3 == 0) for item in range(1, 41)]
         labelled_by_agents(workspace, [(item, value, "tested") for item, value in enumerate(real, start=1)])
@@ -258,7 +265,13 @@ def test_an_agent_in_place_of_an_annotator(tmp_path, workbench):
     assert agent["replaces"]["passed"] is True
     assert agent["replaces"]["winning_rate"] == 1
     assert agent["accuracy"] == 1
-    assert "may replace an annotator" in workbench("report", path, "accuracy").out
+    monkeypatch.setattr("workbench.output.PIPED_WIDTH", 80)
+    text = workbench("report", path, "accuracy").out
+    assert "Alternative annotator test: may replace an annotator" in text
+    # The agents are always right: no interval is cut off.
+    assert text.count(" 100 (100 to 100)") == 3
+    assert "1.000 (1.00 to 1.00)" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
 
 
 def test_one_item_a_query_has_wilsons_interval_and_mcnemars_test(workbench, in_folder):
@@ -279,6 +292,8 @@ def test_one_item_a_query_has_wilsons_interval_and_mcnemars_test(workbench, in_f
     (pair,) = facts["comparisons"]
     # Three items that only one has right: 2 / 2^3.
     assert (pair["test"], pair["only_first"], pair["only_second"], pair["p_value"]) == ("McNemar", 3, 0, 0.25)
+    text = workbench("report", "w.duckdb", "accuracy", "--against", "truth").out
+    assert "95 % intervals in brackets: over items, of accuracy Wilson's, raters fixed." in text
 
 
 def test_a_blind_review_is_told_nothing(workbench, study, monkeypatch):

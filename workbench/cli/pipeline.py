@@ -207,8 +207,10 @@ def _dollars(value: float | None) -> str:
 def _from_cache(one: RunFigures) -> str | None:
     if not one.from_cache:
         return None
-    cost = "nobody knows how much" if one.money_from_cache is None else dollars(one.money_from_cache)
-    return f"{pluralize(one.from_cache, 'step')}, which cost {cost} when they were paid for"
+    steps = pluralize(one.from_cache, "step")
+    if one.money_from_cache is None:
+        return f"{steps}; what these cost when they were paid for is unknown"
+    return f"{steps}, which cost {dollars(one.money_from_cache)} when they were paid for"
 
 
 def _cost(one: RunFigures) -> str:

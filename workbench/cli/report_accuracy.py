@@ -102,10 +102,10 @@ def report_accuracy(
     if as_json:
         print_json({"report": "accuracy", **found.to_dict()})
     else:
-        _print(path.name, found)
+        _print(path.name, found, bootstrap)
 
 
-def _print(name: str, found: AccuracyReport) -> None:
+def _print(name: str, found: AccuracyReport, bootstrap: Bootstrap) -> None:
     from store.formatting import pluralize
     from workbench.output import note, print_facts, say
 
@@ -129,15 +129,11 @@ def _print(name: str, found: AccuracyReport) -> None:
     )
     say("")
     _print_raters(found, unit)
+    _print_legend(found, bootstrap, unit)
     _print_details(found, unit)
     if found.comparisons:
         say("")
         _print_comparisons(found, unit)
-    figures = [one.figures for one in found.raters]
-    if drawn := [(each.intervals["accuracy"], each.n) for each in figures if each.intervals]:
-        grouped = any(interval.clusters < n for interval, n in drawn)
-        word = labels.cluster if grouped else unit
-        say("", f"Intervals: {drawn[0][0].share:.0%}, over items, {word} by {word}; raters fixed.")
     for warning in true.warnings:
         note(warning)
     few = [one.figures.intervals.get("accuracy") for one in found.raters]
@@ -182,6 +178,24 @@ def _print_raters(found: AccuracyReport, unit: str) -> None:
         )
 
 
+def _print_legend(found: AccuracyReport, bootstrap: Bootstrap, unit: str) -> None:
+    from workbench.output import say
+
+    ends = [one.figures.intervals.get("accuracy") for one in found.raters]
+    drawn = [one for one in ends if one is not None and one.low is not None]
+    say("")
+    if drawn:
+        wilson = not any(one.resamples for one in drawn)
+        cluster = found.labels.cluster
+        way = "drawn one by one" if bootstrap.by_unit else f"drawn {cluster} by {cluster}"
+        way = "of accuracy Wilson's" if wilson else way
+        share = f"{100 * bootstrap.share:g} %"
+        say(f"{share} intervals in brackets: over {unit}s, {way}, raters fixed.")
+    say(f"Coverage: of the {unit}s with a true label that a rater was given, those labelled.")
+    if any(one.executable_rate is not None for one in found.raters):
+        say("Executable: of the test programs that were run, those that could be executed.")
+
+
 def _print_details(found: AccuracyReport, unit: str) -> None:
     from store.formatting import pluralize
     from workbench.output import say
@@ -198,10 +212,10 @@ def _print_details(found: AccuracyReport, unit: str) -> None:
             lines.append(f"{pluralize(one.tied, unit)} without a true label, as the others tie.")
         if (moved := one.anchoring) is not None:
             lines.append(
-                f"{pluralize(moved.n, unit)} labelled blind and again beside the agents' label: "
-                f"{moved.differed} differed, of these switched to it where it is right "
-                f"{moved.switched_to_right}, wrong {moved.switched_to_wrong}; "
-                f"switched away {moved.switched_away}."
+                f"{pluralize(moved.n, unit)} labelled blind and again beside the agents' label:\n"
+                f"  {moved.differed} differed, of these switched to it where it is right "
+                f"{moved.switched_to_right}, wrong {moved.switched_to_wrong};\n"
+                f"  switched away {moved.switched_away}."
             )
             if moved.difference is not None:
                 ends = "" if moved.ci_low is None else f" ({moved.ci_low:+.1%} to {moved.ci_high:+.1%})"
@@ -215,15 +229,20 @@ def _print_details(found: AccuracyReport, unit: str) -> None:
             else:
                 may = "may replace an annotator" if test.passed else "may not replace an annotator"
                 lines.append(
-                    f"Alternative annotator test: {may} (winning rate {test.winning_rate:.2f}, advantage "
-                    f"{test.advantage:.2f}, epsilon {test.epsilon:g})."
+                    f"Alternative annotator test: {may}.\n"
+                    f"  Winning rate {test.winning_rate:.2f}, advantage {test.advantage:.2f}, "
+                    f"epsilon {test.epsilon:g}."
                 )
         if (all_items := one.population) is not None:
             lines.append(
-                f"Estimated over all {all_items.units:,} labelled {unit}s from {all_items.sampled:,}: "
-                f"accuracy {_estimate(all_items.accuracy)}, precision {_estimate(all_items.precision)}, "
-                f"recall {_estimate(all_items.recall)}, matches {_estimate(all_items.prevalence)}, "
-                f"with the agents' labels {_estimate(all_items.prevalence_with_agent)}."
+                f"Estimated over all {all_items.units:,} labelled {unit}s from {all_items.sampled:,} "
+                f"(intervals: of the sample):\n"
+                f"    accuracy {_estimate(all_items.accuracy)},\n"
+                f"    precision {_estimate(all_items.precision)},\n"
+                f"    recall {_estimate(all_items.recall)},\n"
+                f"    matches {_estimate(all_items.prevalence)},\n"
+                f"    matches with the help of the agents' labels "
+                f"{_estimate(all_items.prevalence_with_agent)}."
             )
         if lines:
             say("", f"{name} {one.name}", *(f"  {line}" for line in lines))
@@ -249,7 +268,8 @@ def _print_comparisons(found: AccuracyReport, unit: str) -> None:
             for one in found.comparisons
         ],
     )
-    say("only 1st, only 2nd: right by that rater alone. Holm: p corrected for all of these pairs.")
+    say("only 1st, only 2nd: right by that rater alone.")
+    say("Holm: p corrected for all of these pairs.")
     if any(one.test == "sign-flip" for one in found.comparisons):
         cluster = found.labels.cluster
         say(f"sign-flip: the differences of a whole {cluster} change sign together.")
@@ -271,7 +291,10 @@ def _with_ends(name: str, figures: Accuracy, unit: str = "", places: int = 0) ->
         return None
     interval = figures.intervals.get(name)
     scale, places = (1, 2) if name == "kappa" else (100, places)
+    # Three columns of 100.0 would not fit 80 columns.
     text = f"{scale * value:.{3 if name == 'kappa' else 1}f}{unit}"
+    if scale * value == 100 and not unit:
+        text = "100"
     if interval is not None and interval.low is not None and interval.high is not None:
         text += f" ({scale * interval.low:.{places}f} to {scale * interval.high:.{places}f})"
     return text

@@ -255,7 +255,7 @@ def _print_queries(found: BenchmarkFigures) -> None:
         )
     if open_queries:
         number = pluralize(open_queries, "query", "queries")
-        say(f"Partly labelled: {number}, which may have more matches and are in no share.")
+        say(f"Partly labelled: {number}. There may be more matches than are known; in no share.")
     if found.unlabelled_queries:
         say(f"Without a label: {pluralize(found.unlabelled_queries, 'query', 'queries')}.")
 

@@ -323,10 +323,11 @@ def _check_options(report: Report, workspace: Path, options: Mapping[str, object
     for name, value in options.items():
         if value not in (None, False) and report not in _REPORTS_OF[name]:
             option = "--" + name.replace("_", "-")
-            reports = " and ".join(_REPORTS_OF[name])
+            *first, last = _REPORTS_OF[name]
+            reports = f"reports {', '.join(first)} and {last}" if first else f"report {last}"
             raise WorkbenchError(
                 "Not in this report",
-                f"{option} belongs to the report {reports}, not to {report}.",
+                f"{option} belongs to the {reports}, not to {report}.",
                 f"workbench report {workspace} {_REPORTS_OF[name][0]} {option}"
                 + ("" if value is True else f" {value}"),
             )
