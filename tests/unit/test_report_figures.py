@@ -146,7 +146,7 @@ def test_people_see_bars_with_counts_and_percentages(workbench, study):
     assert one[-1] == two[-1] == "█" * len(one[-1])
     assert lines[place + 5] == "Mean: 1.50 matches a query, of 2 queries."
     assert "Without a label: 1 query." in lines
-    assert "Partly labelled: 1 query, which may have more matches and are in no share." in lines
+    assert "Partly labelled: 1 query. There may be more matches than are known; in no share." in lines
     place = lines.index("Probability that the candidate at a rank matches (Figure 4)")
     first, second, third = (line.split() for line in lines[place + 2 : place + 5])
     assert second[:-1] == ["2", "3", "66.7", "%", "20.8", "to", "93.9", "1.67"]
