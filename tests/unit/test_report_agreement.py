@@ -514,3 +514,18 @@ def test_a_line_for_each_question(workbench, answers):
     assert "answer.clarity" in text
     refused = workbench("report", answers, "agreement", "--question", "all", "--raters", "dana,eli")
     assert (refused.code, refused.says("Name one question")) == (2, True)
+
+
+def test_few_queries_are_warned_of_where_only_imported_raters_have_labels(workbench, in_folder):
+    pairs = "".join(f'{{"id": "p{n}", "query": "q{n // 2}", "code": "c{n}"}}\n' for n in range(12))
+    (in_folder / "p.jsonl").write_text(pairs, encoding="utf-8")
+    labels = {"one": "111110000011", "two": "111100001011"}
+    lines = [
+        "item,rater,value",
+        *(f"p{n},{who},{v}" for who, row in labels.items() for n, v in enumerate(row)),
+    ]
+    (in_folder / "labels.csv").write_text("\n".join(lines), encoding="utf-8")
+    workbench("import", "w.duckdb", "p.jsonl", "labels.csv")
+    told = workbench("report", "w.duckdb", "agreement")
+    assert "No person has labels." in told.out
+    assert told.err.count("The interval: only 6 clusters, and under 30 it is too narrow.") == 1

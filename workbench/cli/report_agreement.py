@@ -224,9 +224,10 @@ def _print(name: str, found: AgreementReport, block: int | None) -> None:
     if found.by_item is not None:
         say("")
         _print_items(found)
-    interval = figures.interval
-    if interval is not None and interval.warning and not figures.why:
-        note(f"The interval: {interval.warning}.")
+    shown = [one for one in (figures, *found.beside.values()) if not one.why]
+    for warning in dict.fromkeys(one.interval.warning for one in shown if one.interval is not None):
+        if warning:
+            note(f"The interval: {warning}.")
 
 
 def fleiss_title(figures: TableAgreement) -> str:
