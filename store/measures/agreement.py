@@ -8,13 +8,23 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
-from store.measures.coefficients import Level, Patterns, Statistic, Weights, weights_of
+from store.measures.coefficients import (
+    Level,
+    Patterns,
+    Statistic,
+    Weights,
+    krippendorff_alpha_of_sums,
+    weights_of,
+)
 
 if TYPE_CHECKING:
     import numpy
 
     Array = numpy.ndarray[Any, Any]
     Ratings = Sequence[float | None] | Array
+
+MOST_CELLS = 4_000_000
+"""Units times pairs of values up to which the package computes alpha: it has a number for each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +172,8 @@ def cohen_of_patterns(patterns: Patterns, one: int, other: int, weights: Weights
         kappa = (number * int(table.trace()) - by_chance) / (number * number - by_chance)
     else:
         kappa = float(_kappa(patterns.domain[there], table, weights))
+    if numpy.isnan(kappa):
+        return Agreement(None, number, dropped, 2 * number, "the values are too far apart")
     return Agreement(kappa, number, dropped, 2 * number)
 
 
@@ -199,8 +211,9 @@ def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> 
     D_o = 1/n sum_ck o_ck d(c, k) over the coincidences of values within units, and
     D_e = 1/(n (n - 1)) sum_ck n_c n_k d(c, k), with the distance d of the level of measurement
     (K. Krippendorff, "Content Analysis", chapter 11; CoSQA+, section V, reports it at the nominal level).
-    The package `krippendorff` does the sums; units with fewer than two values are left out first, as the
-    definition has it. 1 is full agreement, 0 that of chance, below 0 less than that.
+    The package `krippendorff` does the sums, of large tables `krippendorff_alpha_of_sums`; units with fewer
+    than two values are left out first, as the definition has it. 1 is full agreement, 0 that of chance, below
+    0 less than that.
 
     Args:
         ratings: Each rater's values, n units long and in the same order of units; None or NaN for no value.
@@ -228,17 +241,33 @@ def alpha_of_patterns(patterns: Patterns, level: Level) -> Agreement:
     """
     import numpy
 
-    paired = patterns.rows.sum(axis=1) >= 2
-    rows = numpy.repeat(patterns.rows[paired], patterns.times[paired], axis=0)
-    dropped = patterns.units - len(rows)
-    varied = rows.any(axis=0)
-    domain, rows = patterns.domain[varied], rows[:, varied]
-    values = int(rows.sum())
-    if not len(rows):
+    units, values = patterns.paired, patterns.paired_judgments
+    dropped = patterns.units - units
+    paired = (patterns.rows.sum(axis=1) >= 2) & (patterns.times > 0)
+    varied = patterns.rows[paired].any(axis=0)
+    domain = patterns.domain[varied]
+    if not units:
         return Agreement(None, 0, dropped, 0, "no unit has two values")
     if len(domain) == 1:
         # Expected disagreement is 0, and 0/0 is neither agreement nor chance.
-        return Agreement(None, len(rows), dropped, values, "all values are equal")
+        return Agreement(None, units, dropped, values, "all values are equal")
+    if units * len(domain) ** 2 > MOST_CELLS:
+        value = krippendorff_alpha_of_sums(level).of(patterns)
+    else:
+        value = _by_the_package(
+            domain, numpy.repeat(patterns.rows[paired][:, varied], patterns.times[paired], axis=0), level
+        )
+    if value is None:
+        return Agreement(
+            None, units, dropped, values, f"the values are too large or too small for {level} distances"
+        )
+    return Agreement(value, units, dropped, values)
+
+
+def _by_the_package(domain: Array, rows: Array, level: Level) -> float | None:
+    """Return Krippendorff's alpha of the counts of each unit's values; None where numbers overflow."""
+    import numpy
+
     try:
         import krippendorff
     except ImportError as error:
@@ -247,8 +276,9 @@ def alpha_of_patterns(patterns: Patterns, level: Level) -> Agreement:
             "Krippendorff's alpha is computed by the package krippendorff, which is not installed.",
             "Install it: pip install krippendorff",
         ) from error
-    alpha = krippendorff.alpha(value_counts=rows, value_domain=domain, level_of_measurement=level)
-    return Agreement(float(alpha), len(rows), dropped, values)
+    with numpy.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        alpha = krippendorff.alpha(value_counts=rows, value_domain=domain, level_of_measurement=level)
+    return float(alpha) if numpy.isfinite(alpha) else None
 
 
 def patterns_of(ratings: Sequence[Ratings]) -> Patterns:

@@ -188,6 +188,8 @@ class Coefficient:
             defined.
         by_chance: Given the domain and the values' shares (..., q), returns the chance agreement; None for a
             coefficient that has none of this form.
+        whole: Given the domain and rows, returns the statistic itself, where sums over units are not enough;
+            None where `parts` and `value` make it.
     """
 
     name: str
@@ -195,9 +197,12 @@ class Coefficient:
     parts: Callable[[Array, Array], Array]
     value: Callable[[Array, Array], Array]
     by_chance: Callable[[Array, Array], Array] | None = None
+    whole: Callable[[Array, Array], Statistic] | None = None
 
     def statistic(self, patterns: Patterns) -> Statistic:
         """Return it as a function of how often each pattern occurs."""
+        if self.whole is not None:
+            return self.whole(patterns.domain, patterns.rows)
         parts = self.parts(patterns.domain, patterns.rows)
         return lambda times: self.value(patterns.domain, times @ parts)
 
@@ -208,7 +213,7 @@ class Coefficient:
         if not patterns.units or not len(patterns.domain):
             return None
         found = float(self.statistic(patterns)(patterns.times))
-        return None if numpy.isnan(found) else found
+        return found if numpy.isfinite(found) else None
 
 
 def weights_of(domain: Array, weights: Weights) -> Array:
@@ -245,7 +250,7 @@ def fleiss_kappa(weights: Weights = "identity") -> Coefficient:
     def by_chance(domain: Array, shares: Array) -> Array:
         import numpy
 
-        return numpy.asarray(numpy.einsum("...k,kl,...l->...", shares, weights_of(domain, weights), shares))
+        return numpy.asarray(((shares @ weights_of(domain, weights)) * shares).sum(axis=-1))
 
     title = "Fleiss' kappa" + ("" if weights == "identity" else f", {weights} weights")
     return Coefficient("fleiss", title, _parts(weights), _chance_corrected(by_chance), by_chance)
@@ -276,7 +281,7 @@ def gwet_ac(weights: Weights = "identity") -> Coefficient:
 def krippendorff_alpha_of_sums(level: Level) -> Coefficient:
     """Return Krippendorff's alpha as a function of the coincidences of values, for resampling.
 
-    Its value is that of the package `krippendorff`, which gives the reported one.
+    Its value is that of the package `krippendorff`, which gives the reported one of all but large tables.
     """
     import numpy
 
@@ -284,29 +289,43 @@ def krippendorff_alpha_of_sums(level: Level) -> Coefficient:
         number = rows.sum(axis=1)
         paired = number >= 2
         weight = paired / numpy.maximum(number - 1, 1)
-        if level == "ordinal":
-            # The distance depends on all values, so that every two values of a unit have to be kept.
-            together = rows[:, :, None] * rows[:, None, :] - rows[:, :, None] * numpy.eye(rows.shape[1])
-            return numpy.asarray((together * weight[:, None, None]).reshape(len(rows), rows.shape[1] ** 2))
         # A value has no distance to itself, so that its own pair adds nothing.
-        observed = ((rows @ _distances(domain, rows, level)) * rows).sum(axis=1) * weight
+        observed = ((rows @ _distances(domain, level)) * rows).sum(axis=1) * weight
         return numpy.column_stack([observed, rows * paired[:, None]])
 
     def value(domain: Array, sums: Array) -> Array:
-        q = len(domain)
-        if level == "ordinal":
-            together = sums.reshape(*sums.shape[:-1], q, q)
-            each = together.sum(axis=-1)
-            distance = _distances(domain, each, level)
-            observed = (together * distance).sum(axis=(-2, -1))
-        else:
-            observed, each = sums[..., 0], sums[..., 1:]
-            distance = _distances(domain, each, level)
+        observed, each = sums[..., 0], sums[..., 1:]
+        expected = ((each @ _distances(domain, level)) * each).sum(axis=-1)
+        return 1 - _divide(observed * (each.sum(axis=-1) - 1), expected)
+
+    whole = _ordinal_alpha if level == "ordinal" else None
+    return Coefficient("alpha", f"Krippendorff's alpha, {level}", parts, value, whole=whole)
+
+
+def _ordinal_alpha(_: Array, rows: Array) -> Statistic:
+    """Return ordinal alpha of rows: interval alpha of the mean ranks that the values have in each resample.
+
+    The distance of two values is that of their mean ranks, squared: the values from one to the other with
+    half of these two. Sums of squares take the place of every two values, of which there may be a million.
+    """
+    import numpy
+
+    number = rows.sum(axis=1)
+    paired = number >= 2
+    rows, number = rows[paired].astype(float), number[paired]
+
+    def statistic(times: Array) -> Array:
+        times = times[..., paired]
+        each = times @ rows
         total = each.sum(axis=-1)
-        expected = (each[..., :, None] * each[..., None, :] * distance).sum(axis=(-2, -1))
+        # Less their mean, so that little is lost where squares are subtracted.
+        ranks = numpy.cumsum(each, axis=-1) - each / 2 - total[..., None] / 2
+        within = number * (ranks**2 @ rows.T) - (ranks @ rows.T) ** 2
+        observed = (times * within / (number - 1)).sum(axis=-1)
+        expected = total * (each * ranks**2).sum(axis=-1) - (each * ranks).sum(axis=-1) ** 2
         return 1 - _divide(observed * (total - 1), expected)
 
-    return Coefficient("alpha", f"Krippendorff's alpha, {level}", parts, value)
+    return statistic
 
 
 def standard_error(coefficient: Coefficient, patterns: Patterns) -> float | None:
@@ -395,20 +414,20 @@ def _chance_corrected(by_chance: Callable[[Array, Array], Array]) -> Callable[[A
     return value
 
 
-def _distances(domain: Array, each: Array, level: Level) -> Array:
-    """Return the squared distances of every two values, of shape (..., q, q)."""
+def _distances(domain: Array, level: Level) -> Array:
+    """Return the squared distances of every two values but ordinal ones, of shape (q, q).
+
+    They are in units of the largest value, on which alpha does not depend.
+    """
     import numpy
 
-    one, other = domain[:, None], domain[None, :]
     if level == "nominal":
-        return numpy.asarray(one != other, dtype=float)
+        return 1 - numpy.eye(len(domain))
+    scaled = domain / (abs(domain).max(initial=0) or 1)
+    one, other = scaled[:, None], scaled[None, :]
     if level == "interval":
         return numpy.asarray((one - other) ** 2.0)
-    if level == "ratio":
-        return numpy.asarray(_divide(one - other, one + other + 0.0, otherwise=0.0) ** 2)
-    # Ordinal: the values from one to the other, with half of these two.
-    upto = numpy.cumsum(each, axis=-1) - each / 2
-    return numpy.asarray((upto[..., :, None] - upto[..., None, :]) ** 2)
+    return numpy.asarray(_divide(one - other, one + other, otherwise=0.0) ** 2)
 
 
 def _divide(number: Any, by: Any, *, otherwise: float = float("nan")) -> Array:

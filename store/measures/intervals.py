@@ -163,7 +163,7 @@ def _draw(number: int, resamples: int, seed: int) -> Iterator[Array]:
 def _interval(values: Array, clusters: int, share: float) -> Interval:
     import numpy
 
-    defined = values[~numpy.isnan(values)]
+    defined = values[numpy.isfinite(values)]
     undefined = len(values) - len(defined)
     if not len(defined):
         return Interval(None, None, share, clusters, 0, undefined)

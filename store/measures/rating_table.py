@@ -26,6 +26,9 @@ MOST_VALUES = 1_000
 LARGEST_FILE = 2 << 30
 """Bytes of a file."""
 
+_SMALLEST, _LARGEST = 1e-100, 1e100
+"""Values beyond which squares of distances are 0 or infinite."""
+
 _MISSING = frozenset({"", "*", "na", "n/a", "nan", "null", "none"})
 _UNIT_COLUMNS = ("unit", "item", "id")
 _DELIMITERS = ",;\t"
@@ -85,6 +88,9 @@ def read_ratings(path: Path, *, cluster: str | None = None, question: str | None
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise _refused(path, "has more than 2 GiB", "Leave out what is no rating.")
+        if not (path.is_file() or path.is_dir()):
+            # A pipe cannot be read twice, and a device has no end.
+            raise _refused(path, "is no file but a pipe or a device", "Give a file of ratings.")
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()
             file.seek(0)
@@ -304,6 +310,13 @@ class _Values:
         words = [text for _, text in texts]
         numbers = [_number(word) for word in words]
         if all(number is not None for number in numbers):
+            for word, number in zip(words, numbers, strict=True):
+                if number and not _SMALLEST < abs(number) < _LARGEST:
+                    raise _refused(
+                        self._path,
+                        f"has the value {word!r}, whose distances are no numbers that can be reckoned with",
+                        f"Write values between {_SMALLEST:g} and {_LARGEST:g}.",
+                    )
             domain, order = numpy.unique(numpy.array(numbers, dtype=float), return_inverse=True)
             return domain, numpy.append(order, -1).astype(int), ()
         ordered = sorted(set(words))

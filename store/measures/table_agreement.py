@@ -271,8 +271,9 @@ def rater_pairs(
         times = pair.patterns.times
         cohen = cohen_of_patterns(pair.patterns, 0, 1)
         # A table of two raters' values has so many cells in each resample.
-        few = bootstrap if len(patterns.domain) <= MOST_VALUES else None
-        interval = _intervals(pair, {"cohen": cohen_statistic(pair.patterns, 0, 1)}, few).get("cohen")
+        few = len(pair.patterns.domain) <= MOST_VALUES
+        resampled = {"cohen": cohen_statistic(pair.patterns, 0, 1)} if few else {}
+        interval = _intervals(pair, resampled, bootstrap).get("cohen")
         weighted: dict[Weights, float | None] = {
             weights: None if table.words else cohen_of_patterns(pair.patterns, 0, 1, weights).value
             for weights in ("linear", "quadratic")

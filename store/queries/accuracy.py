@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from store.errors import WorkbenchError
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
@@ -106,7 +107,7 @@ class RaterAccuracy:
         name: The rater's name; an agents' run has its own.
         kind: `human`, `import`, `agent` or `judge`.
         figures: The rater's accuracy.
-        left_out: Whether the rater is of the panel, and was left out of it for this.
+        left_out: Whether the rater is of the panel or an adjudicator, and was left out for this.
         tied: Units without a true label since the panel without the rater is not decided.
         executable_rate: Of a run: the share of its executed programs that were executable; None without any.
         replaces: Of agents and judges: the alternative annotator test against the panel.
@@ -205,11 +206,22 @@ def accuracy_report(
         WorkbenchError: Nobody's labels can count as true, or the sample cannot stand for all units.
     """
     labels = question_labels(connection, question, study=study, run=run)
-    source = _Source(connection, labels, against, panel=panel, with_revealed=with_revealed)
+    ruled = None
+    if against == "adjudicated":
+        ruled = question_labels(connection, question, study=study, people_only=True, rulings=True)
+        # Adjudicators rule, too, where nobody could decide.
+        labels = labels.over_units_of(ruled)
+    source = _Source(connection, labels, against, panel=panel, with_revealed=with_revealed, ruled=ruled)
     places = list(range(len(labels.raters))) if raters is None else labels.places(raters)
     if source.policy is None and raters is None:
         places = [place for place in places if place not in source.places]
     family = labels.places(compared)
+    if compared and len(family) < 2:
+        raise WorkbenchError(
+            "One rater",
+            f"{' and '.join(compared)} are names of one rater, {labels.raters[family[0]].name}.",
+            "Name two raters or more to compare.",
+        )
     if source.policy is None and set(source.places) & {*places, *family}:
         raise WorkbenchError(
             "Nothing to compare",
@@ -251,6 +263,7 @@ class _Source:
         *,
         panel: Sequence[str] | None,
         with_revealed: bool,
+        ruled: QuestionLabels | None,
     ) -> None:
         self.labels = labels
         self.against = against
@@ -264,10 +277,10 @@ class _Source:
             self.places = [place for place, one in enumerate(labels.raters) if one.kind == "human"]
         else:
             self.places = labels.places(panel)
-        self._rulings = self._ruled(connection) if self.policy == "adjudicated" else None
+        self._ruled = ruled
         self._models = _models(connection)
-        self._found: dict[tuple[int, ...], Truth] = {}
-        if not self.places and self._rulings is None:
+        self._found: dict[tuple[tuple[int, ...], frozenset[str]], Truth] = {}
+        if not self.places and ruled is None:
             raise WorkbenchError(
                 "No true labels",
                 "No person has labels of this question.",
@@ -295,18 +308,23 @@ class _Source:
                 "Use --against majority.",
             )
 
-    def _ruled(self, connection: Connection) -> Array:
-        """Return the rulings of adjudicators; those who saw the agents' labels are left out."""
+    def rules(self, place: int) -> bool:
+        """Return whether a rater is an adjudicator whose rulings are true."""
+        name = self.labels.raters[place].name
+        return self._ruled is not None and any(one.name == name for one in self._ruled.raters)
+
+    def _rulings(self, without: frozenset[str]) -> Array | None:
+        """Return the rulings of adjudicators but some; those made beside the agents' labels are left out."""
         import numpy
 
-        ruled = question_labels(
-            connection, self.labels.question, study=self.labels.study, people_only=True, rulings=True
-        )
+        if self._ruled is None:
+            return None
         values = numpy.full(len(self.labels.units), numpy.nan)
-        for one in ruled.raters:
+        for one in self._ruled.raters:
             own = one.over(self.labels.units)
             counts = ~numpy.isnan(own.values) & (self.with_revealed | ~own.revealed)
-            values[counts] = own.values[counts]
+            if one.name not in without:
+                values[counts] = own.values[counts]
         return values
 
     def values(self, place: int) -> Array:
@@ -321,11 +339,12 @@ class _Source:
         import numpy
 
         rest = tuple(place for place in self.places if place not in places)
-        if rest not in self._found:
+        out = frozenset(self.labels.raters[place].name for place in places if self.rules(place))
+        if (rest, out) not in self._found:
             nothing = [numpy.full(len(self.labels.units), numpy.nan)]
             values = [self.values(place) for place in rest] or nothing
-            self._found[rest] = truth(self.policy or "majority", values, self._rulings)
-        return self._found[rest]
+            self._found[rest, out] = truth(self.policy or "majority", values, self._rulings(out))
+        return self._found[rest, out]
 
     def described(self) -> TruthSource:
         """Return what the truth rests on."""
@@ -373,7 +392,7 @@ def _row(
 
     labels = source.labels
     one = labels.raters[place]
-    left_out = place in source.places and source.policy is not None
+    left_out = source.policy is not None and (place in source.places or source.rules(place))
     found = source.without([place] if left_out else [])
     whole = source.without(())
     given = _given(connection, labels, one)
@@ -424,7 +443,7 @@ def _given(connection: Connection, labels: QuestionLabels, one: RaterLabels) -> 
         items = select(step.c.item_id).where(step.c.run_id == one.run_id).distinct()
     elif one.kind == "human":
         rater = table_of(Rater)
-        marks = all_marks("cannot_decide", labels.phase)
+        marks = all_marks("cannot_decide", labels.phase, labels.study)
         items = select(marks.c.item_id).join(rater, rater.c.id == marks.c.rater_id)
         items = items.where(rater.c.name == one.name, rater.c.kind == one.kind)
     else:
@@ -544,18 +563,13 @@ def _before_and_after(
     import numpy
 
     judgment, verdict, rater = table_of(JudgmentRow), table_of(VerdictRow), table_of(Rater)
-    undone = select(judgment.c.target_action).where(judgment.c.origin == "undo")
-    revealed = judgment.c.shown_verdict.is_not(None)
-    place = func.row_number().over(partition_by=[judgment.c.item_id, revealed], order_by=judgment.c.id.desc())
+    seen = judgment.alias("seen")
     spec = labels.kind.question(labels.question)
-    ranked = (
+    given = (
         select(
-            judgment.c.item_id,
-            judgment.c.value,
-            verdict.c.value.label("shown"),
-            revealed.label("revealed"),
-            judgment.c.id,
-            place.label("place"),
+            *(judgment.c.id, judgment.c.action, judgment.c.target_action, judgment.c.origin),
+            *(judgment.c.item_id, judgment.c.assignment_id, judgment.c.phase),
+            *(judgment.c.value, judgment.c.shown_verdict, verdict.c.value.label("label_shown")),
         )
         .join(rater, rater.c.id == judgment.c.rater_id)
         .outerjoin(verdict, verdict.c.id == judgment.c.shown_verdict)
@@ -564,26 +578,39 @@ def _before_and_after(
             rater.c.kind == one.kind,
             judgment.c.question_id.in_(_question_ids(spec.name if spec else labels.question)),
             judgment.c.response_ref_id.is_(None),
-            judgment.c.origin.not_in(("undo", "redo", "withdraw", "ruling", "import")),
-            judgment.c.action.not_in(undone),
+            # Of most raters nothing was judged beside the agents.
+            judgment.c.item_id.in_(select(seen.c.item_id).where(seen.c.shown_verdict.is_not(None))),
+            judgment.c.origin.not_in(("ruling", "import")),
         )
-        .subquery()
+        .order_by(judgment.c.id)
     )
+    rows = connection.execute(given).all()
+    # An action is taken back where the last change of it is an undo, and not a redo.
+    changed = {row.target_action: row.origin for row in rows if row.target_action is not None}
+    of_key: dict[tuple[int, UUID | None, str], list[Any]] = defaultdict(list)
+    for row in rows:
+        if row.origin in ("undo", "redo") or changed.get(row.action) == "undo":
+            continue
+        kept = of_key[row.item_id, row.assignment_id, row.phase]
+        if row.value is not None:
+            kept.append(row)
+        elif kept:
+            # Withdrawn: the rater cannot decide after all.
+            kept.pop()
+    of_item: dict[int, list[Any]] = defaultdict(list)
+    for (item_id, _, _), kept in of_key.items():
+        of_item[item_id] += kept
     first, last, shown = (numpy.full(len(labels.units), numpy.nan) for _ in range(3))
     place_of = {item: place for place, item in enumerate(labels.units.tolist())}
-    before: dict[int, tuple[float, UUID]] = {}
-    after: dict[int, tuple[float, float | None, UUID]] = {}
-    for row in connection.execute(select(ranked).where(ranked.c.place == 1)):
-        if row.value is None:
+    for item_id, kept in of_item.items():
+        kept.sort(key=lambda row: row.id)
+        after = next((row for row in reversed(kept) if row.shown_verdict is not None), None)
+        if after is None or after.label_shown is None or item_id not in place_of:
             continue
-        if row.revealed:
-            after[row.item_id] = (row.value, row.shown, row.id)
-        else:
-            before[row.item_id] = (row.value, row.id)
-    for item, (value, label_shown, key) in after.items():
-        if item in before and item in place_of and label_shown is not None and before[item][1] < key:
-            place_there = place_of[item]
-            first[place_there], last[place_there], shown[place_there] = before[item][0], value, label_shown
+        before = [row.value for row in kept if row.shown_verdict is None and row.id < after.id]
+        if before:
+            place = place_of[item_id]
+            first[place], last[place], shown[place] = before[-1], after.value, after.label_shown
     return first, last, shown
 
 

@@ -33,7 +33,7 @@ from store.kinds.spec import task_kinds
 from store.queries.rows import NEEDS_SANDBOX
 from store.record.scope import Scope
 from store.tables.columns import among, table_of
-from store.tables.people import BLIND, HIDDEN_MODELS, Assignment, Question
+from store.tables.people import BLIND, HIDDEN_MODELS, Assignment, Question, Study
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import Run, StepRow, VerdictRow
 
@@ -164,16 +164,22 @@ def own_marks(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery
     )
 
 
-def all_marks(kind: str, phase: str) -> Subquery:
+def all_marks(kind: str, phase: str, study: str | None = None) -> Subquery:
     """Return (item_id, rater_id) of everybody's current marks of a kind.
 
     Args:
         kind: One of `MARK_KINDS`.
         phase: In which phase.
+        study: The name of the study whose assignments count; None for all marks of the phase.
     """
     mark = table_of(MarkRow)
     key = ("item_id", "rater_id", "assignment_id", "phase", "kind")
-    latest = _latest(mark, key, mark.c.kind == kind, mark.c.phase == phase)
+    wanted = [mark.c.kind == kind, mark.c.phase == phase]
+    if study is not None:
+        assignment, studies = table_of(Assignment), table_of(Study)
+        of_study = select(assignment.c.id).join(studies, studies.c.id == assignment.c.study_id)
+        wanted.append(mark.c.assignment_id.in_(of_study.where(studies.c.name == study)))
+    latest = _latest(mark, key, *wanted)
     return select(latest.c.item_id, latest.c.rater_id).where(latest.c.active).distinct().subquery("marks")
 
 

@@ -146,6 +146,20 @@ class QuestionLabels:
         names = tuple(one.name for one in self.raters)
         return RatingTable("wide", names, Patterns.of_ratings(ratings), (), self.groups)
 
+    def over_units_of(self, other: QuestionLabels) -> QuestionLabels:
+        """Return these labels over the units of others, too, which may have none of these."""
+        import numpy
+
+        both = numpy.concatenate([self.units, other.units])
+        units, first = numpy.unique(both, return_index=True)
+        return replace(
+            self,
+            units=units,
+            item_ids=numpy.concatenate([self.item_ids, other.item_ids])[first],
+            groups=numpy.concatenate([self.groups, other.groups])[first],
+            raters=tuple(one.over(units) for one in self.raters),
+        )
+
     def places(self, names: Sequence[str]) -> list[int]:
         """Return the places of the raters of some names, in the order of the names, each once.
 

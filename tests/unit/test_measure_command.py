@@ -2,11 +2,14 @@
 
 import csv
 import json
+import os
+import tracemalloc
 
 import numpy
 import pytest
 from numpy.random import default_rng
 
+from store.measures.agreement import alpha_of_patterns
 from store.measures.coefficients import (
     Patterns,
     fleiss_kappa,
@@ -15,7 +18,8 @@ from store.measures.coefficients import (
     standard_error,
 )
 from store.measures.intervals import Bootstrap, wilson
-from store.measures.rating_table import MOST_RATERS, MOST_VALUES, RatingTable
+from store.measures.rating_table import MOST_RATERS, MOST_VALUES, RatingTable, read_ratings
+from store.measures.table_agreement import table_agreement
 
 # The example of four raters and twelve subjects in Gwet's handbook, as the package irrCAC has it (cac.raw4raters).
 GWET = """Unit,A,B,C,D
@@ -281,6 +285,8 @@ def test_words_are_nominal(measure):
         ("unit,value,count\n1,1,1e99\n", "the count '1e99'"),
         ("unit,rater,value,count\n1,x,1,2\n", "columns rater and count"),
         ("unit\n1\n", "no column of a rater"),
+        ("a,b\n1e200,1\n1,-1e308\n", "has the value '1e200'"),
+        ("a,b\n1e-300,1\n", "has the value '1e-300'"),
     ],
     ids=lambda text: text[:20],
 )
@@ -297,6 +303,51 @@ def test_a_file_that_is_not_there_or_not_utf_8_is_refused(workbench, in_folder):
     (in_folder / "latin.csv").write_bytes("a,b\nä,1\n".encode("latin-1"))
     done = workbench("measure", "agreement", "latin.csv", "--json")
     assert "is not UTF-8 (byte 4)" in done.json()["error"]["message"]
+    os.mkfifo(in_folder / "pipe")
+    for name in ("pipe", "/dev/zero"):
+        done = workbench("measure", "agreement", name, "--json")
+        assert "is no file but a pipe or a device" in done.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_without_a_value_no_level_has_an_alpha(measure, level):
+    for text in ("a,b\n", "a,b\n,NA\n", "a,b\n1,\n"):
+        found = measure(text, "--level", level).json()
+        assert (found["alpha"][level], found["ci_low"], found["why"]) == (
+            None,
+            None,
+            "no unit has two values",
+        )
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_small_values_have_the_intervals_of_large_ones(measure, level):
+    rows = [(1, 2), (3, 3), (2, 5), (4, 4), (1, 1), (5, 2), (0, 0), (3, 4)]
+    large, small = (
+        measure("a,b\n" + "".join(f"{a}{power},{b}{power}\n" for a, b in rows), "--level", level).json()
+        for power in ("", "e-9")
+    )
+    for name in ("ci_low", "ci_high"):
+        assert small[name] == pytest.approx(large[name], abs=1e-9)
+    assert small["alpha"] == pytest.approx(large["alpha"], abs=1e-9)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_many_values_take_little_memory(monkeypatch, in_folder, level):
+    """Two thousand units of 900 values: every two values of each unit would be 13 GB."""
+    rows = ["a,b,c", *(",".join(map(str, row)) for row in default_rng(3).integers(1, 900, (2000, 3)))]
+    (in_folder / "many.csv").write_text("\n".join(rows))
+    table = read_ratings(in_folder / "many.csv")
+    tracemalloc.start()
+    found = table_agreement(table, level=level, bootstrap=Bootstrap(20))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 300_000_000
+    assert found.ci_low < found.alpha[level] < found.ci_high
+    few = Patterns.of_codes(table.patterns.domain[:60], table.patterns.codes[:, :200] % 60)
+    by_package = alpha_of_patterns(few, level).value
+    monkeypatch.setattr("store.measures.agreement.MOST_CELLS", 0)
+    assert alpha_of_patterns(few, level).value == pytest.approx(by_package, abs=1e-12)
 
 
 def test_people_read_it_as_a_table(workbench, in_folder):

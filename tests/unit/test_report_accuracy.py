@@ -6,9 +6,13 @@ import pytest
 from app_at_work import labelled_by_agents
 from judging import Desk, judged_workspace
 from small_workspace import rows as stored
+from sqlalchemy import insert
 
 from store.measures.intervals import wilson
 from store.queries.accuracy import accuracy_report
+from store.record.ids import now
+from store.tables.columns import table_of
+from store.tables.people import Assignment, Study
 from store.tables.runs import VerdictRow
 from store.workspace.duckdb import Workspace
 
@@ -172,6 +176,92 @@ def test_rulings_decide_where_their_adjudicator_saw_nothing_of_the_agents(tmp_pa
     assert (agents.figures.n, agents.figures.accuracy) == (2, 0.5)
     (agents,) = [one for one in seen.raters if one.kind == "agent"]
     assert (agents.figures.n, agents.figures.accuracy) == (3, pytest.approx(2 / 3))
+
+
+def test_rulings_count_where_nobody_could_decide_and_not_for_their_own_adjudicator(tmp_path):
+    with judged_workspace(tmp_path, 3) as workspace:
+        labelled_by_agents(workspace, [(1, 1.0, "tested")], [(2, "Model declined: no")])
+        ann, bob = Desk(workspace, "ann"), Desk(workspace, "bob")
+        ann.judge(1, 1.0, blind=True)
+        ann.say(2, "cannot_decide")
+        bob.judge(3, 0.0, blind=True)
+        bob.judge(2, 1.0, origin="ruling", blind=True)
+        # Bob's label and his ruling on item 3 have keys of their own.
+        bob.judge(3, 0.0, origin="ruling", blind=True, assignment_id=workspace.ids.next())
+        with workspace.reading() as connection:
+            found = accuracy_report(connection, "pair.match", "adjudicated")
+    assert (found.truth.units, found.truth.single) == (3, 1)
+    of = {one.name: one for one in found.raters}
+    # Ann gave up on item 2, and so did the agents: it counts for their coverage.
+    assert (of["ann"].figures.n, of["ann"].figures.given, of["ann"].figures.coverage) == (0, 1, 0)
+    (agents,) = [one for one in found.raters if one.kind == "agent"]
+    assert (agents.figures.n, agents.figures.given, agents.figures.coverage) == (1, 2, 0.5)
+    assert (of["bob"].left_out, of["bob"].figures.n, of["bob"].tied) == (True, 0, 1)
+
+
+def test_of_a_study_only_its_own_undecided_items_count(tmp_path):
+    with judged_workspace(tmp_path, 4) as workspace:
+        ann, bob = Desk(workspace, "ann"), Desk(workspace, "bob")
+        of_study = {
+            (desk.rater.id, item): workspace.ids.next() for desk in (ann, bob) for item in (1, 2, 3, 4)
+        }
+
+        def write(connection):
+            connection.execute(
+                insert(table_of(Study)).values(id=1, name="one", protocol="{}", created_at=now())
+            )
+            fields = {"study_id": 1, "phase": "review", "position": 0, "condition": "", "seed": 0}
+            rows = [{**fields, "id": key, "rater_id": r, "item_id": i} for (r, i), key in of_study.items()]
+            connection.execute(insert(table_of(Assignment)), rows)
+
+        workspace.lane.submit(write).result()
+        for item in (1, 2, 3, 4):
+            bob.judge(item, 1.0, assignment_id=of_study[bob.rater.id, item])
+        ann.judge(1, 1.0, assignment_id=of_study[ann.rater.id, 1])
+        ann.say(2, "cannot_decide", assignment_id=of_study[ann.rater.id, 2])
+        ann.say(3, "cannot_decide")
+        with workspace.reading() as connection:
+            (of,) = accuracy_report(connection, "pair.match", "bob", study="one").raters
+            (all_,) = accuracy_report(connection, "pair.match", "bob").raters
+    assert (of.figures.n, of.figures.given, all_.figures.given) == (1, 2, 3)
+
+
+def test_the_true_rater_is_not_compared_with_themselves(study, workbench):
+    report = ("report", study, "accuracy", "--json", "--against", "ann")
+    for options in (("--raters", "ann"), ("--compare", "ann,bob")):
+        done = workbench(*report, *options)
+        assert (done.code, done.json()["error"]["title"]) == (2, "Nothing to compare")
+    done = workbench(*report, "--compare", "full/m/1,full")
+    assert (done.code, "names of one rater" in done.json()["error"]["message"]) == (2, True)
+
+
+def test_labels_taken_back_do_not_move_and_those_brought_again_do(tmp_path):
+    with judged_workspace(tmp_path, 4) as workspace:
+        run = labelled_by_agents(workspace, [(item, 1.0, "tested") for item in (1, 2, 3, 4)])
+        shown = verdict_ids(workspace, run)
+        dana = Desk(workspace)
+        # Item 1: the label beside the agents is undone and done again.
+        dana.judge(1, 0.0, blind=True)
+        dana.judge(1, 1.0, origin="accept", shown_verdict=shown[1])
+        dana.undo()
+        dana.redo()
+        # Item 2: it is withdrawn. Item 3: the blind one was, before.
+        dana.judge(2, 0.0, blind=True)
+        dana.judge(2, 1.0, origin="accept", shown_verdict=shown[2])
+        dana.say(2, "cannot_decide")
+        dana.judge(3, 0.0, blind=True)
+        dana.say(3, "cannot_decide")
+        dana.judge(3, 1.0, origin="accept", shown_verdict=shown[3])
+        # Item 4: a label later than both takes nothing from what happened.
+        dana.judge(4, 0.0, blind=True)
+        dana.judge(4, 1.0, origin="accept", shown_verdict=shown[4])
+        dana.judge(4, 1.0, blind=True)
+        Desk(workspace, "ann").judge(1, 1.0, blind=True)
+        with workspace.reading() as connection:
+            found = accuracy_report(connection, "pair.match", "majority")
+    moved = next(one for one in found.raters if one.name == "dana").anchoring
+    assert (moved.n, moved.differed) == (2, 2)
+    assert (moved.switched_to_right, moved.switched_unknown) == (1, 1)
 
 
 def test_how_often_raters_switch_towards_the_agents(tmp_path, workbench):
