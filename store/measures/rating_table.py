@@ -176,7 +176,7 @@ def _wide(path: Path, header: list[str], lower: list[str], at: int | None, cells
         for column, place in zip(columns, places, strict=True):
             column.append(values.place(row[place], line))
         if at is not None:
-            clusters.place(row[at])
+            clusters.place(_cluster(path, row[at], line))
     domain, order, words = values.domain()
     codes = numpy.array([order[numpy.array(column, dtype=int)] for column in columns])
     raters = tuple(header[place] or f"column {place + 1}" for place in places)
@@ -211,10 +211,12 @@ def _long(path: Path, lower: list[str], at: int | None, cells: _Cells, question:
                     path, f"has several questions ({names}, line {line:,})", "Name one: --question."
                 )
         unit = units.place(row[unit_at].strip())
-        if at is not None and of_unit.setdefault(unit, clusters.place(row[at])) != clusters.place(row[at]):
-            raise _refused(
-                path, f"puts unit {row[unit_at]!r} into two clusters (line {line:,})", "Give it one."
-            )
+        if at is not None:
+            group = clusters.place(_cluster(path, row[at], line))
+            if of_unit.setdefault(unit, group) != group:
+                raise _refused(
+                    path, f"puts unit {row[unit_at]!r} into two clusters (line {line:,})", "Give it one."
+                )
         value = values.place(row[value_at], line)
         # Without names every row is another rater's.
         rater = raters.place(row[rater_at].strip()) if rater_at is not None else line
@@ -239,7 +241,7 @@ def _long(path: Path, lower: list[str], at: int | None, cells: _Cells, question:
             counts[unit, order[value]] += times
         patterns = Patterns.of_counts(domain, counts)
     else:
-        codes = numpy.full((len(raters), len(units)), -1, dtype=numpy.int64)
+        codes = numpy.full((len(raters), len(units)), -1, dtype=numpy.int32)
         for (unit, rater), (value, _) in given.items():
             codes[rater, unit] = order[value]
         patterns = Patterns.of_codes(domain, codes)
@@ -330,6 +332,14 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) and "_" not in text else None
+
+
+def _cluster(path: Path, text: str, line: int) -> str:
+    name = text.strip()
+    if not name:
+        # Units without a name would all be one cluster.
+        raise _refused(path, f"names no cluster in line {line:,}", "Name one for each unit.")
+    return name
 
 
 def _count(path: Path, text: str, line: int) -> int:

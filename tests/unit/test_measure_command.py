@@ -296,6 +296,12 @@ def test_what_is_no_table_of_ratings_is_refused(measure, text, says):
     assert says in done.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("text", ["a,b,query\n1,1,x\n1,2, \n", "unit,value,query\n1,1,x\n2,1,\n"])
+def test_units_of_no_cluster_are_not_one_cluster(measure, text):
+    done = measure(text, "--cluster", "query")
+    assert (done.code, "names no cluster in line 3" in done.json()["error"]["message"]) == (2, True)
+
+
 def test_a_file_that_is_not_there_or_not_utf_8_is_refused(workbench, in_folder):
     assert (
         "cannot be read" in workbench("measure", "agreement", "none.csv", "--json").json()["error"]["message"]
