@@ -370,9 +370,11 @@ class _Source:
         )
 
     def _warnings(self, panel: Sequence[RaterLabels]) -> list[str]:
-        if self.policy != "dawid-skene":
-            return []
         found = []
+        if any(one.name == self.policy for one in self.labels.raters):
+            found.append(f"A rater is called {self.policy}, too; the true labels are those of the policy.")
+        if self.policy != "dawid-skene":
+            return found
         if len(panel) < LEAST_RATERS:
             found.append(f"Under {LEAST_RATERS} raters, errors cannot be told from the truth.")
         models = [self._models[one.run_id] for one in panel if one.run_id in self._models]

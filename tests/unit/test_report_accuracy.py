@@ -235,6 +235,13 @@ def test_the_true_rater_is_not_compared_with_themselves(study, workbench):
     assert (done.code, "names of one rater" in done.json()["error"]["message"]) == (2, True)
 
 
+def test_a_rater_with_the_name_of_a_policy_is_warned_of(study, workbench):
+    with Workspace.open(study) as workspace:
+        Desk(workspace, "majority").judge(1, 0.0, blind=True)
+    (warning,) = workbench("report", study, "accuracy", "--json").json()["truth"]["warnings"]
+    assert warning.startswith("A rater is called majority")
+
+
 def test_labels_taken_back_do_not_move_and_those_brought_again_do(tmp_path):
     with judged_workspace(tmp_path, 4) as workspace:
         run = labelled_by_agents(workspace, [(item, 1.0, "tested") for item in (1, 2, 3, 4)])
