@@ -9,8 +9,14 @@ from store.record.rater_ref import RaterRef
 
 REVIEW = "review"
 """The phase of judgments made outside a study."""
+TRAIN = "train"
+"""The phase of a study in which raters practise, on items that count in no other measure."""
+LABEL = "label"
+"""The phase of a study in which raters meet its items for the first time; it counts in every measure."""
 REPEAT = "repeat"
 """The phase of a study in which raters meet items again, so that each is compared with their own label."""
+REVEAL = "reveal"
+"""The phase of a study in which raters meet their items again and see what was hidden."""
 
 
 @dataclass(frozen=True, slots=True)
