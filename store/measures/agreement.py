@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Array = numpy.ndarray[Any, Any]
     Ratings = Sequence[float | None] | Array
 
-MOST_CELLS = 4_000_000
+MOST_CELLS = 1_000_000
 """Units times pairs of values up to which the package computes alpha: it has a number for each of them."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from store.measures.coefficients import Patterns
 from store.measures.significance import benjamini_yekutieli
 
 if TYPE_CHECKING:
@@ -117,7 +118,14 @@ def alternative_test(
         raise ValueError(f"annotators are of shape (annotators, {len(own)}), not {given.shape}")
     if not 0 <= epsilon <= 1:
         raise ValueError("epsilon is between 0 and 1")
-    comparisons = [_compare(own, given, place, alignment, epsilon) for place in range(len(given))]
+    # Units with the same values are alike: each of their patterns is looked at once.
+    patterns = Patterns.of_ratings([own, *given])
+    assert patterns.codes is not None
+    values = numpy.append(patterns.domain, numpy.nan)[patterns.codes]
+    comparisons = [
+        _compare(values[0], values[1:], patterns.times, place, alignment=alignment, epsilon=epsilon)
+        for place in range(len(given))
+    ]
     tested = [each for each in comparisons if each.p_value is not None]
     if len(tested) < LEAST_ANNOTATORS:
         why = f"fewer than {LEAST_ANNOTATORS} annotators have {LEAST_UNITS} units with the agent and another"
@@ -133,13 +141,15 @@ def alternative_test(
 
 
 def _compare(
-    agent: Array, annotators: Array, place: int, alignment: Alignment, epsilon: float
+    agent: Array, annotators: Array, times: Array, place: int, *, alignment: Alignment, epsilon: float
 ) -> AnnotatorComparison:
+    """Compare the agent with one annotator over patterns of values, each of which occurs so many times."""
     import numpy
 
     annotator, others = annotators[place], numpy.delete(annotators, place, axis=0)
     units = ~numpy.isnan(agent) & ~numpy.isnan(annotator) & (~numpy.isnan(others)).any(axis=0)
-    others, number = others[:, units], int(units.sum())
+    others, times = others[:, units], times[units]
+    number = int(times.sum())
     if not number:
         return AnnotatorComparison(place, 0, None, None)
 
@@ -150,17 +160,26 @@ def _compare(
 
     of_agent, of_annotator = distance(agent), distance(annotator)
     comparison = AnnotatorComparison(
-        place, number, float((of_agent <= of_annotator).mean()), float((of_annotator <= of_agent).mean())
+        place,
+        number,
+        float(times @ (of_agent <= of_annotator) / number),
+        float(times @ (of_annotator <= of_agent) / number),
     )
     if number < LEAST_UNITS:
         return comparison
     # 1 where the annotator is nearer, -1 where the agent is, 0 in a tie.
     nearer = numpy.sign(of_agent - of_annotator)
-    return replace(comparison, p_value=_p_value(nearer, epsilon))
+    return replace(comparison, p_value=_p_value(nearer, times, epsilon))
 
 
-def _p_value(differences: Array, epsilon: float) -> float:
-    """Return the one-sided p-value of a mean below epsilon, by the t-test."""
+def _p_value(differences: Array, times: Array, epsilon: float) -> float:
+    """Return the one-sided p-value of a mean below epsilon, by the t-test.
+
+    Args:
+        differences: The different differences.
+        times: How often each occurs.
+        epsilon: The bound.
+    """
     import numpy
 
     # scipy.stats alone takes half a second to import.
@@ -169,5 +188,7 @@ def _p_value(differences: Array, epsilon: float) -> float:
     if not numpy.ptp(differences):
         # Of units that are all alike the statistic is infinite.
         return 0.0 if differences[0] < epsilon else 1.0
-    error = differences.std(ddof=1) / numpy.sqrt(len(differences))
-    return float(stdtr(len(differences) - 1, (differences.mean() - epsilon) / error))
+    number = times.sum()
+    mean = times @ differences / number
+    error = numpy.sqrt(times @ (differences - mean) ** 2 / (number - 1) / number)
+    return float(stdtr(number - 1, (mean - epsilon) / error))

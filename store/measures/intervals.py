@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FEW_CLUSTERS = 30
 """Clusters below which a bootstrap interval is too narrow to be relied on."""
 
-_CELLS = 4_000_000
+_CELLS = 2_000_000
 """Numbers that are drawn at once."""
 _KEPT_CELLS = 25_000_000
 """Bytes of draws that are kept for the next table."""
