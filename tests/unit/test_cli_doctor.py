@@ -27,7 +27,7 @@ def test_it_tells_everything_as_json(workbench):
     assert all(isinstance(box["works"], bool) and box["detail"] for box in facts["sandboxes"])
     assert set(facts["registered"]) == set(GROUPS)
     assert {one["name"] for one in facts["registered"]["workbench.formats"]} >= {"cosqa", "csv", "jsonl"}
-    assert {one["name"] for one in facts["registered"]["workbench.measures"]} >= {"cohen_kappa"}
+    assert {one["name"] for one in facts["registered"]["workbench.measures"]} >= {"alpha", "cohen"}
     assert [one["error"] for found in facts["registered"].values() for one in found if one["error"]] == []
     assert facts["terminal"]["is_terminal"] is False
     assert facts["terminal"]["bracketed_paste"] == "unknown"
