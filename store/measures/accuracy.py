@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     Array = numpy.ndarray[Any, Any]
 
 Average = Literal["binary", "macro", "none"]
-"""What precision and recall are of: of the higher of two labels, the mean over labels, nothing (scores)."""
+"""The labels of precision and recall: the label 1 of two, the mean over all labels, or none (scores)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How often a rater gives the true label; an undefined figure is None.
+    """The accuracy of a rater against true labels; an undefined figure is None.
 
     Attributes:
         n: Units with a true label and one of the rater.
@@ -78,7 +78,7 @@ def accuracy(
         values: The rater's, in the same order of units.
         given: Whether the rater was given each unit, decided or not, of shape (n,).
         clusters: The cluster of each unit, such as its query: whole numbers from 0, of shape (n,).
-        average: What precision, recall and F1 are of.
+        average: The labels that precision, recall and F1 are computed for.
         bootstrap: How intervals are drawn; None for no intervals.
     """
     import numpy

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = numpy.ndarray[Any, Any]
 
 Alignment = Literal["accuracy", "rmse"]
-"""How near a value is to those of others: the share that is equal, or minus the root mean square error."""
+"""Alignment of a value with those of others: the share that is equal, or minus the root mean square error."""
 
 LEAST_ANNOTATORS = 3
 """Annotators below which there is no group to stand for."""

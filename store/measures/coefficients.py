@@ -160,7 +160,7 @@ def _distinct(rows: Array, most: int, lowest: int = 0) -> tuple[Array, Array]:
 
     base = most - lowest + 1
     if base ** rows.shape[1] < 2**62:
-        # One number for each row: numbers are told apart thirty times as fast as rows.
+        # One number for each row: comparing numbers is thirty times as fast as comparing rows.
         key = numpy.zeros(len(rows), dtype=numpy.int64)
         for column in rows.T:
             key *= base

@@ -130,6 +130,10 @@ class Bootstrap:
             yield (part.astype(numpy.float32) @ within).astype(float)
 
 
+INTERVALS = Bootstrap()
+"""How intervals are drawn by default: 1,000 resamples of clusters."""
+
+
 @lru_cache(maxsize=1)
 def _kept(number: int, resamples: int, seed: int) -> list[Array]:
     return list(_draw(number, resamples, seed))

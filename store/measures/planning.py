@@ -1,4 +1,4 @@
-"""How many items a study needs: power of McNemar's test, and the width of intervals."""
+"""Sample sizes of studies: power of McNemar's test, and the width of intervals."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def mcnemar_sample_size(power: float, p10: float, p01: float, alpha: float = 0.0
 class AgreementDesign:
     """A study of agreement on a question with two answers.
 
-    On a share alpha of the units all raters give the same answer; on the others each gives one by chance.
+    All raters give the same answer on a proportion `alpha` of the units, and answer by chance on the others.
     Krippendorff's nominal alpha of this is alpha. The share is another one in each query (beta-distributed).
 
     Attributes:
@@ -119,7 +119,7 @@ class AgreementDesign:
 
     @property
     def coefficient(self) -> Coefficient:
-        """What the interval is of."""
+        """The measure that the interval is for."""
         return krippendorff_alpha_of_sums("nominal")
 
     def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
@@ -166,7 +166,7 @@ class AccuracyDesign:
 
     @property
     def coefficient(self) -> Coefficient:
-        """What the interval is of."""
+        """The measure that the interval is for."""
         import numpy
 
         def mean(domain: Array, sums: Array) -> Array:
@@ -189,7 +189,7 @@ class Design(Hashable, Protocol):
 
     @property
     def coefficient(self) -> Coefficient:
-        """What the interval is of."""
+        """The measure that the interval is for."""
 
     def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
         """Return simulated ratings, clustered by query."""

@@ -13,8 +13,8 @@ from sqlalchemy import select
 
 from store.errors import WorkbenchError
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
-from store.measures.alternative_test import AlternativeTest, alternative_test
-from store.measures.intervals import Bootstrap
+from store.measures.alternative_test import Alignment, AlternativeTest, alternative_test
+from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.sample_estimates import SampleEstimates, Stratum, sample_estimates
 from store.measures.truth import LEAST_RATERS, POLICIES, Policy, Truth, truth
 from store.queries.current import all_marks
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     Array = numpy.ndarray[Any, Any]
-
-INTERVALS = Bootstrap()
-"""How intervals are drawn by default: 1,000 resamples of groups of items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +373,7 @@ class _Source:
         if self.policy != "dawid-skene":
             return found
         if len(panel) < LEAST_RATERS:
-            found.append(f"Under {LEAST_RATERS} raters, errors cannot be told from the truth.")
+            found.append(f"Under {LEAST_RATERS} raters, errors cannot be separated from the truth.")
         models = [self._models[one.run_id] for one in panel if one.run_id in self._models]
         if len(set(models)) < len(models):
             found.append("Agents that share a model err alike, which the model takes for agreement.")
@@ -428,7 +425,7 @@ def _row(
 
 
 def _average(labels: QuestionLabels) -> Average:
-    """Return what precision and recall are of on the question's scale."""
+    """Return the labels that precision and recall are computed for on the question's scale."""
     if labels.level == "interval":
         return "none"
     spec = labels.kind.question(labels.question.partition("@")[0])
@@ -464,8 +461,8 @@ def _replaces(source: _Source, place: int) -> AlternativeTest | None:
 
     panel = numpy.array([source.values(each) for each in others])
     there = ~numpy.isnan(one.values) & ~numpy.isnan(panel).all(axis=0)
-    alignment = "rmse" if source.labels.level == "interval" else "accuracy"
-    return alternative_test(one.values[there], panel[:, there], alignment)  # type: ignore[arg-type]
+    alignment: Alignment = "rmse" if source.labels.level == "interval" else "accuracy"
+    return alternative_test(one.values[there], panel[:, there], alignment)
 
 
 def _population(

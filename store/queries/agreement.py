@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from store.kinds.spec import task_kinds
 from store.measures.agreement import Agreement, cohen_kappa
-from store.measures.intervals import Bootstrap
+from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.rating_table import RatingTable
 from store.measures.registry import Measure, extra_measures
 from store.measures.table_agreement import RaterPair, TableAgreement, rater_pairs, table_agreement
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Array = numpy.ndarray[Any, Any]
 
-INTERVALS = Bootstrap()
-"""How intervals are drawn by default: 1,000 resamples of groups of items."""
 BESIDE = ("import", "agent", "judge")
 """The kinds of raters whose agreement stands beside that of people, each for itself."""
 

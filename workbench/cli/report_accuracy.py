@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from store.errors import WorkbenchError
+from workbench.cli.options import blind_review
 from workbench.cli.report_agreement import letters
 
 if TYPE_CHECKING:
@@ -78,11 +78,7 @@ def report_accuracy(
     from workbench.run_option import chosen_run
 
     if blind:
-        raise WorkbenchError(
-            "Blind review",
-            "Accuracy rests on the labels of others, which a blind review keeps out of sight.",
-            "When the review is over, set screens.blind = false.",
-        )
+        raise blind_review("Accuracy rests")
     with Workspace.open(path) as opened:
         opened.share_cores()
         with opened.reading() as connection:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import UnknownName, WorkbenchError
+from workbench.cli.options import blind_review
 
 if TYPE_CHECKING:
     from store.measures.intervals import Bootstrap
@@ -85,11 +86,7 @@ def report_agreement(
     from workbench.run_option import chosen_run
 
     if blind:
-        raise WorkbenchError(
-            "Blind review",
-            "Agreement rests on the labels of others, which a blind review keeps out of sight.",
-            "When the review is over, set screens.blind = false.",
-        )
+        raise blind_review("Agreement rests")
     if question == ALL and (raters is not None or rater is not None or by_item):
         raise WorkbenchError(
             "One question",

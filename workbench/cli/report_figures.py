@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
+from workbench.cli.options import blind_review
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,11 +85,7 @@ def report_figures(path: Path, rater: str | None, run: str | None, *, blind: boo
     from workbench.output import print_json
 
     if blind:
-        raise WorkbenchError(
-            "Blind review",
-            "The figures rest on the labels of others, which a blind review keeps out of sight.",
-            "When the review is over, set screens.blind = false.",
-        )
+        raise blind_review("The figures rest")
     if rater is not None and run is not None:
         raise WorkbenchError(
             "Two raters",
