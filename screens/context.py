@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from screens.recorder import Recorder
     from screens.run_choice import RunChoice
     from screens.settings import ScreenSettings
+    from screens.study_place import StudyPlace
     from screens.test_runner import TestRunner
     from store.events import Report
     from store.first_look import FirstLook
@@ -67,6 +68,7 @@ class AppContext:
         start_with: The screen to open on: home, queue, or resume for where the rater left off.
         begin_with: A run to start once the first screen is shown; None for none.
         run: The run of the agents whose labels are shown at first; None for the default one of each kind.
+        study: The open study that the rater works in; None for none. Its items are all that screens show.
     """
 
     workspace: Workspace
@@ -83,10 +85,13 @@ class AppContext:
     start_with: Literal["home", "queue", "resume"] = "home"
     begin_with: JobSettings | None = None
     run: RunRef | None = None
+    study: StudyPlace | None = None
 
     @property
     def scope(self) -> Scope:
         """Whose judgments are made and read, which run is shown, and what of others' work is shown."""
+        if self.study is not None:
+            return self.study.scope
         return Scope(self.rater, visibility=Visibility(self.settings.blind), run=self.run)
 
     @cached_property
@@ -165,6 +170,11 @@ class ScreenContext:
     def settings(self) -> ScreenSettings:
         """How the app looks and which keys it has."""
         return self.program.settings
+
+    @property
+    def study(self) -> StudyPlace | None:
+        """The open study that the rater works in; None for none."""
+        return self.program.study
 
     @property
     def scope(self) -> Scope:

@@ -1,9 +1,12 @@
 """Scopes of raters that a test knows by their keys only."""
 
 from store.record.rater_ref import RaterRef
-from store.record.scope import REVIEW, Scope, Visibility
+from store.record.scope import REVIEW, Scope, Sitting, Visibility
 
 
-def scope(rater_id: int, *, blind: bool = False, phase: str = REVIEW, study: int | None = None) -> Scope:
-    """Return the scope of a rater: what it may see, in which study and phase."""
-    return Scope(RaterRef(rater_id, "human", f"rater {rater_id}"), study, phase, Visibility(blind))
+def scope(
+    rater_id: int, *, blind: bool = False, phase: str = REVIEW, study: int | None = None, sitting: int = 1
+) -> Scope:
+    """Return the scope of a rater: what it may see, in which sitting of a study, or in which phase."""
+    part = None if study is None else Sitting(study, sitting)
+    return Scope(RaterRef(rater_id, "human", f"rater {rater_id}"), part, phase, Visibility(blind))

@@ -14,10 +14,10 @@ from sqlalchemy import select
 from store.errors import WorkspaceError
 from store.kinds.counting import in_order
 from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
-from store.queries.current import all_values, current_verdicts, label_questions
+from store.queries.current import current_verdicts, first_values, label_questions
 from store.queries.queue import items_by_kind
 from store.record.raters import register_kinds
-from store.record.scope import REVIEW, RunRef, Scope
+from store.record.scope import RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
@@ -159,7 +159,7 @@ def _delete(path: Path) -> None:
 def demo_report(workspace: Workspace, annotation: JobReport) -> DemoReport:
     """Put together what the demo prints, from the records."""
     labels, verdicts, rater = (
-        all_values(REVIEW, questions=label_questions()),
+        first_values(questions=label_questions()),
         current_verdicts(Scope(run=RunRef(annotation.run_id, annotation.run_name))),
         table_of(Rater),
     )

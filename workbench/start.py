@@ -32,6 +32,7 @@ COMMANDS = (
     "items",
     "judge",
     "revise",
+    "study",
     "report",
     "measure",
     "replies",
@@ -53,6 +54,7 @@ def open_app(
     *,
     run: str | None = None,
     repositories: Path | None = None,
+    study: str | None = None,
 ) -> int:
     """Open a workspace in the app and show it until it ends.
 
@@ -63,6 +65,7 @@ def open_app(
         start: The screen to open on.
         run: What names the run of the agents whose labels are shown; None for the default one.
         repositories: The folder with checkouts of repositories; None for the configured one.
+        study: The study that the rater works in; None for the first open one with something left to do.
 
     Returns:
         The exit code.
@@ -91,7 +94,7 @@ def open_app(
             f"The app needs a terminal; {' and '.join(_elsewhere())} is none.",
             "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
         )
-    return run_app(path, configured, rater, start_with=start, run=run, repositories=repositories)
+    return run_app(path, configured, rater, start_with=start, run=run, repositories=repositories, study=study)
 
 
 def in_terminal() -> bool:
@@ -135,6 +138,7 @@ def run_app(
     start_with: StartWith = "home",
     run: str | None = None,
     repositories: Path | None = None,
+    study: str | None = None,
 ) -> int:
     """Open a workspace, show the app until it ends, and close what was opened.
 
@@ -146,6 +150,7 @@ def run_app(
         start_with: The screen to open on.
         run: What names the run of the agents whose labels are shown; None for the default one.
         repositories: The folder with checkouts of repositories; None for the configured one.
+        study: The study that the rater works in; None for the first open one with something left to do.
 
     Returns:
         The exit code.
@@ -185,6 +190,7 @@ def run_app(
             annotation=annotation,
             start_with=start_with,
             repositories=repositories,
+            study=study,
         )
         return show(WorkbenchApp(context))
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
     from agents.settings import ExpertRunSettings, JobSettings
+    from screens.study_place import StudyPlace
     from store.events import Report
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
@@ -67,6 +68,7 @@ def make_context(
     annotation: JobSettings | None = None,
     start_with: Literal["home", "queue", "resume"] = "home",
     repositories: Path | None = None,
+    study: str | None = None,
 ) -> AppContext:
     """Compose what the app works with.
 
@@ -82,6 +84,7 @@ def make_context(
             none, and for what the configuration says.
         start_with: The screen to open on.
         repositories: The folder with checkouts of repositories; None for the configured one.
+        study: The study that the rater works in; None for the first open one with something left to do.
     """
     settings = config.screens if repositories is None else replace(config.screens, repositories=repositories)
     prepare = Once(lambda: _register_kinds(workspace))
@@ -125,7 +128,19 @@ def make_context(
         start_with=start_with,
         begin_with=annotation,
         run=run or (first_look.run if first_look else None),
+        study=None
+        if first_look and not first_look.in_study and study is None
+        else _study_place(workspace, who, study),
     )
+
+
+def _study_place(workspace: Workspace, rater: RaterRef | None, name: str | None) -> StudyPlace | None:
+    from screens.study_place import StudyPlace
+    from store.studies.session import study_session
+
+    with workspace.reading() as connection:
+        session = study_session(connection, rater, name)
+    return None if session is None else StudyPlace(workspace, session)
 
 
 def _register_kinds(workspace: Workspace) -> None:

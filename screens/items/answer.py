@@ -75,6 +75,7 @@ def view(entry: ItemDetails) -> ItemView:
         editable=editable,
         blind=blind,
         assignment_id=entry.assignment_id,
+        phase=entry.phase,
     )
 
 

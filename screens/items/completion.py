@@ -66,6 +66,7 @@ def view(entry: ItemDetails) -> ItemView:
         own=entry.own,
         blind=entry.blind,
         assignment_id=entry.assignment_id,
+        phase=entry.phase,
     )
 
 

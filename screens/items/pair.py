@@ -101,6 +101,7 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
         own=pair.own,
         blind=pair.blind,
         assignment_id=pair.assignment_id,
+        phase=pair.phase,
         runs=runs,
         reading="" if case is None else _reading(case),
         first_test="" if case is None else _first_test(pair),

@@ -16,7 +16,7 @@ from screens.widgets.text.overlay import Span
 from store.kinds.spec import GROUP, QuestionSpec
 from store.queries.item import OwnLabel, OwnState
 from store.record.evidence import Citation, Part
-from store.record.scope import RunRef, Scope
+from store.record.scope import REVIEW, RunRef, Scope
 from store.tables.record import QuestionTarget
 
 if TYPE_CHECKING:
@@ -233,6 +233,7 @@ class ItemView:
         editable: The texts of it that an expert may rewrite.
         blind: Whether the agents' and other raters' work is hidden.
         assignment_id: The assignment under which the rater judges it; None outside a study.
+        phase: The phase of the rater's judgments of it.
         others: Other runs of the agents that have a label of it, the one begun last first; none in a blind
             review.
         replaced: The subject with its word, while another run's part stands in its place; else None.
@@ -260,6 +261,7 @@ class ItemView:
     swapped: str = ""
     blind: bool = False
     assignment_id: UUID | None = None
+    phase: str = REVIEW
     others: tuple[RunRef, ...] = ()
     replaced: tuple[PaneText, str] | None = None
     prompt_cover: str = ""

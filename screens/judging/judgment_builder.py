@@ -133,7 +133,7 @@ class JudgmentBuilder:
             "item_id": item.item_id,
             "rater_id": self.scope.rater_id,
             "assignment_id": item.assignment_id,
-            "phase": self.scope.phase,
+            "phase": item.phase,
             "created_at": now(),
         }
 

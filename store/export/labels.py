@@ -14,7 +14,7 @@ from store.formats.protocol import WriteResult
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
 from store.record.response_names import response_name_sql
-from store.record.scope import REVIEW
+from store.record.scope import FIRST_PHASES
 from store.sql import count, quoted
 
 CURRENT_LABEL = "current_label"
@@ -68,9 +68,9 @@ def create_words(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> None:
-    """Create the table CURRENT_LABEL with the labels outside of a study's other phases.
+    """Create the table CURRENT_LABEL with the labels that count in measures.
 
-    Of several assignments of one item to a rater the latest judgment counts. A run has one verdict on each.
+    Of several assignments of one item to a rater the first presentation counts. A run has one verdict.
 
     Args:
         cursor: A cursor of the workspace.
@@ -81,19 +81,20 @@ def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | Non
         CREATE OR REPLACE TEMP TABLE {CURRENT_LABEL} AS
         WITH latest AS (
             SELECT item_id, question_id, response_ref_id, rater_id, arg_max_null(value, id) AS value,
-                max(id) AS id
-            FROM judgment WHERE phase = $phase AND ($rater IS NULL OR rater_id = $rater)
+                max(id) AS id, min(id) AS begun
+            FROM judgment WHERE list_contains($phases, phase) AND ($rater IS NULL OR rater_id = $rater)
                 AND item_id IN {EXPORTED}
             GROUP BY item_id, question_id, response_ref_id, rater_id, assignment_id
         )
-        SELECT item_id, question_id, response_ref_id, rater_id, arg_max(value, id) AS value, max(id) AS id
+        SELECT item_id, question_id, response_ref_id, rater_id, arg_min(value, begun) AS value,
+            arg_min(id, begun) AS id
         FROM latest WHERE value IS NOT NULL GROUP BY item_id, question_id, response_ref_id, rater_id
         UNION ALL
         SELECT item_id, question_id, response_ref_id, rater_id, value, verdict.id
         FROM verdict JOIN run ON run.id = verdict.run_id
         WHERE rater_id = $rater AND item_id IN {EXPORTED}
         """,
-        {"phase": REVIEW, "rater": rater_id},
+        {"phases": list(FIRST_PHASES), "rater": rater_id},
     )
 
 

@@ -34,6 +34,13 @@ RUN_SESSION = "run"
 """The key of the run that a rater chose last; its value holds the run's `id`."""
 
 
+_IN_STUDY = """
+    SELECT 1 FROM study_rater m JOIN study s ON s.id = m.study_id
+    WHERE m.rater_id = ? AND m.withdrawn_at IS NULL AND s.frozen_at IS NOT NULL AND s.closed_at IS NULL
+    LIMIT 1"""
+"""As `store.studies.session.open_studies`."""
+
+
 @dataclass(frozen=True, slots=True)
 class FirstLook:
     """The first reads of a start.
@@ -43,12 +50,14 @@ class FirstLook:
         queue: The queue of their last session, as it was stored; None when that was not looked up.
         rows: The first items in the default order; None when they could not be read in this way.
         run: The run of the agents that they chose; None for none, and in a blind review.
+        in_study: Whether they are a rater of an open study, whose items are all that they may see.
     """
 
     rater: RaterRef | None = None
     queue: dict[str, Any] | None = None
     rows: tuple[QueueRow, ...] | None = None
     run: RunRef | None = None
+    in_study: bool = False
 
 
 def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = LINES) -> FirstLook:
@@ -66,6 +75,8 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
         if rater and found is None:
             return FirstLook()
         number = found.id if found else 0
+        if number and cursor.execute(_IN_STUDY, [number]).fetchone():
+            return FirstLook(found, in_study=True)
         queue = _session(cursor, number, QUEUE_SESSION) if number else {}
         run = _run(cursor, number) if number and not blind else None
         # The statement for the first lines shows the default run.

@@ -20,7 +20,7 @@ GROUP = "workbench.measures"
 
 REPORT_FIELDS = frozenset(
     {
-        *("report", "question", "phase", "study", "items", "responses", "compared", "cluster", "beside"),
+        *("report", "question", "phases", "study", "items", "responses", "compared", "cluster", "beside"),
         *(
             "units",
             "dropped_units",

@@ -157,7 +157,7 @@ class AccuracyReport:
         """Return it as JSON-able fields."""
         return {
             "question": self.labels.question,
-            "phase": self.labels.phase,
+            "phases": list(self.labels.phases),
             "study": self.labels.study,
             "level": self.labels.level,
             "cluster": self.labels.cluster,
@@ -442,7 +442,7 @@ def _given(connection: Connection, labels: QuestionLabels, one: RaterLabels) -> 
         items = select(step.c.item_id).where(step.c.run_id == one.run_id).distinct()
     elif one.kind == "human":
         rater = table_of(Rater)
-        marks = all_marks("cannot_decide", labels.phase, labels.study)
+        marks = all_marks("cannot_decide", labels.phases, labels.study)
         items = select(marks.c.item_id).join(rater, rater.c.id == marks.c.rater_id)
         items = items.where(rater.c.name == one.name, rater.c.kind == one.kind)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from store.measures.rating_table import RatingTable
 from store.measures.registry import Measure, extra_measures
 from store.measures.table_agreement import RaterPair, TableAgreement, rater_pairs, table_agreement
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
-from store.record.scope import REPEAT, REVIEW, RunRef
+from store.record.scope import FIRST_PHASES, REPEAT, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Item
 
@@ -150,7 +150,7 @@ class AgreementReport:
         labels = self.labels
         return {
             "question": labels.question,
-            "phase": labels.phase,
+            "phases": list(labels.phases),
             "study": labels.study,
             "items": labels.items,
             "responses": labels.responses,
@@ -173,7 +173,7 @@ def agreement(
     connection: Connection,
     question: str,
     *,
-    phase: str = REVIEW,
+    phases: Collection[str] = FIRST_PHASES,
     study: str | None = None,
     raters: Sequence[str] | None = None,
     run: RunRef | None = None,
@@ -187,8 +187,8 @@ def agreement(
         connection: A reading connection.
         question: The question's name. One that is asked of responses is compared over all of them; with the
             name of one response after it, over the items that have that one.
-        phase: The phase whose labels count.
-        study: The study whose assignments count; None for all labels of the phase.
+        phases: The phases whose labels count.
+        study: The study whose assignments count; None for all labels of the phases.
         raters: The raters to compare, by name, or by how a name begins or ends; people by default, and
             agents, judges and imported raters beside them.
         run: The only run of the agents that counts; None for all of them.
@@ -200,7 +200,7 @@ def agreement(
         UnknownName: No registered kind asks it, no item has the response that it names, a rater is not among
             those with labels, or no study is called so.
     """
-    labels = question_labels(connection, question, phase=phase, study=study, run=run)
+    labels = question_labels(connection, question, phases=phases, study=study, run=run)
     table = labels.table()
     if raters is None:
         compared = [place for place, one in enumerate(labels.raters) if one.kind == "human"]
@@ -279,7 +279,7 @@ def _rater_rows(
     repeats = {
         one.name: one
         for one in question_labels(
-            connection, labels.question, phase=REPEAT, study=labels.study, people_only=True
+            connection, labels.question, phases=[REPEAT], study=labels.study, people_only=True
         ).raters
     }
     rows = []

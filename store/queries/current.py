@@ -15,6 +15,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
+    Row,
     Select,
     String,
     Subquery,
@@ -31,43 +32,59 @@ from sqlalchemy import (
 
 from store.kinds.spec import task_kinds
 from store.queries.rows import NEEDS_SANDBOX
-from store.record.scope import Scope
+from store.record.scope import FIRST_PHASES, Scope
 from store.tables.columns import among, table_of
-from store.tables.people import BLIND, HIDDEN_MODELS, Assignment, Question, Study
+from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, Assignment, Question, Study
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import Run, StepRow, VerdictRow
 
 
 def is_own(scope: Scope, records: FromClause) -> ColumnElement[bool]:
     """Return the condition that a judgment or a mark was made in a scope."""
-    of_rater = (records.c.rater_id == scope.rater_id) & (records.c.phase == scope.phase)
-    if scope.study is None:
-        return of_rater & records.c.assignment_id.is_(None)
+    of_rater = records.c.rater_id == scope.rater_id
+    if scope.sitting is None:
+        return of_rater & (records.c.phase == scope.phase) & records.c.assignment_id.is_(None)
     return of_rater & records.c.assignment_id.in_(_assignments(scope).with_only_columns(_KEY))
 
 
 def hides_agents(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
     """Return the condition that the agents' and other raters' work on an item is hidden."""
-    return true() if scope.blind else _says(scope, item_id, BLIND)
+    return true() if scope.blind else _says(scope, item_id, BLIND, OWN_TEST)
 
 
 def hides_models(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
     """Return the condition that the names of models are hidden on an item."""
-    return true() if scope.blind else _says(scope, item_id, BLIND, HIDDEN_MODELS)
+    return true() if scope.blind else _says(scope, item_id, BLIND, OWN_TEST, HIDDEN_MODELS)
 
 
 def hides_anything(scope: Scope, connection: Connection) -> bool:
     """Return whether any item hides the agents' work in a scope."""
-    return scope.blind or bool(connection.execute(select(_assigned(scope, BLIND).exists())).scalar())
+    return scope.blind or bool(
+        connection.execute(select(_assigned(scope, BLIND, OWN_TEST).exists())).scalar()
+    )
 
 
-def assignment_of(connection: Connection, scope: Scope, item_id: int) -> UUID | None:
-    """Return the key of the assignment under which an item is judged; None outside a study."""
-    if scope.study is None:
+def assignment_of(connection: Connection, scope: Scope, item_id: int) -> Row[Any] | None:
+    """Return the assignment (id, phase, condition) under which an item is judged; None outside a study."""
+    if scope.sitting is None:
         return None
-    found = _assignments(scope).with_only_columns(_KEY).where(table_of(Assignment).c.item_id == item_id)
-    key: UUID | None = connection.execute(found).scalar()
-    return key
+    assignment = table_of(Assignment)
+    columns = (assignment.c.id, assignment.c.phase, assignment.c.condition)
+    found: Select[Any] = _assignments(scope).with_only_columns(*columns)
+    found = found.where(assignment.c.item_id == item_id)
+    return connection.execute(found).first()
+
+
+def in_scope(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that an item is in a scope: in its sitting, any item outside a study."""
+    return true() if scope.sitting is None else item_id.in_(_assignments(scope))
+
+
+def positions(scope: Scope) -> Subquery:
+    """Return (item_id, position) of the items of a scope's sitting."""
+    assignment = table_of(Assignment)
+    columns = (assignment.c.item_id, assignment.c.position)
+    return _assignments(scope).with_only_columns(*columns).subquery("positions")
 
 
 _KEY = table_of(Assignment).c.id
@@ -77,8 +94,9 @@ def _assignments(scope: Scope) -> Select[tuple[int]]:
     """Select the items that are assigned to the rater; outside a study those of every study."""
     assignment = table_of(Assignment)
     found = select(assignment.c.item_id).where(assignment.c.rater_id == scope.rater_id)
-    if scope.study is not None:
-        found = found.where(assignment.c.study_id == scope.study, assignment.c.phase == scope.phase)
+    if scope.sitting is not None:
+        part = scope.sitting
+        found = found.where(assignment.c.study_id == part.study, assignment.c.sitting == part.number)
     return found
 
 
@@ -110,7 +128,7 @@ def own_values(
     """Return the current judgments of a scope, one for each item, question and response.
 
     Args:
-        scope: Whose, in which study and phase.
+        scope: Whose, in which sitting or phase.
         item_ids: Of which items; None for all.
         questions: To which questions.
 
@@ -126,19 +144,52 @@ def own_labels(scope: Scope, item_ids: Collection[int] | None = None) -> Subquer
 
 
 def all_values(
-    phase: str | None = None, item_ids: Collection[int] | None = None, questions: Questions = None
+    phases: Collection[str] | None = None,
+    item_ids: Collection[int] | None = None,
+    questions: Questions = None,
 ) -> Subquery:
     """Return everybody's current judgments, one for each key of the record.
 
     Args:
-        phase: In which phase; None for all.
+        phases: In which phases; None for all.
         item_ids: Of which items; None for all.
         questions: To which questions.
 
     Returns:
         The columns of the judgment table; judgments without a value are left out.
     """
-    return _values(item_ids, questions, *([] if phase is None else [table_of(JudgmentRow).c.phase == phase]))
+    return _values(item_ids, questions, *_in_phases(table_of(JudgmentRow), phases))
+
+
+def first_values(
+    item_ids: Collection[int] | None = None,
+    questions: Questions = None,
+    *,
+    phases: Collection[str] = FIRST_PHASES,
+    study: int | None = None,
+) -> Subquery:
+    """Return the labels that count in measures: of each rater, those of the first presentation of an item.
+
+    Args:
+        item_ids: Of which items; None for all.
+        questions: To which questions.
+        phases: In which phases.
+        study: The study whose assignments count; None for all labels of the phases.
+
+    Returns:
+        The columns of the judgment table, a row for each item, question, response and rater.
+    """
+    judgment, assignment = table_of(JudgmentRow), table_of(Assignment)
+    wanted = _in_phases(judgment, phases)
+    if study is not None:
+        of_study = select(assignment.c.id).where(assignment.c.study_id == study)
+        wanted.append(judgment.c.assignment_id.in_(of_study))
+    labels = _values(item_ids, questions, *wanted, begun=True)
+    key = [labels.c[name] for name in ("item_id", "question_id", "response_ref_id", "rater_id")]
+    place = func.row_number().over(partition_by=key, order_by=labels.c.begun)
+    ranked = select(labels, place.label("presentation")).subquery()
+    columns = [ranked.c[column.name] for column in judgment.c]
+    return select(*columns).where(ranked.c.presentation == 1).subquery("first_label")
 
 
 def own_marks(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:
@@ -164,17 +215,17 @@ def own_marks(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery
     )
 
 
-def all_marks(kind: str, phase: str, study: str | None = None) -> Subquery:
+def all_marks(kind: str, phases: Collection[str] = FIRST_PHASES, study: str | None = None) -> Subquery:
     """Return (item_id, rater_id) of everybody's current marks of a kind.
 
     Args:
         kind: One of `MARK_KINDS`.
-        phase: In which phase.
-        study: The name of the study whose assignments count; None for all marks of the phase.
+        phases: In which phases.
+        study: The name of the study whose assignments count; None for all marks of the phases.
     """
     mark = table_of(MarkRow)
     key = ("item_id", "rater_id", "assignment_id", "phase", "kind")
-    wanted = [mark.c.kind == kind, mark.c.phase == phase]
+    wanted = [mark.c.kind == kind, *_in_phases(mark, phases)]
     if study is not None:
         assignment, studies = table_of(Assignment), table_of(Study)
         of_study = select(assignment.c.id).join(studies, studies.c.id == assignment.c.study_id)
@@ -254,7 +305,10 @@ def status_of(
 
 
 def _values(
-    item_ids: Collection[int] | None, questions: Questions, *conditions: ColumnElement[bool]
+    item_ids: Collection[int] | None,
+    questions: Questions,
+    *conditions: ColumnElement[bool],
+    begun: bool = False,
 ) -> Subquery:
     judgment, question = table_of(JudgmentRow), table_of(Question)
     wanted = [*conditions, *_among(judgment, item_ids)]
@@ -263,19 +317,28 @@ def _values(
             questions = select(question.c.id).where(question.c.name.in_(questions))
         wanted.append(judgment.c.question_id.in_(questions))
     key = ("item_id", "question_id", "response_ref_id", "rater_id", "assignment_id", "phase")
-    latest = _latest(judgment, key, *wanted, name="latest_judgment")
+    latest = _latest(judgment, key, *wanted, begun=begun, name="latest_judgment")
     return select(latest).where(latest.c.value.is_not(None)).subquery("label")
 
 
+def _in_phases(records: Table, phases: Collection[str] | None) -> list[ColumnElement[bool]]:
+    """Return the condition that records are of some phases; none for all phases."""
+    return [] if phases is None else [records.c.phase.in_(phases)]
+
+
 def _latest(
-    table: Table, key: tuple[str, ...], *conditions: ColumnElement[bool], name: str = "latest"
+    table: Table,
+    key: tuple[str, ...],
+    *conditions: ColumnElement[bool],
+    begun: bool = False,
+    name: str = "latest",
 ) -> Subquery:
-    """Return the rows of a table with the highest id for each key."""
-    place = func.row_number().over(
-        partition_by=[table.c[column] for column in key], order_by=table.c.id.desc()
-    )
-    ranked = select(table, place.label("place")).where(*conditions).subquery()
-    columns = [ranked.c[column.name] for column in table.c]
+    """Return the rows of a table with the highest id for each key; `begun` adds the lowest one."""
+    part = [table.c[column] for column in key]
+    place = func.row_number().over(partition_by=part, order_by=table.c.id.desc())
+    first = [func.first_value(table.c.id).over(partition_by=part, order_by=table.c.id).label("begun")]
+    ranked = select(table, place.label("place"), *(first if begun else [])).where(*conditions).subquery()
+    columns = [ranked.c[column.name] for column in table.c] + ([ranked.c.begun] if begun else [])
     return select(*columns).where(ranked.c.place == 1).subquery(name)
 
 

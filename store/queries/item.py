@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Connection, cast, func, select
@@ -19,10 +19,10 @@ from store.queries.current import assignment_of, hides_agents, hides_models, is_
 from store.queries.responses import ChunkView, ResponseView, load_chunks, load_responses
 from store.record.evidence import Citation, readable_citations
 from store.record.revisions import RevisionView, current_texts, load_revisions
-from store.record.scope import Scope
+from store.record.scope import REVIEW, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Similarity, Source
-from store.tables.people import Question, Rater
+from store.tables.people import OWN_TEST, TESTS, Question, Rater
 from store.tables.record import JudgmentRow, MarkRow, QuestionTarget
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ class OwnState:
     comment: str
 
 
+ShownTests = Literal["agents", "own", "none"]
+"""Which test programs a rater meets on an item: those of the agents, one that they write, or none."""
+
+
 @dataclass(frozen=True, slots=True)
 class ItemDetails:
     """An item as it is reviewed.
@@ -99,6 +103,8 @@ class ItemDetails:
         history: Everybody's records, or only the rater's where others' are hidden.
         question_ids: The keys of the kind's questions by name.
         assignment_id: The assignment under which the rater judges it; None outside a study.
+        phase: The phase of the rater's judgments of it.
+        tests: Which test programs are shown.
         blind: Whether the agents' and other raters' work is hidden.
     """
 
@@ -118,6 +124,8 @@ class ItemDetails:
     history: tuple[RecordView, ...]
     question_ids: Mapping[str, int]
     assignment_id: UUID | None = None
+    phase: str = REVIEW
+    tests: ShownTests = "agents"
     blind: bool = False
 
 
@@ -127,20 +135,29 @@ class ItemAccess:
 
     Attributes:
         assignment_id: The assignment; None outside a study.
+        phase: The phase of the judgments.
         blind: Whether the agents' and other raters' work is hidden.
         hides_models: Whether the names of models are.
+        tests: Which test programs are shown.
     """
 
     assignment_id: UUID | None
+    phase: str
     blind: bool
     hides_models: bool
+    tests: ShownTests
 
 
 def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAccess:
     """Return under which assignment a rater judges an item, and which part of it stays hidden."""
     number = cast(item_id, BigInteger)
     blind, models = connection.execute(select(hides_agents(scope, number), hides_models(scope, number))).one()
-    return ItemAccess(assignment_of(connection, scope, item_id), bool(blind), bool(models))
+    assigned = assignment_of(connection, scope, item_id)
+    if assigned is None:
+        return ItemAccess(None, scope.phase, bool(blind), bool(models), "none" if blind else "agents")
+    words = assigned.condition.split()
+    tests: ShownTests = "own" if OWN_TEST in words else "agents" if TESTS in words else "none"
+    return ItemAccess(assigned.id, assigned.phase, bool(blind), bool(models), tests)
 
 
 def has_item(connection: Connection, number: int) -> bool:
@@ -252,6 +269,8 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
         history=load_history(connection, item_id, scope.rater_id if access.blind else None),
         question_ids=question_ids(connection, [spec.name for spec in kind.questions]),
         assignment_id=access.assignment_id,
+        phase=access.phase,
+        tests=access.tests,
         blind=access.blind,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,10 @@ from store.kinds.counting import in_order
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
 from store.measures.coefficients import Level, Patterns
 from store.measures.rating_table import RatingTable
-from store.queries.current import all_values, on_label
+from store.queries.current import all_values, first_values, on_label
 from store.queries.questions import refs_with_text
 from store.record.response_names import ResponseName
-from store.record.scope import REVIEW, RunRef
+from store.record.scope import ADJUDICATE, FIRST_PHASES, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Rater, Study
@@ -111,7 +111,7 @@ class QuestionLabels:
     Attributes:
         question: The question's name.
         kind: The kind of the items that are asked it.
-        phase: The phase whose labels these are.
+        phases: The phases whose labels these are.
         study: The study under whose assignments they were given; None for all.
         level: The level of measurement of the question's scale.
         items: Items in the workspace that are asked it.
@@ -124,7 +124,7 @@ class QuestionLabels:
 
     question: str
     kind: TaskKind
-    phase: str
+    phases: Collection[str]
     study: str | None
     level: Level
     items: int
@@ -195,7 +195,7 @@ def question_labels(
     connection: Connection,
     question: str,
     *,
-    phase: str = REVIEW,
+    phases: Collection[str] = FIRST_PHASES,
     study: str | None = None,
     run: RunRef | None = None,
     people_only: bool = False,
@@ -207,8 +207,8 @@ def question_labels(
         connection: A reading connection.
         question: The question's name. One that is asked of responses is about all of them; with the name of
             one response after it, about the items that have that one.
-        phase: The phase whose labels count.
-        study: The name of the study whose assignments count; None for all labels of the phase.
+        phases: The phases whose labels count.
+        study: The name of the study whose assignments count; None for all labels of the phases.
         run: The only run of the agents that counts; None for all of them.
         people_only: Whether runs and judges are left out.
         rulings: Whether the rulings of adjudicators are given in place of labels; with `people_only`.
@@ -228,7 +228,7 @@ def question_labels(
             f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
         )
     study_id = None if study is None else _study(connection, study)
-    given = _people(connection, asked, phase, study_id, rulings=rulings)
+    given = _people(connection, asked, phases, study_id, rulings=rulings)
     if spec == kind.label_question and not people_only:
         given += _runs(connection, kind.name, run)
     if spec.of_responses and not people_only:
@@ -252,7 +252,7 @@ def question_labels(
     return QuestionLabels(
         question=question,
         kind=kind,
-        phase=phase,
+        phases=phases,
         study=study,
         level=spec.scale.level,
         items=connection.execute(of_kind).scalar_one(),
@@ -323,19 +323,35 @@ def _refs(only: ResponseName | None) -> Select[Any]:
 
 
 def _people(
-    connection: Connection, asked: NamedQuestion, phase: str, study: int | None, *, rulings: bool = False
+    connection: Connection,
+    asked: NamedQuestion,
+    phases: Collection[str],
+    study: int | None,
+    *,
+    rulings: bool = False,
 ) -> list[RaterLabels]:
     """Return the current labels of humans and imported raters, by name; their rulings, or all others."""
     import numpy
 
-    rater, item, assignment = table_of(Rater), table_of(Item), table_of(Assignment)
+    rater, item = table_of(Rater), table_of(Item)
     found: dict[int, list[tuple[Array, ...]]] = defaultdict(list)
     judgment = table_of(JudgmentRow)
-    if connection.execute(select(judgment.c.id).where(judgment.c.phase == phase).limit(1)).first() is None:
+    if rulings:
+        phases = {*phases, ADJUDICATE}
+    any_of = select(judgment.c.id).where(judgment.c.phase.in_(phases)).limit(1)
+    if connection.execute(any_of).first() is None:
         return []
+    # Without assignments every label is of a first presentation, and nothing need be ranked.
+    assigned = connection.execute(select(table_of(Assignment).c.id).limit(1)).first() is not None
     last = connection.execute(select(func.coalesce(func.max(item.c.id), 0))).scalar_one()
     for start in range(0, last + 1, _ITEMS_AT_ONCE):
-        labels = all_values(phase, range(start, start + _ITEMS_AT_ONCE), [asked.spec.name])
+        items = range(start, start + _ITEMS_AT_ONCE)
+        names = [asked.spec.name]
+        labels = (
+            first_values(items, names, phases=phases, study=study)
+            if assigned or study is not None
+            else all_values(phases, items, names)
+        )
         unit: ColumnElement[int] = labels.c.item_id
         counted: ColumnElement[bool] = labels.c.response_ref_id.is_(None)
         if asked.spec.of_responses:
@@ -347,10 +363,6 @@ def _people(
             else:
                 counted = of_response | (counted & labels.c.item_id.not_in(select(refs.c.item_id)))
                 unit = func.coalesce(-labels.c.response_ref_id, labels.c.item_id)
-        if study is not None:
-            counted &= labels.c.assignment_id.in_(
-                select(assignment.c.id).where(assignment.c.study_id == study)
-            )
         revealed = labels.c.shown_verdict.is_not(None).label("revealed")
         accepted = (labels.c.origin == "accept").label("accepted")
         seconds = cast(func.coalesce(labels.c.active_ms, labels.c.elapsed_ms), Float) / 1000
@@ -361,7 +373,6 @@ def _people(
                 *(labels.c.blind, revealed, accepted, seconds.label("seconds")),
             )
             .where(counted, labels.c.origin == "ruling" if rulings else labels.c.origin != "ruling")
-            # Of several assignments the latest judgment counts.
             .order_by(labels.c.id),
         )
         whose = rows.pop("rater_id")

@@ -9,8 +9,8 @@ from sqlalchemy import Subquery, case, false, func, select, true, union_all
 
 from store.kinds.pair import MATCH
 from store.measures.intervals import wilson
-from store.queries.current import all_values, current_verdicts
-from store.record.scope import REVIEW, Scope
+from store.queries.current import current_verdicts, first_values
+from store.record.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Code, Pair, Query, Similarity
 
@@ -176,13 +176,11 @@ def agents_labels(scope: Scope) -> Subquery:
 def rater_labels(rater_id: int) -> Subquery:
     """Return the current labels of pairs by a person or an imported rater, as (item_id, value).
 
-    Of several assignments of a pair to the rater the latest judgment counts.
+    Of several assignments of a pair to the rater the first presentation counts.
     """
-    values = all_values(REVIEW, questions=[MATCH.name])
-    place = func.row_number().over(partition_by=values.c.item_id, order_by=values.c.id.desc())
-    own = select(values.c.item_id, values.c.value, place.label("place")).where(values.c.rater_id == rater_id)
-    latest = own.subquery()
-    return select(latest.c.item_id, latest.c.value).where(latest.c.place == 1).subquery("labels")
+    values = first_values(questions=[MATCH.name])
+    own = select(values.c.item_id, values.c.value).where(values.c.rater_id == rater_id)
+    return own.subquery("labels")
 
 
 def benchmark_figures(connection: Connection, labels: FromClause) -> BenchmarkFigures:

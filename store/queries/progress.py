@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, case, func, literal, select
 
 from store.kinds.counting import in_order
 from store.queries.current import (
     all_values,
     current_verdicts,
     hides_agents,
+    in_scope,
     own_labels,
     own_marks,
     status_of,
@@ -165,11 +166,11 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     """Count the progress of a rater and the agents.
 
     Whatever rests on the agents' labels, on judges' scores and on other raters leaves out the items that
-    hide it, and is None where all do.
+    hide it, and is None where all do, and in the sitting of a study, which counts its own items alone.
 
     Args:
         connection: A reading connection.
-        scope: Whose progress, in which study and phase.
+        scope: Whose progress, in which sitting or phase.
     """
     rater = scope.rater or RaterRef(0, "human", "")
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
@@ -191,6 +192,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
         .select_from(item)
         .outerjoin(answers, answers.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
+        .where(in_scope(scope, item.c.id))
         .group_by(item.c.kind)
     )
     if responses is not None:
@@ -200,7 +202,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     scored = compared = agreed = None
     ruled: dict[str, int] = {}
     raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, begun),)
-    if not scope.blind:
+    if not scope.blind and scope.sitting is None:
         verdicts, score = current_verdicts(scope), table_of(Score)
         ref, everybody = table_of(ResponseRef), all_values()
         by_kind = (
@@ -237,8 +239,11 @@ def progress(connection: Connection, scope: Scope) -> Progress:
             func.sum(step.c.money),
             func.count(case((step.c.requests > 0, 1))),
             func.count(case((unpriced(step), 1))),
-        )
+        ).where(literal(scope.sitting is None))
     ).one()
+    sources: tuple[str, ...] = ()
+    if scope.sitting is None:
+        sources = tuple(connection.execute(select(source.c.name).order_by(source.c.id)).scalars())
     return Progress(
         rater=rater.name,
         kinds=tuple(
@@ -248,11 +253,11 @@ def progress(connection: Connection, scope: Scope) -> Progress:
                 judged=found[kind].judged,
                 cannot_decide=found[kind].cannot_decide,
                 skipped=found[kind].skipped,
-                agent_labelled=None if scope.blind else ruled.get(kind, 0),
+                agent_labelled=None if scored is None else ruled.get(kind, 0),
             )
             for kind in in_order(found)
         ),
-        sources=tuple(connection.execute(select(source.c.name).order_by(source.c.id)).scalars()),
+        sources=sources,
         flagged=sum(row.flagged for row in found.values()),
         today=sum(row.today for row in found.values()),
         scored=scored,

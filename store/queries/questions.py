@@ -114,7 +114,7 @@ def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Sub
     of the question whose value queues show.
 
     Args:
-        scope: Whose answers, in which study and phase.
+        scope: Whose answers, in which sitting or phase.
         item_ids: Of which items; None for all.
     """
     plain = own_values(scope, item_ids, _names(of_responses=False))

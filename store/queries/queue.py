@@ -22,6 +22,7 @@ from store.queries.current import (
     items_that_need_a_sandbox,
     own_labels,
     own_marks,
+    positions,
     status_of,
 )
 from store.queries.questions import answered_count, required_count
@@ -118,6 +119,11 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
     item = table_of(Item)
     statement = select(item.c.id)
     order: Any = item.c.id
+    if scope.sitting is not None:
+        place = positions(scope)
+        statement = statement.join(place, place.c.item_id == item.c.id)
+        order = place.c.position
+    in_order = order
     if wanted.kind:
         statement = statement.where(item.c.kind == wanted.kind)
     if wanted.text:
@@ -180,7 +186,7 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
         return statement.order_by(skipped.c.skipped_by.asc().nulls_first(), direction)
     if sort.key == "position":
         return statement.order_by(direction)
-    return statement.order_by(direction.nulls_last(), item.c.id)
+    return statement.order_by(direction.nulls_last(), in_order)
 
 
 def queue_rows(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> list[QueueRow]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Float, Select, cast, func, literal, select
 
 from store.errors import UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
-from store.queries.current import all_values, current_verdicts, label_questions, on_label
+from store.queries.current import current_verdicts, first_values, label_questions, on_label
 from store.queries.runs import rater_or_run
-from store.record.scope import REVIEW, RunRef, Scope
+from store.record.scope import RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Pair, Query
 from store.tables.runs import Run, VerdictRow
@@ -107,10 +107,12 @@ class ItemSample:
     Attributes:
         item_ids: The items, rising.
         strata: The strata in order; empty for a sample without them.
+        stratum_of: The name of the stratum of each item; empty for a sample without them.
     """
 
     item_ids: list[int]
     strata: tuple[Stratum, ...] = ()
+    stratum_of: Mapping[int, str] = field(default_factory=dict)
 
     def strata_as_json(self) -> list[dict[str, Any]] | None:
         """Return the strata for JSON; None for a sample without them."""
@@ -197,15 +199,16 @@ def sample_single_items(
             f"None of the {word} has a {by.by} {whose}.",
             "Name whose labels: --stratify label:RATER; or leave --stratify out.",
         )
-    return ItemSample(ids, tuple(_named(kind, by, rows)))
+    strata = tuple(Stratum(_name(kind, by, row.stratum), row.items, row.sampled) for row in rows)
+    own = select(framed.c.id, framed.c.stratum).join(taken, taken.c.id == framed.c.id)
+    return ItemSample(ids, strata, {row.id: _name(kind, by, row.stratum) for row in connection.execute(own)})
 
 
-def _named(kind: str, by: Stratification, rows: Iterable[Any]) -> Iterable[Stratum]:
-    for row in rows:
-        name = "none" if row.stratum is None else str(row.stratum)
-        if by.by == "label" and row.stratum is not None and kind in task_kinds():
-            name = task_kinds()[kind].label_word(float(row.stratum))
-        yield Stratum(name, row.items, row.sampled)
+def _name(kind: str, by: Stratification, stratum: Any) -> str:
+    """Return the name of a stratum: the word of a label, a path, or "none"."""
+    if by.by == "label" and stratum is not None and kind in task_kinds():
+        return task_kinds()[kind].label_word(float(stratum))
+    return "none" if stratum is None else str(stratum)
 
 
 def _strata(connection: Connection, by: Stratification, run: RunRef | None) -> Select[Any]:
@@ -231,10 +234,6 @@ def _strata(connection: Connection, by: Stratification, run: RunRef | None) -> S
         raise WorkbenchError(
             "No paths", f"{by.rater!r} is no run: only agents' verdicts have a path.", "Name a run."
         )
-    labels = all_values(REVIEW, questions=label_questions())
-    # Of several assignments the latest judgment counts.
-    return (
-        select(labels.c.item_id, func.arg_max(labels.c.value, labels.c.id).label("stratum"))
-        .where(labels.c.rater_id == rater.id)
-        .group_by(labels.c.item_id)
-    )
+    labels = first_values(questions=label_questions())
+    own = select(labels.c.item_id, labels.c.value.label("stratum"))
+    return own.where(labels.c.rater_id == rater.id, labels.c.response_ref_id.is_(None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -97,3 +98,35 @@ class Scale:
         """Read a scale from the question table's JSON text."""
         raw: dict[str, Any] = json.loads(text)
         return cls(raw["level"], tuple(ScaleValue(**value) for value in raw["values"]), raw.get("step", 0.0))
+
+
+def scale_value(scale: Scale, text: str, as_listed: Mapping[float, str] | None = None) -> float:
+    """Return the value that a number or a word ("match", "no match", "no-match") means.
+
+    Args:
+        scale: The values.
+        text: The given text.
+        as_listed: The words of lists for some of the values, which are accepted as well.
+
+    Raises:
+        JudgmentRefused: It is neither a value of the scale nor one of its words.
+    """
+    plain = text.strip().lower()
+    for known in scale.values:
+        words = {_spaced(word) for word in (known.word, known.shown, (as_listed or {}).get(known.value, ""))}
+        # A hyphen joins words; before a number it is a sign.
+        if plain and (plain in (f"{known.value:g}", known.sign.lower()) or _spaced(plain) in words):
+            return known.value
+    try:
+        # Python takes 1_0 for a number; people do not.
+        number = float(plain if "_" not in plain else "")
+        return scale.check(number + 0.0)
+    except ValueError:
+        known_values = ", ".join(scale.word(known.value) for known in scale.values)
+        raise JudgmentRefused(
+            "Value off the scale", f"{text!r} is no value of this question.", f"Use one of: {known_values}."
+        ) from None
+
+
+def _spaced(words: str) -> str:
+    return words.lower().replace("-", " ").replace("_", " ")

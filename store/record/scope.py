@@ -9,14 +9,21 @@ from store.record.rater_ref import RaterRef
 
 REVIEW = "review"
 """The phase of judgments made outside a study."""
+ADJUDICATE = "adjudicate"
+"""The phase of rulings on items that raters disagree about."""
 TRAIN = "train"
 """The phase of a study in which raters practise, on items that count in no other measure."""
 LABEL = "label"
 """The phase of a study in which raters meet its items for the first time; it counts in every measure."""
+GOLD = "gold"
+"""The phase of items whose right answer is known; they come among those of `label`, and score the rater."""
 REPEAT = "repeat"
 """The phase of a study in which raters meet items again, so that each is compared with their own label."""
 REVEAL = "reveal"
 """The phase of a study in which raters meet their items again and see what was hidden."""
+
+FIRST_PHASES = (REVIEW, LABEL)
+"""The phases whose labels count in measures: those of a rater's first presentation of an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,19 @@ class Visibility:
     """
 
     blind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """A part of a rater's list in a study, in which no item comes twice.
+
+    Attributes:
+        study: The study's key.
+        number: The number of the part, from 1; 0 for the rulings of an adjudicator.
+    """
+
+    study: int
+    number: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +67,21 @@ class RunRef:
 class Scope:
     """The judgments and marks that count as a person's own, and the visibility of others' work.
 
-    An assignment belongs to one item, and a scope spans many: it names the study, in which (rater, item,
-    phase) has at most one assignment.
+    An assignment belongs to one item, and a scope spans many: it names the sitting of a study, in which
+    (rater, item) has at most one assignment. Only the items of the sitting are in the scope, and the phase of
+    each is that of its assignment.
 
     Attributes:
         rater: Who judges; None for nobody.
-        study: The study under whose assignments the rater judges; None outside any study.
-        phase: The phase of the study.
+        sitting: The sitting of a study under whose assignments the rater judges; None outside any study.
+        phase: The phase outside a study: `review` or `adjudicate`.
         visibility: Which work of others may be seen.
         run: The run whose verdicts are the agents' labels; None for the default one of each kind
             (`store.queries.current.shown_runs`).
     """
 
     rater: RaterRef | None = None
-    study: int | None = None
+    sitting: Sitting | None = None
     phase: str = REVIEW
     visibility: Visibility = Visibility()
     run: RunRef | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlmodel import SQLModel
 
-from store.tables.columns import UUID, big, datetime, moment, string, uid
+from store.tables.columns import UUID, big, datetime, moment, real, string, uid
 
 
 class Rater(SQLModel, table=True):
@@ -37,24 +37,90 @@ class Guideline(SQLModel, table=True):
 
 
 class Study(SQLModel, table=True):
-    """A protocol under which items are judged."""
+    """A protocol under which items are judged.
+
+    `protocol` is JSON (see store.studies.protocol). A study is a draft until it is frozen, which makes its
+    assignments and writes its `manifest`, JSON as well; it is open until it is closed.
+    """
 
     id: int = big(primary_key=True)
     name: str = string()
     protocol: str = string(default="{}")
     created_at: datetime = moment()
+    frozen_at: datetime | None = moment(default=None)
+    closed_at: datetime | None = moment(default=None)
+    manifest: str = string(default="{}")
+
+
+class StudyItem(SQLModel, table=True):
+    """An item of a study.
+
+    `role` is `item`, `gold` or `training`. `gold` holds the right answers by question as JSON, empty where
+    they are not known. `inclusion` is the probability with which the sample holds the item.
+    """
+
+    __tablename__ = "study_item"
+
+    study_id: int = big(primary_key=True)
+    item_id: int = big(primary_key=True)
+    role: str = string(default="item")
+    position: int = big(default=0)
+    stratum: str | None = string(default=None)
+    inclusion: float = real(default=1.0)
+    gold: str = string(default="{}")
+
+
+class StudyRater(SQLModel, table=True):
+    """A rater of a study; `pseudonym` is the rater's name in what is published of it."""
+
+    __tablename__ = "study_rater"
+
+    study_id: int = big(primary_key=True)
+    rater_id: int = big(primary_key=True)
+    pseudonym: str = string()
+    position: int = big(default=0)
+    consent_version: str = string(default="")
+    consented_at: datetime | None = moment(default=None)
+    experience: str = string(default="")
+    withdrawn_at: datetime | None = moment(default=None)
+
+
+class StudyLook(SQLModel, table=True):
+    """One look at the agreement of a running study; `planned` ones were named before it was frozen."""
+
+    __tablename__ = "study_look"
+
+    id: UUID = uid(primary_key=True)
+    study_id: int = big()
+    question: str = string()
+    looked_at: datetime = moment()
+    judgments: int = big()
+    items: int = big()
+    alpha: float | None = real(default=None)
+    ci_low: float | None = real(default=None)
+    ci_high: float | None = real(default=None)
+    planned: bool = False
 
 
 BLIND = "blind"
 """The word in an assignment's condition that hides the agents' and other raters' work from the rater."""
 HIDDEN_MODELS = "hidden-models"
 """The word in an assignment's condition that hides the names of models from the rater."""
+REVEALED = "revealed"
+"""The word in an assignment's condition that shows the agents' and other raters' work to the rater."""
+TESTS = "tests"
+"""The word in an assignment's condition that shows the agents' test program and its results to the rater."""
+OWN_TEST = "own-test"
+"""The word in an assignment's condition that has the rater write a test program; it hides as `blind` does."""
+CONDITION_WORDS = (BLIND, REVEALED, TESTS, OWN_TEST, HIDDEN_MODELS)
+"""The words of conditions."""
 
 
 class Assignment(SQLModel, table=True):
     """One item in one rater's queue; (study, rater, item, phase) is unique.
 
-    `condition` holds words, apart by blanks, that say what the rater gets to see.
+    `condition` holds words, apart by blanks, that say what the rater gets to see. A rater's list is judged in
+    sittings, from 1, in which no item comes twice; those of an adjudicator's rulings are of sitting 0.
     """
 
     id: UUID = uid(primary_key=True)
@@ -65,6 +131,8 @@ class Assignment(SQLModel, table=True):
     position: int = big()
     condition: str = string()
     seed: int = big()
+    sitting: int = big(default=1)
+    block: int | None = big(default=None)
 
 
 class SessionState(SQLModel, table=True):

@@ -11,12 +11,11 @@ from sqlalchemy import select
 
 from store.errors import JudgmentRefused
 from store.kinds.pair import MATCH
-from store.record.scales import Scale, ScaleValue
+from store.record.scales import Scale, ScaleValue, scale_value
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import journal_path, read_journal
-from workbench.cli.judging import scale_value
 
 PAIRS = [
     {"id": "q1/1", "query": "reverse a list", "code": "def back(x):\n    return x[::-1]\n", "name": "back"},

@@ -20,6 +20,7 @@ PLAIN = [
     ["study.duckdb", "--config", "c.toml", "--start=resume"],
     ["study.duckdb", "--run", "full"],
     ["study.duckdb", "--repositories", "checkouts"],
+    ["study.duckdb", "--study", "rq2"],
     ["--config=c.toml"],
     ["dir/../study.duckdb"],
 ]

@@ -130,7 +130,7 @@ def study(workbench, in_folder):
 def test_the_command_prints_every_pair_with_its_ground(workbench, study):
     facts = workbench("report", study, "agreement", "--json").json()
     assert facts["report"] == "agreement"
-    assert (facts["question"], facts["phase"], facts["items"]) == ("pair.match", "review", 4)
+    assert (facts["question"], facts["phases"], facts["items"]) == ("pair.match", ["review", "label"], 4)
     assert [(one["name"], one["kind"], one["labelled"]) for one in facts["by_rater"]] == [
         ("ana", "import", 3),
         ("dana", "human", 3),

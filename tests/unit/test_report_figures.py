@@ -220,10 +220,10 @@ def test_a_raters_current_labels(workbench, study):
     assert "labels of  dana" in workbench("report", path, "figures", "--rater", "dana").out
 
 
-def test_of_several_assignments_the_latest_judgment_counts(tmp_path):
+def test_of_several_assignments_the_first_presentation_counts(tmp_path):
     with judged_workspace(tmp_path, 4) as workspace:
         dana = Desk(workspace)
-        for value in (0.0, 1.0):
+        for value in (1.0, 0.0):
             dana.judge(1, value, assignment_id=workspace.ids.next())
         dana.judge(2, 1.0)
         dana.undo()

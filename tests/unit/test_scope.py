@@ -25,13 +25,13 @@ BY_AGENTS = [
 ]
 
 
-def assign(workspace, rater_id, items, *, condition="", study=1, phase="label"):
+def assign(workspace, rater_id, items, *, condition="", study=1, phase="label", sitting=1):
     """Assign items to a rater; returns the keys of the assignments by item."""
     keys = {item: workspace.ids.next() for item in items}
     rows = [
         {
             "id": key, "study_id": study, "rater_id": rater_id, "item_id": item, "phase": phase,
-            "position": place, "condition": condition, "seed": 0,
+            "position": place, "condition": condition, "seed": 0, "sitting": sitting, "block": None,
         }
         for place, (item, key) in enumerate(keys.items())
     ]  # fmt: skip
@@ -48,7 +48,7 @@ def desk(tmp_path):
 
 
 def in_study(desk, **more):
-    return scope(desk.rater.id, study=1, phase="label", **more)
+    return scope(desk.rater.id, study=1, **more)
 
 
 def test_an_item_judged_under_two_assignments_is_listed_once(desk):
@@ -72,8 +72,8 @@ def test_judgments_and_marks_of_one_study_are_not_those_of_another_nor_of_none(d
     desk.judge(1, 0.0, assignment_id=keys[1], phase="label")
     desk.say(2, "flag", assignment_id=keys[2], phase="label")
     expected = {in_study(desk): ("judged", True), scope(desk.rater.id): ("open", False)}
-    expected[scope(desk.rater.id, study=2, phase="label")] = ("open", False)
-    expected[scope(desk.rater.id, study=1, phase="repeat")] = ("open", False)
+    expected[scope(desk.rater.id, study=2)] = ("open", False)
+    expected[scope(desk.rater.id, study=1, sitting=2)] = ("open", False)
     for each, (status, flagged) in expected.items():
         first, second = queue_rows(desk.workspace, each, [1, 2])
         assert (first.status, second.flagged) == (status, flagged), each

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from store.errors import WorkbenchError
-from store.record.study_allocation import can_be_even, derived_random, share_items, spread_conditions
-from store.record.study_design import StudyItem, balance, design_study
+from store.studies.allocation import can_be_even, derived_random, share_items, spread_conditions
+from store.studies.design import StudyItem, balance, design_study
 
 NAMES = ("ana", "ben", "chi", "dana", "eli", "fay", "gus")
 CONDITIONS = ("blind", "blind tests", "revealed agents")

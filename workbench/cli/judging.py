@@ -20,9 +20,8 @@ from workbench.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from store.record.scales import Scale
     from store.record.scope import Scope
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
@@ -106,6 +105,7 @@ def _judge(
     from store.record.ids import now
     from store.record.raters import question_number
     from store.record.response_names import question_name
+    from store.record.scales import scale_value
     from store.tables.columns import table_of
     from store.tables.imported import Item
     from store.tables.record import Judgment
@@ -147,7 +147,7 @@ def _judge(
         response_ref_id=response_ref_id,
         rater_id=scope.rater_id,
         assignment_id=access.assignment_id,
-        phase=scope.phase,
+        phase=access.phase,
         value=scale_value(
             question.scale, value, kind.queue.label_words if question == kind.label_question else None
         ),
@@ -200,35 +200,3 @@ def _question(questions: Sequence[str], asked: str | None, *, hidden: bool) -> s
         what = "This item is asked several questions." if asked is None else f"It is not asked {asked!r}."
         raise UnknownName("Which question?", what, f"Name one with --question: {known}.")
     return wanted[0]
-
-
-def scale_value(scale: Scale, text: str, as_listed: Mapping[float, str] | None = None) -> float:
-    """Return the value that a number or a word ("match", "no match", "no-match") means.
-
-    Args:
-        scale: The values.
-        text: The given text.
-        as_listed: The words of lists for some of the values, which are accepted as well.
-
-    Raises:
-        JudgmentRefused: It is neither a value of the scale nor one of its words.
-    """
-    plain = text.strip().lower()
-    for known in scale.values:
-        words = {_spaced(word) for word in (known.word, known.shown, (as_listed or {}).get(known.value, ""))}
-        # A hyphen joins words; before a number it is a sign.
-        if plain and (plain in (f"{known.value:g}", known.sign.lower()) or _spaced(plain) in words):
-            return known.value
-    try:
-        # Python takes 1_0 for a number; people do not.
-        number = float(plain if "_" not in plain else "")
-        return scale.check(number + 0.0)
-    except ValueError:
-        known_values = ", ".join(scale.word(known.value) for known in scale.values)
-        raise JudgmentRefused(
-            "Value off the scale", f"{text!r} is no value of this question.", f"Use one of: {known_values}."
-        ) from None
-
-
-def _spaced(words: str) -> str:
-    return words.lower().replace("-", " ").replace("_", " ")

@@ -31,10 +31,24 @@ def open_workspace(
             show_default=False,
         ),
     ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The study to work in; by default the first open one with something left for you.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Open a workspace in the app."""
     code = open_app(
-        workspace, given_rater(rater), given_config(config), start, run=run, repositories=repositories
+        workspace,
+        given_rater(rater),
+        given_config(config),
+        start,
+        run=run,
+        repositories=repositories,
+        study=study,
     )
     if code:
         raise typer.Exit(code)

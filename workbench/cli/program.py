@@ -25,6 +25,7 @@ from workbench.cli import (
     replies,
     reporting,
     revising,
+    studying,
 )
 from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
 from workbench.cli.sandbox import sandbox_command, sandbox_commands
@@ -130,6 +131,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("items", items.items_command, "List items with their labels."),
     ("judge", judging.judge_command, "Record a judgment."),
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
+    ("study", studying.study_command, "Make and run studies of several experts."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
     ("measure", measuring.measure_command, "Compute agreement of a CSV file, without a workspace."),
     ("replies", replies.replies_command, "List the cached replies of models."),
@@ -141,6 +143,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
 
 _GROUPS = {
     sandbox_command: sandbox_commands,
+    studying.study_command: studying.study_commands,
     agents.agents_command: agents.agents_commands,
     measuring.measure_command: measuring.measure_commands,
 }

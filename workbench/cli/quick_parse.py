@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workbench.start import COMMANDS, STARTS, StartWith
 
-_VALUED = ("--rater", "--config", "--start", "--run", "--repositories")
+_VALUED = ("--rater", "--config", "--start", "--run", "--repositories", "--study")
 
 
 class Opening(NamedTuple):
@@ -20,10 +20,11 @@ class Opening(NamedTuple):
     start: StartWith
     run: str | None
     repositories: Path | None
+    study: str | None
 
 
 def parse_opening(arguments: Sequence[str]) -> Opening | None:
-    """Read `workbench [WORKSPACE]` with `--rater`, `--config`, `--start`, `--run` and `--repositories`.
+    """Read `workbench [WORKSPACE]` with its options.
 
     Returns:
         What to open; None for every other command line, right or wrong.
@@ -53,4 +54,5 @@ def parse_opening(arguments: Sequence[str]) -> Opening | None:
         start,
         options.get("--run"),
         Path(repositories) if repositories is not None else None,
+        options.get("--study"),
     )

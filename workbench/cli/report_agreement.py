@@ -183,7 +183,7 @@ def _print(name: str, found: AgreementReport, block: int | None) -> None:
         name,
         [
             ("question", labels.question),
-            ("phase", labels.phase),
+            ("phases", ", ".join(labels.phases)),
             ("study", labels.study),
             ("items", f"{labels.items:,}"),
             ("responses", None if labels.responses is None else f"{labels.responses:,}"),

@@ -174,12 +174,11 @@ def _labellers(connection: Connection) -> list[str]:
     from sqlalchemy import select
 
     from store.kinds.pair import MATCH
-    from store.queries.current import all_values
-    from store.record.scope import REVIEW
+    from store.queries.current import first_values
     from store.tables.columns import table_of
     from store.tables.people import Rater
 
-    rater, values = table_of(Rater), all_values(REVIEW, questions=[MATCH.name])
+    rater, values = table_of(Rater), first_values(questions=[MATCH.name])
     with_labels = rater.c.id.in_(select(values.c.rater_id)) & (rater.c.kind != "agent")
     return list(connection.execute(select(rater.c.name).where(with_labels).order_by(rater.c.name)).scalars())
 

@@ -1,6 +1,6 @@
 """Allocation of items to raters and of conditions to ratings, each as evenly as it can be.
 
-Both work on numbers, know no names and touch no database. `store.record.study_design` uses them.
+Both work on numbers, know no names and touch no database. `store.studies.design` uses them.
 """
 
 from __future__ import annotations

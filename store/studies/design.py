@@ -18,7 +18,7 @@ from itertools import combinations
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.record.scope import LABEL, REPEAT, REVEAL, TRAIN
-from store.record.study_allocation import derived_random, share_items, shuffled, spread_conditions
+from store.studies.allocation import derived_random, share_items, shuffled, spread_conditions
 from store.tables.people import BLIND
 
 Key = str | int

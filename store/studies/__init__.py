@@ -1,0 +1,1 @@
+"""Studies: protocol, design, assignments, sessions."""

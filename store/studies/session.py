@@ -1,0 +1,150 @@
+"""A rater's session in a study: which study is open for them, which sitting, and what it may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, func, select
+
+from store.errors import HiddenData, UnknownName
+from store.queries.progress import progress
+from store.record.rater_ref import RaterRef
+from store.record.scope import Scope, Sitting
+from store.studies.studies import StudyDetails, find_study
+from store.tables.columns import table_of
+from store.tables.people import Assignment, Study, StudyRater
+
+
+@dataclass(frozen=True, slots=True)
+class StudySession:
+    """Where a rater is in an open study.
+
+    Attributes:
+        study: The study.
+        rater: The rater.
+        sitting: The number of the sitting that is worked on.
+        sittings: How many sittings the rater has.
+        done: How many items of all sittings are decided.
+        total: How many items they have.
+        left: How many items of the sitting are not decided.
+    """
+
+    study: StudyDetails
+    rater: RaterRef
+    sitting: int
+    sittings: int
+    done: int
+    total: int
+    left: int
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the sitting."""
+        return Scope(self.rater, Sitting(self.study.id, self.sitting))
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether the rater has yet to agree to the consent text."""
+        wanted = self.study.protocol.consent_version
+        return bool(wanted) and self.study.member(self.rater.name).consent_version != wanted
+
+    @property
+    def finished(self) -> bool:
+        """Whether every item is decided."""
+        return self.done >= self.total
+
+
+def open_studies(connection: Connection, rater_id: int) -> list[str]:
+    """Return the names of the studies in which a person is a rater now, in the order they were frozen."""
+    study, member = table_of(Study), table_of(StudyRater)
+    found = (
+        select(study.c.name)
+        .join(member, member.c.study_id == study.c.id)
+        .where(
+            member.c.rater_id == rater_id,
+            member.c.withdrawn_at.is_(None),
+            study.c.frozen_at.is_not(None),
+            study.c.closed_at.is_(None),
+        )
+        .order_by(study.c.frozen_at, study.c.id)
+    )
+    return list(connection.execute(found).scalars())
+
+
+def study_session(
+    connection: Connection, rater: RaterRef | None, name: str | None = None
+) -> StudySession | None:
+    """Return the session of a rater in an open study; None where they are in none.
+
+    Args:
+        connection: A reading connection.
+        rater: Who judges; None for nobody.
+        name: The study; None for the first one in which something is left to do, or else the first one.
+
+    Raises:
+        UnknownName: There is no such study, or the rater is not in it, or it is not open.
+    """
+    names = [] if rater is None else open_studies(connection, rater.id)
+    if name is not None and name not in names:
+        state = find_study(connection, name).state
+        raise UnknownName(
+            "Not your study",
+            f"{rater.name if rater else 'Nobody'} is no rater of {name}, or it is not open (it is {state}).",
+            f"Open for you: {', '.join(names) or 'no study'}.",
+        )
+    if rater is None or not names:
+        return None
+    sessions = (_session(connection, rater, one) for one in ([name] if name is not None else names))
+    first: StudySession | None = None
+    for session in sessions:
+        if not session.finished:
+            return session
+        first = first or session
+    return first
+
+
+def _session(connection: Connection, rater: RaterRef, name: str) -> StudySession:
+    study, assignment = find_study(connection, name), table_of(Assignment)
+    counts = connection.execute(
+        select(assignment.c.sitting, func.count())
+        .where(
+            assignment.c.study_id == study.id,
+            assignment.c.rater_id == rater.id,
+            assignment.c.sitting > 0,
+        )
+        .group_by(assignment.c.sitting)
+        .order_by(assignment.c.sitting)
+    ).all()
+    total = sum(number for _, number in counts)
+    session = StudySession(study, rater, 1, len(counts), 0, total, 0)
+    for sitting, number in counts:
+        session = replace(session, sitting=sitting)
+        left = progress(connection, session.scope).left
+        session = replace(session, left=left, done=session.done + number - left)
+        if left:
+            break
+    return session
+
+
+def is_sealed(connection: Connection, rater: RaterRef | None) -> bool:
+    """Return whether a session sees only what assignments show: that of a rater of an open study."""
+    return rater is not None and bool(open_studies(connection, rater.id))
+
+
+def refuse_sealed(connection: Connection, rater: RaterRef | None, subject: str) -> None:
+    """Refuse what tells of others' work to a rater of an open study.
+
+    Args:
+        connection: A reading connection.
+        rater: Whose session it is; None for nobody's.
+        subject: What is refused, with its verb: "Agreement rests".
+
+    Raises:
+        HiddenData: The rater is in an open study.
+    """
+    if is_sealed(connection, rater):
+        raise HiddenData(
+            "Sealed session",
+            f"{subject} on the work of others, which a study keeps from its raters while it is open.",
+            "The coordinator can do this, or you once the study is closed.",
+        )

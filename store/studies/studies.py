@@ -1,0 +1,505 @@
+"""Studies: made as drafts, frozen into assignments, joined by raters, closed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+
+from store.errors import UnknownName, WorkbenchError
+from store.formatting import pluralize
+from store.kinds.spec import task_kinds
+from store.record.ids import now
+from store.record.rater_ref import RaterRef
+from store.record.raters import next_number, rater_row
+from store.record.scope import GOLD, LABEL, REVEAL, TRAIN
+from store.studies.design import PlannedAssignment, RaterName, StudyItem, balance, design_study
+from store.studies.protocol import StudyProtocol
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.tables.people import Assignment, Guideline, Rater, Study, StudyRater
+from store.tables.people import StudyItem as StudyItemRow
+from store.workspace.duckdb import Workspace
+
+GREATEST_STUDY = 1_000_000
+"""The most assignments that a study may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenItem:
+    """An item chosen for a study.
+
+    Attributes:
+        item_id: The item.
+        role: `item`, `gold` or `training`.
+        stratum: Its stratum in the sample; None without strata.
+        inclusion: The probability with which the sample holds it.
+        gold: The right answers by question; empty where they are not known.
+    """
+
+    item_id: int
+    role: str = "item"
+    stratum: str | None = None
+    inclusion: float = 1.0
+    gold: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyMember:
+    """A rater of a study.
+
+    Attributes:
+        rater: The rater.
+        pseudonym: Their name in what is published of the study.
+        consent_version: The version of the consent text that they agreed to; empty for none yet.
+        consented_at: When they did.
+        experience: Their experience, in their own words.
+        withdrawn_at: When they withdrew; None where they take part.
+    """
+
+    rater: RaterRef
+    pseudonym: str
+    consent_version: str = ""
+    consented_at: datetime | None = None
+    experience: str = ""
+    withdrawn_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDetails:
+    """A study.
+
+    Attributes:
+        id: Its key.
+        name: Its name.
+        protocol: Its protocol.
+        created_at: When it was made.
+        frozen_at: When its assignments were made; None for a draft.
+        closed_at: When it was closed; None while it is open.
+        manifest: What was frozen, as JSON-able fields; empty for a draft.
+        members: Its raters in order.
+        items: How many items of each role.
+    """
+
+    id: int
+    name: str
+    protocol: StudyProtocol
+    created_at: datetime
+    frozen_at: datetime | None
+    closed_at: datetime | None
+    manifest: Mapping[str, Any]
+    members: tuple[StudyMember, ...]
+    items: Mapping[str, int]
+
+    @property
+    def state(self) -> str:
+        """One of `draft`, `open`, `closed`."""
+        return "draft" if self.frozen_at is None else "open" if self.closed_at is None else "closed"
+
+    def to_dict(self, *, sealed: bool = False) -> dict[str, Any]:
+        """Return it as JSON-able fields; a sealed session gets the name and the state alone."""
+        if sealed:
+            return {"study": self.name, "state": self.state}
+        return {
+            "study": self.name,
+            "state": self.state,
+            "created_at": self.created_at,
+            "frozen_at": self.frozen_at,
+            "closed_at": self.closed_at,
+            "protocol": json.loads(self.protocol.to_json()),
+            "items": dict(self.items),
+            "raters": [
+                {"rater": one.rater.name, **{name: getattr(one, name) for name in _OF_MEMBERS}}
+                for one in self.members
+            ],
+            "manifest": dict(self.manifest),
+        }
+
+    def member(self, name: str) -> StudyMember:
+        """Return the rater of a name or pseudonym.
+
+        Raises:
+            UnknownName: The study has none.
+        """
+        for one in self.members:
+            if name in (one.rater.name, one.pseudonym):
+                return one
+        known = ", ".join(one.rater.name for one in self.members)
+        raise UnknownName("Unknown rater", f"{name!r} is no rater of {self.name}.", f"Its raters: {known}.")
+
+
+_OF_MEMBERS = ("pseudonym", "consent_version", "consented_at", "experience", "withdrawn_at")
+
+
+def list_studies(connection: Connection) -> list[StudyDetails]:
+    """Return all studies in the order in which they were made."""
+    study = table_of(Study)
+    rows = connection.execute(select(study).order_by(study.c.id)).all()
+    return [_details(connection, row) for row in rows]
+
+
+def find_study(connection: Connection, name: str) -> StudyDetails:
+    """Return the study of a name.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    study = table_of(Study)
+    row = connection.execute(select(study).where(study.c.name == name)).first()
+    if row is None:
+        names = list(connection.execute(select(study.c.name).order_by(study.c.id)).scalars())
+        known = f"Studies: {', '.join(names)}." if names else "The workspace has no study yet."
+        raise UnknownName("Unknown study", f"No study is called {name!r}.", known)
+    return _details(connection, row)
+
+
+def _details(connection: Connection, row: Row[Any]) -> StudyDetails:
+    member, rater, chosen = table_of(StudyRater), table_of(Rater), table_of(StudyItemRow)
+    members = connection.execute(
+        select(member, rater.c.kind, rater.c.name)
+        .join(rater, rater.c.id == member.c.rater_id)
+        .where(member.c.study_id == row.id)
+        .order_by(member.c.position)
+    )
+    counts = select(chosen.c.role, func.count()).where(chosen.c.study_id == row.id).group_by(chosen.c.role)
+    return StudyDetails(
+        id=row.id,
+        name=row.name,
+        protocol=StudyProtocol.from_json(row.protocol),
+        created_at=row.created_at,
+        frozen_at=row.frozen_at,
+        closed_at=row.closed_at,
+        manifest=json.loads(row.manifest),
+        members=tuple(
+            StudyMember(
+                RaterRef(one.rater_id, one.kind, one.name),
+                one.pseudonym,
+                one.consent_version,
+                one.consented_at,
+                one.experience,
+                one.withdrawn_at,
+            )
+            for one in members
+        ),
+        items=dict(connection.execute(counts).all()),
+    )
+
+
+def new_study(
+    workspace: Workspace,
+    name: str,
+    protocol: StudyProtocol,
+    items: Sequence[ChosenItem],
+    raters: Sequence[str],
+) -> StudyDetails:
+    """Make a study as a draft; an earlier draft of the name is replaced.
+
+    Args:
+        workspace: The open workspace.
+        name: Its name.
+        protocol: Its protocol.
+        items: Its items, gold and training items among them.
+        raters: The names of its raters, in an order that is published; pseudonyms R1, R2 ... are theirs.
+
+    Raises:
+        WorkbenchError: There is no such study, or one of that name is frozen.
+    """
+    name = _checked_name(name)
+    protocol = protocol.checked()
+    # Refused before anything is stored.
+    _design(protocol, items, raters)
+
+    def write(connection: Connection) -> StudyDetails:
+        study, member, chosen = table_of(Study), table_of(StudyRater), table_of(StudyItemRow)
+        row = connection.execute(select(study).where(study.c.name == name)).first()
+        if row is not None and row.frozen_at is not None:
+            raise WorkbenchError(
+                "Study exists",
+                f"A study called {name!r} is frozen already.",
+                "Choose another name; a frozen study is not changed.",
+            )
+        if row is not None:
+            for table in (member, chosen):
+                connection.execute(delete(table).where(table.c.study_id == row.id))
+            connection.execute(delete(study).where(study.c.id == row.id))
+        number = next_number(connection, study)
+        connection.execute(
+            insert(study).values(
+                id=number, name=name, protocol=protocol.to_json(), created_at=now(), manifest="{}"
+            )
+        )
+        for place, rater in enumerate(raters, 1):
+            ref = rater_row(connection, rater, "human")
+            connection.execute(
+                insert(member).values(
+                    study_id=number,
+                    rater_id=ref.id,
+                    pseudonym=f"R{place}",
+                    position=place,
+                    consent_version="",
+                    experience="",
+                )
+            )
+        connection.execute(
+            insert(chosen),
+            [
+                {
+                    "study_id": number,
+                    "item_id": one.item_id,
+                    "role": one.role,
+                    "position": place,
+                    "stratum": one.stratum,
+                    "inclusion": one.inclusion,
+                    "gold": json.dumps(dict(one.gold or {}), sort_keys=True),
+                }
+                for place, one in enumerate(items, 1)
+            ],
+        )
+        return find_study(connection, name)
+
+    return workspace.lane.submit(write, urgent=True).result()
+
+
+def _checked_name(name: str) -> str:
+    name = name.strip()
+    if not name or len(name) > 100 or not name.isprintable():
+        raise WorkbenchError(
+            "No name", "A study needs a name of 1 to 100 printable characters.", "Name it: rq2"
+        )
+    return name
+
+
+def _design(
+    protocol: StudyProtocol, items: Sequence[ChosenItem], raters: Sequence[str]
+) -> dict[RaterName, tuple[PlannedAssignment, ...]]:
+    overlap = len(raters) if protocol.overlap is None else protocol.overlap
+    number = len(items) * overlap * (2 if protocol.reveal else 1)
+    if number > GREATEST_STUDY:
+        raise WorkbenchError(
+            "Too large a study",
+            f"It would have about {pluralize(number, 'assignment')}; at most {GREATEST_STUDY:,} can be made.",
+            "Take a sample: --sample-pairs 400",
+        )
+    if protocol.kind not in task_kinds():
+        raise UnknownName(
+            "Unknown kind", f"No kind is called {protocol.kind!r}.", f"Kinds: {', '.join(task_kinds())}."
+        )
+    own = {one.role: [item.item_id for item in items if item.role == one.role] for one in items}
+    return design_study(
+        [StudyItem(one.item_id, one.stratum) for one in items if one.role == "item"],
+        list(raters),
+        overlap=protocol.overlap,
+        conditions=protocol.conditions,
+        block_size=protocol.block_size,
+        repeats=protocol.repeats,
+        repeat_distance=protocol.repeat_distance,
+        gold=own.get("gold", []),
+        training=own.get("training", []),
+        reveal=protocol.reveal,
+        seed=protocol.seed,
+    )
+
+
+def sittings(assignments: Iterable[PlannedAssignment]) -> Iterator[int]:
+    """Yield the sitting of each assignment of a rater's list, from 1.
+
+    A sitting ends where an item would come twice in it, after the training, and before the reveal.
+    """
+    number, there, stage = 1, set[Any](), None
+    for one in assignments:
+        this = one.phase if one.phase in (TRAIN, REVEAL) else LABEL
+        if there and (this != stage or one.item in there):
+            number, there = number + 1, set()
+        stage = this
+        there.add(one.item)
+        yield number
+
+
+def study_items(connection: Connection, study_id: int) -> list[ChosenItem]:
+    """Return the items of a study in their order."""
+    chosen = table_of(StudyItemRow)
+    rows = connection.execute(select(chosen).where(chosen.c.study_id == study_id).order_by(chosen.c.position))
+    return [
+        ChosenItem(row.item_id, row.role, row.stratum, row.inclusion, json.loads(row.gold)) for row in rows
+    ]
+
+
+def freeze_study(workspace: Workspace, name: str) -> StudyDetails:
+    """Make the assignments of a draft, and its manifest; nothing of it changes after that.
+
+    Args:
+        workspace: The open workspace.
+        name: The study's name.
+
+    Raises:
+        UnknownName: There is no such study.
+        WorkbenchError: It is frozen already, or cannot be carried out.
+    """
+    with workspace.reading() as connection:
+        found = find_study(connection, name)
+        items = study_items(connection, found.id)
+    if found.frozen_at is not None:
+        raise WorkbenchError(
+            "Frozen already", f"{name} was frozen on {found.frozen_at:%Y-%m-%d}.", "Make another: study new"
+        )
+    design = _design(found.protocol, items, [one.rater.name for one in found.members])
+    rows = [
+        {
+            # Not of the workspace's clock: an id tells nothing of the order.
+            "id": uuid4(),
+            "study_id": found.id,
+            "rater_id": member.rater.id,
+            "item_id": one.item,
+            "phase": GOLD if one.gold and one.phase == LABEL else one.phase,
+            "position": one.position,
+            "condition": one.condition,
+            "seed": found.protocol.seed,
+            "sitting": sitting,
+            "block": one.block,
+        }
+        for member in found.members
+        for one, sitting in zip(design[member.rater.name], sittings(design[member.rater.name]), strict=True)
+    ]
+
+    def write(connection: Connection) -> StudyDetails:
+        study, assignment = table_of(Study), table_of(Assignment)
+        for start in range(0, len(rows), 10_000):
+            connection.execute(insert(assignment), rows[start : start + 10_000])
+        at = now()
+        manifest = _manifest(connection, found, items, rows, at)
+        manifest["balance"] = asdict(balance(design))
+        connection.execute(
+            update(study)
+            .where(study.c.id == found.id, study.c.frozen_at.is_(None))
+            .values(frozen_at=at, manifest=json.dumps(manifest, ensure_ascii=False, default=str))
+        )
+        return find_study(connection, name)
+
+    return workspace.lane.submit(write, urgent=True).result()
+
+
+def _manifest(
+    connection: Connection,
+    found: StudyDetails,
+    items: Sequence[ChosenItem],
+    rows: Sequence[Mapping[str, Any]],
+    at: datetime,
+) -> dict[str, Any]:
+    """Return what is frozen: the protocol, counts, and hashes of items, assignments and the guideline."""
+    item = table_of(Item)
+    of_study = [one.item_id for one in items]
+    hashes = connection.execute(
+        select(item.c.content_hash).where(item.c.id.in_(of_study)).order_by(item.c.content_hash)
+    ).scalars()
+    text = guideline_text(connection, found.protocol)
+    return {
+        "study": found.name,
+        "protocol": json.loads(found.protocol.to_json()),
+        "frozen_at": at.isoformat(),
+        "raters": [one.pseudonym for one in found.members],
+        "items": {role: sum(one.role == role for one in items) for role in ("item", "gold", "training")},
+        "assignments": len(rows),
+        "items_sha256": digest(hashes),
+        "assignments_sha256": digest(sorted("\t".join(str(row[name]) for name in _HASHED) for row in rows)),
+        "guideline_sha256": digest([text]),
+    }
+
+
+_HASHED = ("id", "rater_id", "item_id", "phase", "position", "condition", "sitting")
+
+
+def digest(texts: Iterable[str]) -> str:
+    """Return the SHA-256, in hex, of some texts, each with its length before it."""
+    found = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        found.update(f"{len(encoded)}:".encode() + encoded)
+    return found.hexdigest()
+
+
+def guideline_text(connection: Connection, protocol: StudyProtocol) -> str:
+    """Return the guideline that the raters of a study are shown."""
+    table = table_of(Guideline)
+    found = select(table.c.text).where(
+        table.c.task_kind == protocol.kind, table.c.version == protocol.guideline
+    )
+    text: str | None = connection.execute(found).scalar() if protocol.guideline else None
+    return text if text is not None else task_kinds()[protocol.kind].guideline
+
+
+def store_guideline(workspace: Workspace, kind: str, text: str) -> str:
+    """Store the guideline of a study and return its version: the first digits of its hash."""
+    version = hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def write(connection: Connection) -> None:
+        table = table_of(Guideline)
+        known = select(table.c.id).where(table.c.task_kind == kind, table.c.version == version)
+        if connection.execute(known).first() is None:
+            number = next_number(connection, table)
+            connection.execute(insert(table).values(id=number, task_kind=kind, version=version, text=text))
+
+    workspace.lane.submit(write, urgent=True).result()
+    return version
+
+
+def close_study(workspace: Workspace, name: str) -> StudyDetails:
+    """Close an open study: its raters see everything again, and judge nothing more in it.
+
+    Raises:
+        UnknownName: There is no such study.
+        WorkbenchError: It is not open.
+    """
+
+    def write(connection: Connection) -> StudyDetails:
+        study, found = table_of(Study), find_study(connection, name)
+        if found.state != "open":
+            raise WorkbenchError(
+                "Not open", f"{name} is {found.state}.", "See: workbench study list WORKSPACE"
+            )
+        connection.execute(update(study).where(study.c.id == found.id).values(closed_at=now()))
+        return find_study(connection, name)
+
+    return workspace.lane.submit(write, urgent=True).result()
+
+
+def change_member(workspace: Workspace, study: int, rater: int, **values: Any) -> None:
+    """Store changed columns of a rater in a study, such as `consented_at` or `experience`."""
+    member = table_of(StudyRater)
+    own = (member.c.study_id == study) & (member.c.rater_id == rater)
+    workspace.lane.submit(
+        lambda connection: connection.execute(update(member).where(own).values(**values)), urgent=True
+    ).result()
+
+
+def withdraw(workspace: Workspace, name: str, rater: str) -> StudyDetails:
+    """Exclude a rater's records under a study from measures and exports; they stay in the workspace.
+
+    Raises:
+        UnknownName: There is no such study, or the study has no such rater.
+    """
+    with workspace.reading() as connection:
+        found = find_study(connection, name)
+    member = found.member(rater)
+    if member.withdrawn_at is None:
+        change_member(workspace, found.id, member.rater.id, withdrawn_at=now())
+    with workspace.reading() as connection:
+        return find_study(connection, name)
+
+
+def withdrawn_assignments() -> Select[tuple[UUID]]:
+    """Select the assignments of raters who withdrew from their study."""
+    assignment, member = table_of(Assignment), table_of(StudyRater)
+    return (
+        select(assignment.c.id)
+        .join(
+            member,
+            (member.c.study_id == assignment.c.study_id) & (member.c.rater_id == assignment.c.rater_id),
+        )
+        .where(member.c.withdrawn_at.is_not(None))
+    )

@@ -1,0 +1,341 @@
+"""`workbench study`: studies are made, shown, frozen and closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from store.errors import WorkbenchError
+from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+from workbench.cli.sampling import SamplePairs, Seed, Stratify
+
+if TYPE_CHECKING:
+    from store.studies.studies import StudyDetails
+
+study_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+StudyName = Annotated[str, typer.Argument(help="The study's name.", show_default=False)]
+
+
+@study_commands.callback()
+def study_command() -> None:
+    """Studies: several experts judge the same items independently, under conditions drawn at random."""
+
+
+@study_commands.command("new")
+@command
+def study_new(
+    workspace: Workspace,
+    name: StudyName,
+    *,
+    raters: Annotated[str, typer.Option(metavar="A,B,C", help="The raters' names.")],
+    kind: Annotated[str, typer.Option(metavar="KIND", help="The kind of the items.")] = "pair",
+    questions: Annotated[
+        str | None, typer.Option(metavar="Q,Q", help="The questions that are compared; all by default.")
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only the items of the query with this text.")
+    ] = None,
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Only these items: an id a line.")
+    ] = None,
+    sample_pairs: SamplePairs = None,
+    stratify: Stratify = None,
+    seed: Seed = None,
+    overlap: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Raters of each item; all by default.")
+    ] = None,
+    conditions: Annotated[
+        str,
+        typer.Option(
+            metavar="C,C",
+            help="The conditions, drawn at random for each item: blind, blind+tests, revealed, "
+            "revealed+tests, own-test; +hidden-models to each.",
+        ),
+    ] = "blind",
+    block: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Items of a block in which each condition is equally frequent."),
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Items that each rater meets again, unannounced.")
+    ] = 0,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Items with known answers, mixed in: lines `item,value` or `item,question,value`.",
+        ),
+    ] = None,
+    training: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Items to practise on, in the form of --gold.")
+    ] = None,
+    reveal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="C", help="After all of it, the items come again in this condition: revealed+tests."
+        ),
+    ] = None,
+    guideline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The guideline that raters are shown.")
+    ] = None,
+    consent: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The text that raters agree to at first.")
+    ] = None,
+    coordinators: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Who coordinates it; you by default.")
+    ] = None,
+    half_width: Annotated[
+        float | None,
+        typer.Option(metavar="W", help="Stop where the interval of alpha is this narrow at a look."),
+    ] = None,
+    looks: Annotated[
+        str | None, typer.Option(metavar="N,N", help="The numbers of judgments at which to look.")
+    ] = None,
+    idle_minutes: Annotated[
+        float, typer.Option(min=0.1, metavar="M", help="Minutes without a key that count as away.")
+    ] = 5.0,
+    fast_seconds: Annotated[
+        float, typer.Option(min=0, metavar="S", help="Seconds under which a decision is too fast.")
+    ] = 2.0,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a study as a draft: `workbench study new WS rq2 --raters ana,ben,chi --sample-pairs 400`.
+
+    It can be made again until it is frozen.
+    """
+    from store.record.raters import register_kinds
+    from store.studies.choosing import ItemChoice, choose_items, read_answers, read_text
+    from store.studies.protocol import StudyProtocol
+    from store.studies.studies import new_study, store_guideline
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.items import find_kind
+    from workbench.cli.sampling import SampleChoice
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    kind = find_kind(kind)
+    SampleChoice(sample_pairs, None, stratify).check(blind=loaded.screens.blind)
+    names = (
+        None if items is None else [line.strip() for line in read_text(items).splitlines() if line.strip()]
+    )
+    choice = ItemChoice(kind, query, names, sample_pairs, stratify, seed or 0)
+    own = rater_name(given_rater(rater), loaded)
+    with Workspace.open(workspace) as opened:
+        register_kinds(opened)
+        with opened.reading() as connection:
+            chosen, how = choose_items(connection, choice)
+            apart = [] if gold is None else list(read_answers(connection, kind, gold, "gold"))
+            apart += [] if training is None else read_answers(connection, kind, training, "training")
+        taken = {one.item_id for one in apart}
+        found = new_study(
+            opened,
+            name,
+            StudyProtocol(
+                kind=kind,
+                questions=tuple(_names(questions)),
+                sample=how,
+                overlap=overlap,
+                conditions=tuple(_names(conditions)),
+                block_size=block,
+                repeats=repeats,
+                reveal=reveal,
+                seed=seed or 0,
+                coordinators=tuple(_names(coordinators) or ([own] if own else [])),
+                guideline="" if guideline is None else store_guideline(opened, kind, read_text(guideline)),
+                consent="" if consent is None else read_text(consent),
+                half_width=half_width,
+                looks=tuple(_number(one) for one in _names(looks)),
+                idle_minutes=idle_minutes,
+                fast_seconds=fast_seconds,
+            ),
+            [*(one for one in chosen if one.item_id not in taken), *apart],
+            _names(raters),
+        )
+    _print(
+        found, as_json=as_json, hint=f"Freeze it when it is right: workbench study freeze {workspace} {name}"
+    )
+
+
+@study_commands.command("list")
+@command
+def study_list(
+    workspace: Workspace, *, rater: RaterName = None, config: ConfigFile = None, as_json: AsJson = False
+) -> None:
+    """List the studies of a workspace; a rater of an open study sees their own."""
+    from store.studies.session import open_studies
+    from store.studies.studies import list_studies
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.items import reader
+    from workbench.output import print_json, print_table, say
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened, opened.reading() as connection:
+        own = reader(connection, None, rater_name(given_rater(rater), loaded))
+        mine = open_studies(connection, own.id)
+        found = [one for one in list_studies(connection) if not mine or one.name in mine]
+    if as_json:
+        print_json({"studies": [one.to_dict(sealed=bool(mine)) for one in found]})
+    elif found:
+        print_table(
+            ("study", "state", "items", "raters", "sample"),
+            [
+                (
+                    one.name,
+                    one.state,
+                    None if mine else one.items.get("item", 0),
+                    None if mine else len(one.members),
+                    "" if mine else one.protocol.sample,
+                )
+                for one in found
+            ],
+        )
+    else:
+        say("There is no study yet. Make one: workbench study new WORKSPACE NAME --raters A,B,C")
+
+
+@study_commands.command("show")
+@command
+def study_show(
+    workspace: Workspace,
+    name: StudyName,
+    *,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a study: its protocol, and how its items are spread over raters and conditions."""
+    from store.studies.session import refuse_sealed
+    from store.studies.studies import find_study
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.items import reader
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened, opened.reading() as connection:
+        own = reader(connection, None, rater_name(given_rater(rater), loaded))
+        refuse_sealed(connection, own, "What is shown of a study rests")
+        found = find_study(connection, name)
+    _print(found, as_json=as_json)
+
+
+@study_commands.command("freeze")
+@command
+def study_freeze(
+    workspace: Workspace, name: StudyName, *, config: ConfigFile = None, as_json: AsJson = False
+) -> None:
+    """Make the assignments of a draft; nothing of the study changes after that."""
+    from store.studies.studies import freeze_study
+    from store.workspace.duckdb import Workspace
+
+    settings(config)
+    with Workspace.open(workspace) as opened:
+        found = freeze_study(opened, name)
+    _print(found, as_json=as_json)
+
+
+@study_commands.command("close")
+@command
+def study_close(
+    workspace: Workspace,
+    name: StudyName,
+    *,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Close an open study: nothing more is judged in it, and its raters see others' work again."""
+    from store.studies.session import refuse_sealed
+    from store.studies.studies import close_study
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.items import reader
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            own = reader(connection, None, rater_name(given_rater(rater), loaded))
+            refuse_sealed(connection, own, "When a study ends depends")
+        found = close_study(opened, name)
+    _print(found, as_json=as_json)
+
+
+@study_commands.command("withdraw")
+@command
+def study_withdraw(
+    workspace: Workspace,
+    name: StudyName,
+    whose: Annotated[str, typer.Argument(metavar="RATER", help="The rater who withdraws.")],
+    *,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Exclude a rater's records under a study from measures and exports.
+
+    They stay in the workspace, and nobody else's assignments change.
+    """
+    from store.studies.studies import withdraw
+    from store.workspace.duckdb import Workspace
+
+    settings(config)
+    with Workspace.open(workspace) as opened:
+        found = withdraw(opened, name, whose)
+    _print(found, as_json=as_json)
+
+
+def _names(text: str | None) -> list[str]:
+    """Return the names of a list with commas."""
+    return [one.strip() for one in (text or "").split(",") if one.strip()]
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise WorkbenchError("No number", f"{text!r} is no number of judgments.", "Such as: --looks 300,600")
+    return int(text)
+
+
+def _print(found: StudyDetails, *, as_json: bool, hint: str = "") -> None:
+    from workbench.output import print_facts, print_json, print_table, say
+
+    if as_json:
+        print_json(found.to_dict())
+        return
+    protocol = found.protocol
+    print_facts(
+        found.name,
+        [
+            ("state", found.state),
+            ("items", f"{found.items.get('item', 0):,} · {protocol.sample}"),
+            ("gold, training", f"{found.items.get('gold', 0):,}, {found.items.get('training', 0):,}"),
+            ("raters of each item", protocol.overlap or len(found.members)),
+            ("conditions", ", ".join(protocol.conditions)),
+            ("repeats for each rater", protocol.repeats),
+            ("revealed at the end", protocol.reveal or "no"),
+            ("stops", protocol.stops),
+            ("coordinators", ", ".join(protocol.coordinators)),
+        ],
+    )
+    by_name = {one["rater"]: one for one in found.manifest.get("balance", {}).get("raters", ())}
+    print_table(
+        ("rater", "pseudonym", "items", *protocol.conditions, "repeats", "consent"),
+        [
+            (
+                one.rater.name,
+                one.pseudonym,
+                by_name.get(one.rater.name, {}).get("items"),
+                *(
+                    by_name.get(one.rater.name, {}).get("by_condition", {}).get(c)
+                    for c in protocol.conditions
+                ),
+                by_name.get(one.rater.name, {}).get("repeats"),
+                "withdrawn" if one.withdrawn_at else one.consent_version,
+            )
+            for one in found.members
+        ],
+    )
+    if hint:
+        say(hint)
