@@ -33,6 +33,8 @@ COMMANDS = (
     "judge",
     "revise",
     "study",
+    "adjudicate",
+    "rule",
     "report",
     "measure",
     "replies",

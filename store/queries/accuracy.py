@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from store.errors import WorkbenchError
+from store.formatting import pluralize
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
 from store.measures.alternative_test import Alignment, AlternativeTest, alternative_test
 from store.measures.intervals import INTERVALS, Bootstrap
@@ -49,6 +50,9 @@ class TruthSource:
         accepted: Those of these that were accepted.
         other: All others: imported ones, and those judged where there was nothing to see.
         with_revealed: Whether labels judged with others in sight count.
+        rulings: Units whose true label is an adjudicator's ruling.
+        rulings_revealed: Rulings that were made beside the agents' label; left out, unless they were asked
+            for.
         warnings: Why not to rely on it, a sentence each.
     """
 
@@ -62,6 +66,8 @@ class TruthSource:
     accepted: int
     other: int
     with_revealed: bool
+    rulings: int
+    rulings_revealed: int
     warnings: tuple[str, ...]
 
 
@@ -274,7 +280,9 @@ class _Source:
             self.places = [place for place, one in enumerate(labels.raters) if one.kind == "human"]
         else:
             self.places = labels.places(panel)
-        self._ruled = ruled
+        rulings = [] if ruled is None else [one.over(labels.units) for one in ruled.raters]
+        self._ruled = {one.name: self._counted(one) for one in rulings}
+        self._revealed_rulings = sum(int(one.revealed.sum()) for one in rulings)
         self._models = _models(connection)
         self._found: dict[tuple[tuple[int, ...], frozenset[str]], Truth] = {}
         if not self.places and ruled is None:
@@ -307,29 +315,34 @@ class _Source:
 
     def rules(self, place: int) -> bool:
         """Return whether a rater is an adjudicator whose rulings are true."""
-        name = self.labels.raters[place].name
-        return self._ruled is not None and any(one.name == name for one in self._ruled.raters)
+        return self.labels.raters[place].name in self._ruled
 
     def _rulings(self, without: frozenset[str]) -> Array | None:
-        """Return the rulings of adjudicators but some; those made beside the agents' labels are left out."""
+        """Return the rulings of adjudicators but some; none where two of them ruled differently."""
         import numpy
 
-        if self._ruled is None:
+        given = [values for name, values in self._ruled.items() if name not in without]
+        if not given:
             return None
-        values = numpy.full(len(self.labels.units), numpy.nan)
-        for one in self._ruled.raters:
-            own = one.over(self.labels.units)
-            counts = ~numpy.isnan(own.values) & (self.with_revealed | ~own.revealed)
-            if one.name not in without:
-                values[counts] = own.values[counts]
-        return values
+        lowest, highest = numpy.fmin.reduce(given), numpy.fmax.reduce(given)
+        return numpy.where(lowest == highest, lowest, numpy.nan)
+
+    def _differing(self) -> int:
+        """Return on how many units adjudicators ruled differently."""
+        import numpy
+
+        given = list(self._ruled.values())
+        return int((numpy.fmin.reduce(given) < numpy.fmax.reduce(given)).sum()) if given else 0
+
+    def _counted(self, one: RaterLabels) -> Array:
+        """Return the values of a rater that count; those given beside the agents' labels are left out."""
+        import numpy
+
+        return one.values if self.with_revealed else numpy.where(one.revealed, numpy.nan, one.values)
 
     def values(self, place: int) -> Array:
         """Return the labels of a rater of the panel that count."""
-        import numpy
-
-        one = self.labels.raters[place]
-        return one.values if self.with_revealed else numpy.where(one.revealed, numpy.nan, one.values)
+        return self._counted(self.labels.raters[place])
 
     def without(self, places: Sequence[int]) -> Truth:
         """Return the truth of the panel without some raters."""
@@ -345,6 +358,8 @@ class _Source:
 
     def described(self) -> TruthSource:
         """Return what the truth rests on."""
+        import numpy
+
         found = self.without(())
         panel = [self.labels.raters[place] for place in self.places]
         blind, revealed, accepted = (
@@ -352,6 +367,7 @@ class _Source:
         )
         both = sum(int((one.blind & one.revealed).sum()) for one in panel)
         labelled = sum(one.labelled for one in panel)
+        rulings = self._rulings(frozenset())
         return TruthSource(
             self.against,
             tuple(one.name for one in panel),
@@ -363,6 +379,8 @@ class _Source:
             accepted,
             labelled - blind - revealed + both,
             self.with_revealed,
+            0 if rulings is None else int((~numpy.isnan(rulings)).sum()),
+            self._revealed_rulings,
             tuple(self._warnings(panel)),
         )
 
@@ -370,6 +388,10 @@ class _Source:
         found = []
         if any(one.name == self.policy for one in self.labels.raters):
             found.append(f"A rater is called {self.policy}, too; the true labels are those of the policy.")
+        if differ := self._differing():
+            found.append(
+                f"Adjudicators ruled differently on {pluralize(differ, 'unit')}; these rulings do not count."
+            )
         if self.policy != "dawid-skene":
             return found
         if len(panel) < LEAST_RATERS:

@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from store.kinds.spec import task_kinds
 from store.queries.rows import NEEDS_SANDBOX
-from store.record.scope import FIRST_PHASES, Scope
+from store.record.scope import ADJUDICATE, FIRST_PHASES, Scope
 from store.tables.columns import among, table_of
 from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, Assignment, Question, Study
 from store.tables.record import JudgmentRow, MarkRow
@@ -190,6 +190,30 @@ def first_values(
     ranked = select(labels, place.label("presentation")).subquery()
     columns = [ranked.c[column.name] for column in judgment.c]
     return select(*columns).where(ranked.c.presentation == 1).subquery("first_label")
+
+
+def ruling_values(
+    item_ids: Collection[int] | None = None, questions: Questions = None, *, study: int | None = None
+) -> Subquery:
+    """Return the current rulings of adjudicators, one for each key of the record.
+
+    Args:
+        item_ids: On which items; None for all.
+        questions: On which questions.
+        study: The study under whose assignments they were made; None for all rulings.
+
+    Returns:
+        The columns of the judgment table; rulings that were taken back are left out.
+    """
+    judgment, assignment = table_of(JudgmentRow), table_of(Assignment)
+    wanted = _in_phases(judgment, (*FIRST_PHASES, ADJUDICATE))
+    if study is not None:
+        of_study = select(assignment.c.id).where(assignment.c.study_id == study)
+        wanted.append(judgment.c.assignment_id.in_(of_study))
+    found = _values(item_ids, questions, *wanted)
+    # One that a redo brought back has another origin.
+    is_ruling = or_(found.c.origin == "ruling", found.c.phase == ADJUDICATE)
+    return select(found).where(is_ruling).subquery("ruling")
 
 
 def own_marks(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:

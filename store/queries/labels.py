@@ -9,14 +9,14 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Float, Select, cast, func, select
+from sqlalchemy import ColumnElement, Float, Select, cast, func, select, true
 
 from store.errors import UnknownName
 from store.kinds.counting import in_order
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
 from store.measures.coefficients import Level, Patterns
 from store.measures.rating_table import RatingTable
-from store.queries.current import all_values, first_values, on_label
+from store.queries.current import all_values, first_values, on_label, ruling_values
 from store.queries.questions import refs_with_text
 from store.record.response_names import ResponseName
 from store.record.scope import ADJUDICATE, FIRST_PHASES, RunRef
@@ -347,11 +347,12 @@ def _people(
     for start in range(0, last + 1, _ITEMS_AT_ONCE):
         items = range(start, start + _ITEMS_AT_ONCE)
         names = [asked.spec.name]
-        labels = (
-            first_values(items, names, phases=phases, study=study)
-            if assigned or study is not None
-            else all_values(phases, items, names)
-        )
+        if rulings:
+            labels = ruling_values(items, names, study=study)
+        elif assigned or study is not None:
+            labels = first_values(items, names, phases=phases, study=study)
+        else:
+            labels = all_values(phases, items, names)
         unit: ColumnElement[int] = labels.c.item_id
         counted: ColumnElement[bool] = labels.c.response_ref_id.is_(None)
         if asked.spec.of_responses:
@@ -372,7 +373,7 @@ def _people(
                 *(labels.c.rater_id, unit.label("unit"), labels.c.value),
                 *(labels.c.blind, revealed, accepted, seconds.label("seconds")),
             )
-            .where(counted, labels.c.origin == "ruling" if rulings else labels.c.origin != "ruling")
+            .where(counted, true() if rulings else labels.c.origin != "ruling")
             .order_by(labels.c.id),
         )
         whose = rows.pop("rater_id")

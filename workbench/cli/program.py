@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from workbench import __version__
 from workbench.cli import (
+    adjudicating,
     agents,
     annotate,
     copies,
@@ -132,6 +133,8 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("judge", judging.judge_command, "Record a judgment."),
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
     ("study", studying.study_command, "Make and run studies of several experts."),
+    ("adjudicate", adjudicating.adjudicate_command, "List what raters disagree about."),
+    ("rule", adjudicating.rule_command, "Record a ruling on a disagreement."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
     ("measure", measuring.measure_command, "Compute agreement of a CSV file, without a workspace."),
     ("replies", replies.replies_command, "List the cached replies of models."),
