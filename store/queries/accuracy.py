@@ -457,12 +457,8 @@ def _replaces(source: _Source, place: int) -> AlternativeTest | None:
     others = [each for each in source.places if each != place]
     if one.kind not in ("agent", "judge") or source.policy is None or len(others) < LEAST_RATERS:
         return None
-    import numpy
-
-    panel = numpy.array([source.values(each) for each in others])
-    there = ~numpy.isnan(one.values) & ~numpy.isnan(panel).all(axis=0)
     alignment: Alignment = "rmse" if source.labels.level == "interval" else "accuracy"
-    return alternative_test(one.values[there], panel[:, there], alignment)
+    return alternative_test(one.values, [source.values(each) for each in others], alignment)
 
 
 def _population(
