@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
@@ -318,7 +317,7 @@ def _people(
     import numpy
 
     rater, item, assignment = table_of(Rater), table_of(Item), table_of(Assignment)
-    found: dict[int, list[tuple[Array, ...]]] = defaultdict(list)
+    found: dict[int, list[Array]] = {}
     judgment = table_of(JudgmentRow)
     if connection.execute(select(judgment.c.id).where(judgment.c.phase == phase).limit(1)).first() is None:
         return []
@@ -355,14 +354,21 @@ def _people(
         )
         whose = rows.pop("rater_id")
         for number in set(whose.tolist()):
-            found[number].append(tuple(_latest(*(column[whose == number] for column in rows.values()))))
+            *fields, taken = _latest(*(column[whose == number] for column in rows.values()))
+            fields.append(taken[~numpy.isnan(taken)])
+            if number not in found:
+                found[number] = [numpy.empty(0, part.dtype) for part in fields]
+            # Grown in place: parts that are put together at the end leave holes in the memory of the process.
+            for whole, part in zip(found[number], fields, strict=True):
+                size = len(whole)
+                whole.resize(size + len(part), refcheck=False)
+                whole[size:] = part
     people = select(rater.c.id, rater.c.name, rater.c.kind).where(rater.c.kind != "agent")
     raters = []
     for number, name, kind in connection.execute(people.order_by(rater.c.name)):
         if number in found:
-            *fields, taken = (numpy.concatenate(parts) for parts in zip(*found.pop(number), strict=True))
-            known = taken[~numpy.isnan(taken)]
-            median = float(numpy.median(known)) if len(known) else None
+            *fields, taken = found[number]
+            median = float(numpy.median(taken)) if len(taken) else None
             raters.append(RaterLabels(name, kind, *fields, median_seconds=median))
     return raters
 
