@@ -44,8 +44,8 @@ COMMANDS = (
     "recover",
 )
 
-StartWith = Literal["home", "queue", "resume"]
-STARTS: tuple[StartWith, ...] = ("home", "queue", "resume")
+StartWith = Literal["home", "queue", "resume", "adjudicate"]
+STARTS: tuple[StartWith, ...] = ("home", "queue", "resume", "adjudicate")
 
 
 def open_app(

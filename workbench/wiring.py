@@ -66,7 +66,7 @@ def make_context(
     first_look: FirstLook | None = None,
     run: RunRef | None = None,
     annotation: JobSettings | None = None,
-    start_with: Literal["home", "queue", "resume"] = "home",
+    start_with: Literal["home", "queue", "resume", "adjudicate"] = "home",
     repositories: Path | None = None,
     study: str | None = None,
 ) -> AppContext:

@@ -386,7 +386,8 @@ class JudgingController:
         if self.is_by_hand():
             self.reasons.drop()
             self._shared.context.recorder.last_override = None
-            self._shared.context.recorder.undo(redo=redo)
+            rulings = self.builder is not None and self.builder.scope.adjudicates
+            self._shared.context.recorder.undo(redo=redo, rulings=rulings)
 
     def show_undo_result(self, undone: UndoResult) -> None:
         """Go to the item of an undo or redo, and show what is recorded now."""

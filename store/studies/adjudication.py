@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -35,7 +35,7 @@ from store.studies.session import refuse_sealed
 from store.studies.studies import StudyDetails, find_study, withdrawn_assignments
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.tables.people import BLIND, REVEALED, TESTS, Assignment, Question, Rater
+from store.tables.people import BLIND, REVEALED, TESTS, Assignment, Question, Rater, Study
 from store.tables.record import Judgment, JudgmentRow, MarkRow, QuestionTarget
 from store.tables.runs import Run
 from store.workspace.duckdb import Workspace
@@ -260,11 +260,11 @@ class Adjudication:
         shown = update(assignment).where(*_of(self), of_items).values(condition=f"{REVEALED} {TESTS}")
         workspace.lane.submit(lambda connection: connection.execute(shown), urgent=True).result()
 
-    def read(self, workspace: Workspace) -> list[Dispute]:
-        """Return the disputes, the largest first, those with a ruling last."""
+    def read(self, workspace: Workspace, items: Collection[int] | None = None) -> list[Dispute]:
+        """Return the disputes, of some items or of all, the largest first, those with a ruling last."""
         shown = self.revealed_items(workspace)
         with workspace.reading() as connection:
-            return read_disputes(connection, self, shown)
+            return read_disputes(connection, self, shown, items)
 
 
 def open_adjudication(
@@ -309,6 +309,13 @@ def open_adjudication(
     if found is not None and assign:
         _assign(workspace, adjudication, dict.fromkeys(one.item_id for one in disputes))
     return adjudication, disputes
+
+
+def disputed_studies(connection: Connection) -> tuple[str, ...]:
+    """Return the names of the studies whose labels can be adjudicated, the one frozen last first."""
+    study = table_of(Study)
+    found = select(study.c.name).where(study.c.frozen_at.is_not(None))
+    return tuple(connection.execute(found.order_by(study.c.frozen_at.desc(), study.c.id.desc())).scalars())
 
 
 def _warnings(connection: Connection, adjudicator: RaterRef, study: StudyDetails | None) -> Iterable[str]:
@@ -372,7 +379,10 @@ def _assign(workspace: Workspace, adjudication: Adjudication, item_ids: Iterable
 
 
 def read_disputes(
-    connection: Connection, adjudication: Adjudication, shown: Collection[int] = ()
+    connection: Connection,
+    adjudication: Adjudication,
+    shown: Collection[int] = (),
+    only: Collection[int] | None = None,
 ) -> list[Dispute]:
     """Return what raters disagree about, the largest disagreement first, those with a ruling last.
 
@@ -381,10 +391,12 @@ def read_disputes(
     Args:
         connection: A reading connection.
         adjudication: Whose labels, of which question.
-        shown: The items on which the agents' labels are shown.
+        shown: The items on which the agents' labels are shown. On others is left out what tells of them: the
+            reasons of labels that were given beside them, and what cited lines of tests and logs say.
+        only: The items that are read; None for all.
     """
     study = None if adjudication.study is None else adjudication.study.id
-    units = _units(connection, adjudication, study)
+    units = _units(connection, adjudication, study, only)
     if not units:
         return []
     items = sorted({item_id for item_id, _ in units})
@@ -424,8 +436,8 @@ def read_disputes(
                     )
                     if text
                 ),
-                reason=one.reason,
-                citations=readable_citations(one.evidence),
+                reason=one.reason if item_id in shown or one.shown_verdict is None else "",
+                citations=_citations(one.evidence, hidden=item_id not in shown),
                 blind=one.blind,
                 revealed=one.shown_verdict is not None,
                 later=later.get((item_id, target, one.rater_id)),
@@ -451,11 +463,19 @@ def read_disputes(
     return found
 
 
+def _citations(evidence: str, *, hidden: bool) -> tuple[Citation, ...]:
+    """Return the lines that a label cites; what lines of tests and logs say can be hidden."""
+    return tuple(
+        replace(one, text="") if hidden and one.part in ("test", "log") else one
+        for one in readable_citations(evidence)
+    )
+
+
 def _units(
-    connection: Connection, adjudication: Adjudication, study: int | None
+    connection: Connection, adjudication: Adjudication, study: int | None, only: Collection[int] | None
 ) -> dict[tuple[int, QuestionTarget], list[Any]]:
     """Return the labels of each item, question and response that has different ones."""
-    counted = _counted(adjudication, study)
+    counted = _counted(adjudication, study, only)
     key = ("item_id", "question_id", "response_ref_id")
     columns = [counted.c[name] for name in key]
     differing = (
@@ -480,13 +500,13 @@ def _units(
     return {unit: units[unit] for unit in by_place}
 
 
-def _counted(adjudication: Adjudication, study: int | None) -> CTE:
+def _counted(adjudication: Adjudication, study: int | None, only: Collection[int] | None) -> CTE:
     """Select the labels that count: of people and imported raters, of what is still asked."""
     names = adjudication.study.protocol.questions if adjudication.study is not None else ()
     if adjudication.question is not None:
         names = (adjudication.question,)
     labels, rater, question = (
-        first_values(None, names or None, study=study), table_of(Rater), table_of(Question)
+        first_values(only, names or None, study=study), table_of(Rater), table_of(Question)
     )  # fmt: skip
     of_responses = [
         spec.name for kind in task_kinds().values() for spec in kind.questions if spec.of_responses
