@@ -77,5 +77,7 @@ class NoteEditor:
         text = self._box.value.strip()
         self._box.display = False
         self.ruling = ""
+        # At once: while the line has the focus, keys are text.
+        self._shared.screen.set_focus(None)
         self._leave()
         return text

@@ -411,12 +411,14 @@ class AdjudicateScreen(BaseScreen):
         asked = f"{item.current.title} · {item.question.text}" if item.current.about else item.question.text
         row = one_line(labels_in_a_row(dispute, names=self.names), width - cell_len(final) - 3)
         gap = " " * max(3, width - cell_len(row) - cell_len(final))
+        # The note shares a row with the question, so that nothing moves when it is written.
+        note = one_line(f"note: {given}", width // 2) if (given := self.notes.of(item)) else ""
+        asked = one_line(asked, width - cell_len(note) - 3)
+        between = " " * (width - cell_len(asked) - cell_len(note))
         lines = [
-            Content.styled(one_line(asked, width), "bold"),
+            Content.assemble((asked, "bold"), between, (note, "$text-muted")),
             Content.assemble(row, gap, (final, "$text-accent")),
         ]
-        if note := self.notes.of(item):
-            lines.append(Content.styled(one_line(f"note: {note}", width), "$text-muted"))
         self.query_one("#raters", Static).update(Content("\n").join(lines))
 
     def _show_card(self, lines: Sequence[str]) -> None:
@@ -519,7 +521,7 @@ class AdjudicateScreen(BaseScreen):
             self._asked_agents = item.item_id
             key = self.shared.key("agents")
             self.shared.show_message(
-                f"{key} again shows the agents' work for good. Rulings made beside it count as revealed."
+                f"{key} again shows the agents' work for good: your ruling is then not blind."
             )
             return
         workspace = self.context.workspace
@@ -534,6 +536,7 @@ class AdjudicateScreen(BaseScreen):
         for one in disputes:
             self.disputes[one.item_id, one.target] = one
             self._forget(one.item_id)
+        self.shared.show_message("◆ The agents' work on this item is shown.")
         wanted = self.guard.wanted
         if wanted is not None and any(one.item_id == wanted.item_id for one in disputes):
             self._read_item(wanted)

@@ -62,7 +62,8 @@ def _marked(part: PaneText, dispute: Dispute) -> PaneText:
         if one.part == part.part and one.fits(part.text)
         for number in range(one.first, one.last + 1)
     )
-    return replace(part, cited=cited, recorded=True)
+    start = min(cited) if cited and part.start is None else part.start
+    return replace(part, cited=cited, recorded=True, start=start)
 
 
 def name_of(label: DisputedLabel, *, names: bool) -> str:
@@ -84,7 +85,10 @@ def _why_they_differ(dispute: Dispute, adjudicator: str, *, names: bool) -> Pane
     groups: dict[float, list[DisputedLabel]] = defaultdict(list)
     for label in dispute.labels:
         groups[label.value].append(label)
-    for value, labels in sorted(groups.items(), key=lambda one: (-len(one[1]), one[0])):
+    # Scores in their order, other values the most frequent first.
+    order = sorted(groups, key=lambda value: (0 if scale.level == "interval" else -len(groups[value]), value))
+    for value in order:
+        labels = groups[value]
         add([""] if lines else [])
         add(
             [f"{scale.word(value)} · {len(labels)} of {pluralize(len(dispute.labels), 'rater')}"],
@@ -111,7 +115,7 @@ def _why_they_differ(dispute: Dispute, adjudicator: str, *, names: bool) -> Pane
             for line in (f"{one.adjudicator}: {scale.word(one.value)}", *_indented(one.comment))
         )
     return PaneText(
-        DIFFER, "Why they differ", "\n".join(lines), kind="log", spans=tuple(spans), heading="Why they differ"
+        DIFFER, "Why they differ", "\n".join(lines), spans=tuple(spans), heading="Why they differ"
     )
 
 

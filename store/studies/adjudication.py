@@ -735,6 +735,9 @@ def rule(
 
 
 def summary(dispute: Dispute) -> str:
-    """Return the labels in a few words: "0 no match 2, 1 match 1"."""
+    """Return the labels in a few words: "2 × 0 no match, 1 × 1 match"; scores without their words: "3, 7, 8"."""
+    scale = dispute.spec.scale
+    if scale.level == "interval":
+        return ", ".join(f"{value:g}" for value in sorted(dispute.values))
     counts = sorted(Counter(dispute.values).items(), key=lambda one: (-one[1], one[0]))
-    return ", ".join(f"{dispute.spec.scale.word(value)} ×{number}" for value, number in counts)
+    return ", ".join(f"{number} × {scale.word(value)}" for value, number in counts)

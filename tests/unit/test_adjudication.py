@@ -95,7 +95,7 @@ def test_a_study_is_ruled_on_record_by_record(tmp_path, workbench):
         assert first.hidden
         assert not first.agents
         assert found.warnings == ("rq2 is open: its raters may still add and change labels.",)
-        with pytest.raises(JudgmentRefused, match="0 no match ×2, 1 match ×1"):
+        with pytest.raises(JudgmentRefused, match="2 × 0 no match, 1 × 1 match"):
             rule(workspace, found, first, 1.0)
         made = rule(workspace, found, first, 1.0, "ben lost the remainder")
         assert (made.origin, made.phase, made.blind, made.shown_verdict) == (
@@ -158,7 +158,7 @@ def test_rulings_beside_the_agents_are_marked_and_left_out(tmp_path, workbench):
     assert (made["value"], made["blind"]) == (1, True)
     refused = workbench("rule", path, "pair/2", "1", *at[1:])
     assert refused.code == 2
-    assert refused.says("1 match goes against the raters: 0 no match ×2, 1 match ×1.")
+    assert refused.says("1 match goes against the raters: 2 × 0 no match, 1 × 1 match.")
     shown = workbench("adjudicate", *at, "--agents", "--json").json()
     assert [(one["number"], [label["value"] for label in one["agents"]]) for one in shown["items"]] == [
         (2, [1]),
