@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 from uuid import UUID
@@ -114,7 +114,7 @@ class AdjudicateScreen(BaseScreen):
         own = self._handlers()
         taken = {command.id for command in all_commands()} - own.keys()
         reused = {
-            command: handler
+            command: replace(handler, of_item=handler.of_item or owner is self.panes)
             for owner in (self.judging, self.panes)
             for name, handler in owner.handlers().items()
             if (command := f"{self.SCOPE}.{name.partition('.')[2]}") in taken
@@ -430,7 +430,9 @@ class AdjudicateScreen(BaseScreen):
 
     def _end_words(self) -> Iterator[str]:
         """Yield what is said where there is no dispute, or none is left."""
-        other = f"{self.shared.key('study')} goes to other labels, {self.shared.key('back')} goes back."
+        other = f"{self.shared.key('back')} goes back."
+        if len(self._studies) > 1:
+            other = f"{self.shared.key('study')} goes to other labels, {other}"
         total, left = len(self.disputes), len(self.disputes) - len(self.ruled)
         if not total:
             yield (
