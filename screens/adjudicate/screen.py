@@ -47,14 +47,8 @@ from store.formatting import pluralize
 from store.record.actions import Action
 from store.record.evidence import Citation
 from store.record.scope import ADJUDICATE
-from store.studies.adjudication import (
-    Adjudication,
-    Dispute,
-    disputed_studies,
-    goes_against,
-    open_adjudication,
-    summary,
-)
+from store.studies.adjudication import Adjudication, disputed_studies, open_adjudication
+from store.studies.disputes import Dispute, goes_against, summary
 from store.tables.record import Judgment
 
 BAR_CELLS = 8

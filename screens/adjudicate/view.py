@@ -11,7 +11,7 @@ from screens.widgets.text.overlay import Span
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
 from store.record.evidence import Citation
-from store.studies.adjudication import Dispute, DisputedLabel, goes_against
+from store.studies.disputes import Dispute, DisputedLabel, goes_against
 
 DIFFER = "differ"
 """The pane that says why raters differ."""

@@ -138,8 +138,7 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
         await until(
             pilot, lambda: "Taken back" in screen.shared.message and "1 ruled" in shown(screen, "place")
         )
-        await ready(pilot)
-        assert "final: [ ]" in shown(screen, "raters")
+        await until(pilot, lambda: "final: [ ]" in shown(screen, "raters"))
         await pilot.press("U")
         await until(
             pilot, lambda: "Brought back" in screen.shared.message and "2 ruled" in shown(screen, "place")

@@ -14,13 +14,8 @@ from store.queries.accuracy import accuracy_report
 from store.queries.item import load_own
 from store.queries.labels import question_labels
 from store.record.raters import ensure_rater, question_number
-from store.studies.adjudication import (
-    disagreement,
-    find_dispute,
-    goes_against,
-    open_adjudication,
-    rule,
-)
+from store.studies.adjudication import open_adjudication, rule
+from store.studies.disputes import disagreement, find_dispute, goes_against
 from store.studies.protocol import StudyProtocol
 from store.studies.studies import ChosenItem, close_study, freeze_study, new_study, withdraw
 from store.tables.columns import table_of

@@ -19,7 +19,8 @@ from workbench.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from store.studies.adjudication import Adjudication, Dispute, DisputedLabel
+    from store.studies.adjudication import Adjudication
+    from store.studies.disputes import Dispute, DisputedLabel
 
 StudyOption = Annotated[
     str | None, typer.Option("--study", metavar="STUDY", help="Labels of this study; all labels by default.")
@@ -154,7 +155,8 @@ def rule_command(
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.record.scales import scale_value
-    from store.studies.adjudication import find_dispute, open_adjudication, rule
+    from store.studies.adjudication import open_adjudication, rule
+    from store.studies.disputes import find_dispute
     from store.workspace.duckdb import Workspace
     from workbench.output import note, print_json, say
     from workbench.rater import rater_name
