@@ -12,7 +12,7 @@ from sqlalchemy import select
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from screens.adjudicate.screen import AdjudicateScreen
+from screens.adjudicate.screen import LOADING, AdjudicateScreen
 from screens.home.screen import HomeScreen
 from store.record.raters import ensure_rater
 from store.studies.protocol import StudyProtocol
@@ -60,12 +60,10 @@ async def ready(pilot: Pilot[None]) -> AdjudicateScreen:
         screen = pilot.app.screen
         if not isinstance(screen, AdjudicateScreen) or screen.adjudication is None:
             return False
-        seen = screen.guard.is_bare or not screen.guard.missing_at(time.monotonic())
-        return (
-            seen
-            and not screen.guard.is_unsettled_at(time.monotonic())
-            and not screen.context.recorder.unsaved
-        )
+        now, guard = time.monotonic(), screen.guard
+        is_card = guard.is_bare and guard.wanted is None and LOADING not in shown(screen, "card")
+        seen = is_card or not (guard.missing_at(now) or guard.is_unsettled_at(now))
+        return seen and not screen.context.recorder.unsaved
 
     await until(pilot, is_ready)
     return screen_of(pilot)
@@ -167,6 +165,8 @@ async def test_who_sees_no_adjudication_and_nothing_to_rule_on(workspace: Worksp
         await pilot.press("a")
         await pilot.pause()
         assert isinstance(blind.screen, HomeScreen)
+        blind.open_adjudication()
+        await until(pilot, lambda: "keeps out of sight" in shown(screen_of(pilot), "card"))
     ensure_rater(workspace, "eve")
     app = app_of(workspace, "eve", start_with="adjudicate")
     async with app.run_test(size=(80, 24)) as pilot:
