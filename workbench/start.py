@@ -33,6 +33,7 @@ COMMANDS = (
     "judge",
     "revise",
     "study",
+    "packet",
     "report",
     "measure",
     "replies",

@@ -21,6 +21,7 @@ from store.workspace.comparison import Comparison, RunGain
 from store.workspace.connecting import refusal
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path
+from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files
 
 _SHOWN = 5
@@ -149,6 +150,7 @@ def merge(
         WorkspaceLocked: Another process holds the copy, or this one does.
         WorkspaceTooNew: A newer version of the program wrote the copy.
     """
+    refuse_packet(workspace, "Copies are merged")
     path = Path(copy)
     path = path.resolve() if path.is_symlink() else path
     check_place(workspace, path, "copy")

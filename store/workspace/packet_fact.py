@@ -73,6 +73,16 @@ def packet_of(connection: Connection) -> PacketFact | None:
     return None if text is None else PacketFact.from_json(str(text))
 
 
+def packet_in(workspace: Workspace) -> PacketFact | None:
+    """Return what a packet says of itself; None where the workspace is no packet."""
+    cursor = workspace.native()
+    try:
+        row = cursor.execute(SELECT_FACT).fetchone()
+    finally:
+        cursor.close()
+    return None if row is None else PacketFact.from_json(row[0])
+
+
 def refuse_packet(workspace: Workspace, what: str) -> None:
     """Refuse in a packet what belongs into the workspace that it was made of.
 
@@ -83,8 +93,7 @@ def refuse_packet(workspace: Workspace, what: str) -> None:
     Raises:
         WorkspaceError: The workspace is a packet.
     """
-    with workspace.reading() as connection:
-        packet = packet_of(connection)
+    packet = packet_in(workspace)
     if packet is not None:
         raise WorkspaceError(
             "This is a packet",

@@ -53,18 +53,18 @@ def judge_command(
     from store.record.scope import Scope, Visibility
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
-    from workbench.rater import rater_name
+    from workbench.rater import rater_name_in
     from workbench.run_option import chosen_run, refuse_blind
 
     loaded = settings(config)
-    name, blind = rater_name(given_rater(rater), loaded), loaded.screens.blind
+    blind = loaded.screens.blind
     refuse_blind(run, blind=blind)
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)
             chosen = chosen_run(connection, run, blind=blind)
-        rated_by = ensure_rater(opened, name or "")
+        rated_by = ensure_rater(opened, rater_name_in(opened, given_rater(rater), loaded) or "")
         scope = Scope(rated_by, visibility=Visibility(blind), run=chosen)
         cited = NONE
         if evidence:

@@ -22,6 +22,7 @@ from workbench.cli import (
     judging,
     measuring,
     opening,
+    packets,
     replies,
     reporting,
     revising,
@@ -132,6 +133,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("judge", judging.judge_command, "Record a judgment."),
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
     ("study", studying.study_command, "Make and run studies of several experts."),
+    ("packet", packets.packet_command, "Have a rater judge in a file of their own."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
     ("measure", measuring.measure_command, "Compute agreement of a CSV file, without a workspace."),
     ("replies", replies.replies_command, "List the cached replies of models."),
@@ -144,6 +146,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
 _GROUPS = {
     sandbox_command: sandbox_commands,
     studying.study_command: studying.study_commands,
+    packets.packet_command: packets.packet_commands,
     agents.agents_command: agents.agents_commands,
     measuring.measure_command: measuring.measure_commands,
 }
