@@ -24,7 +24,7 @@ from store.queries.current import label_questions, shown_runs
 from store.queries.expert_runs import TEST_WRITER
 from store.record.ids import lowest_at, now
 from store.record.revisions import REVISION, changes_of
-from store.record.scope import Scope
+from store.record.scope import Scope, Sitting
 from store.sql import quoted
 from store.studies.packet_contents import digests
 from store.studies.protocol import StudyProtocol
@@ -34,7 +34,7 @@ from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, TESTS
 from store.tables.record import MarkRow
 from store.tables.runs import Run
 from store.workspace.packet_fact import FACT
-from store.workspace.schema import migrations
+from store.workspace.schema import migrate, migrations
 
 MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
 """Stands in a packet for every moment in which something came to be."""
@@ -43,6 +43,8 @@ RATER = 1
 
 _OUT = "outgoing"
 """The name of the packet in statements while it is made."""
+_BLOCK_BYTES = 16_384
+"""Small blocks: of the usual ones a packet of ten items has 10 MB."""
 _RUNS_RATER = 2
 _WITHOUT_TESTS = ("screener", "annotator")
 _WRITES_TEST = (TEST_WRITER, "test_correction")
@@ -96,31 +98,42 @@ class PacketWriter:
         self._kind: TaskKind = task_kinds()[study.protocol.kind]
         self._random = random.SystemRandom() if seed is None else random.Random(seed)
         self._guideline = guideline_text(connection, study.protocol)
-        run = table_of(Run)
-        of_kind = select(run.c.id, run.c.name, run.c.model, run.c.state).where(
-            run.c.id.in_(shown_runs(Scope())), run.c.kind == self._kind.name
-        )
-        self._run = connection.execute(of_kind).first()
+        self._run = self._shown_run(connection)
         self._revised = self._revisions(connection)
 
+    def _shown_run(self, connection: Connection) -> Row[Any] | None:
+        """Return the run whose work the rater's sittings show; None where they show none."""
+        run = table_of(Run)
+        for number in sorted({entry.assignment.sitting for entry in self.entries}):
+            scope = Scope(self._member.rater, Sitting(self._study.id, number))
+            of_kind = select(run.c.id, run.c.name, run.c.model).where(
+                run.c.id.in_(shown_runs(scope)), run.c.kind == self._kind.name
+            )
+            found: Row[Any] | None = connection.execute(of_kind).first()
+            if found is not None:
+                return found
+        return None
+
     def _revisions(self, connection: Connection) -> list[tuple[int, str, str]]:
-        """Return (place, column, text) of texts that were rewritten outside any study."""
+        """Return (place, column, text) of texts that were rewritten before the study was frozen."""
         if not self._kind.editing.columns:
             return []
         mark = table_of(MarkRow)
         written = connection.execute(
             select(mark)
-            .where(mark.c.kind.startswith(REVISION, autoescape=True), mark.c.assignment_id.is_(None))
+            .where(
+                mark.c.kind.startswith(REVISION, autoescape=True), mark.c.created_at < self._study.frozen_at
+            )
             .order_by(mark.c.item_id, mark.c.kind, mark.c.id)
         ).all()
         texts: dict[int, dict[str, str]] = {}
-        for (item_id, mark_kind), group in groupby(written, lambda row: (row.item_id, row.kind)):
+        for (item_id, kind), group in groupby(written, lambda row: (row.item_id, row.kind)):
             records = list(group)
             changes = changes_of(records)
             version = changes[-1][1] if changes else None
             if version is not None:
                 text = next(row.text for row in records if row.id == version)
-                texts.setdefault(item_id, {})[mark_kind.removeprefix(REVISION)] = text
+                texts.setdefault(item_id, {})[kind.removeprefix(REVISION)] = text
         return [
             (entry.place, part, text)
             for entry in self.entries
@@ -130,18 +143,19 @@ class PacketWriter:
     def write(
         self, cursor: duckdb.DuckDBPyConnection, path: Path, report: Report
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Fill an empty workspace file.
+        """Make a workspace file and fill it.
 
         Args:
             cursor: A cursor of the workspace.
-            path: The file.
+            path: The file, which is not there.
             report: Receives the progress.
 
         Returns:
             The manifest of the packet, and the mapping of its ids to those of the workspace.
         """
-        cursor.execute(f"ATTACH {quoted(str(path.absolute()))} AS {_OUT}")
+        cursor.execute(f"ATTACH {quoted(str(path.absolute()))} AS {_OUT} (BLOCK_SIZE {_BLOCK_BYTES})")
         try:
+            _make_tables(cursor, path)
             cursor.execute("BEGIN")
             mapping: dict[str, Any] = {"study_sha256": study_digest(self._study.manifest)}
             parts = (self._write_items, self._write_people, self._write_responses, self._write_agents)
@@ -523,6 +537,19 @@ class PacketWriter:
             "AND fresh NOT IN (SELECT step FROM packed_execution)"
         )
         return [[key, row[1]] for key, row in zip(keys, found, strict=True)]
+
+
+def _make_tables(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Make the tables of a workspace in the packet."""
+    ((home,),) = cursor.execute("SELECT current_database()").fetchall()
+    cursor.execute(f"USE {_OUT}")
+    try:
+        migrate(cursor, path, 0)
+        for kind in task_kinds().values():
+            if kind.record.schema:
+                cursor.execute(kind.record.schema)
+    finally:
+        cursor.execute(f'USE "{home}"')
 
 
 def _program_of(reply: str) -> str:

@@ -103,7 +103,6 @@ def make_packet(
     unfinished = target.with_name(target.name + ".part")
     check_target(unfinished)
     try:
-        Workspace.create(unfinished).close()
         cursor = workspace.native()
         try:
             manifest, mapping = content.write(cursor, unfinished, progress or silent)
