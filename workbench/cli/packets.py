@@ -67,7 +67,7 @@ def packet_make(
     if as_json:
         print_json({"workspace": workspace, **made.to_dict()})
         return
-    part = "the reveal" if made.reveal else f"sittings: {made.sittings}"
+    part = "the reveal" if made.reveal else pluralize(made.sittings, "sitting")
     say(f"{out}: {pluralize(made.items, 'item')} of {made.study} for {made.rater} · {part}.")
     say(f"{made.rater} opens it by: workbench {shlex.quote(out.name)}")
     say(f"What comes back is merged by: {_line('packet', 'merge', workspace, out)}")
@@ -108,7 +108,10 @@ def packet_merge(
         return
     for report in reports:
         say(*_printed(report))
-    say("This was a dry run: nothing was merged." if dry_run else f"Merged into {workspace}.")
+    if dry_run:
+        say("This was a dry run: nothing was merged.")
+    elif any(report.adds for report in reports):
+        say(f"Merged into {workspace}.")
 
 
 def _line(*words: object) -> str:
