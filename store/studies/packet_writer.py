@@ -106,9 +106,7 @@ class PacketWriter:
         run = table_of(Run)
         for number in sorted({entry.assignment.sitting for entry in self.entries}):
             scope = Scope(self._member.rater, Sitting(self._study.id, number))
-            of_kind = select(run.c.id, run.c.name, run.c.model).where(
-                run.c.id.in_(shown_runs(scope)), run.c.kind == self._kind.name
-            )
+            of_kind = select(run).where(run.c.id.in_(shown_runs(scope)), run.c.kind == self._kind.name)
             found: Row[Any] | None = connection.execute(of_kind).first()
             if found is not None:
                 return found
