@@ -439,7 +439,11 @@ class _Records:
         under = self._by_place.get(record.item_id)
         if under is None:
             raise self._refused(record.id, "is of no item of the packet")
-        return record.model_copy(update={"item_id": under.item_id, "rater_id": self._arrived.member.rater.id})
+        ours: dict[str, Any] = {"item_id": under.item_id, "rater_id": self._arrived.member.rater.id}
+        if getattr(record, "assignment_id", None) is not None:
+            # An item of a packet has one assignment.
+            ours["assignment_id"] = under.id
+        return record.model_copy(update=ours)
 
     def _known(self, record: Judgment, known: Mapping[Any, Any], key: Any, word: str) -> Any:
         if key is None:
