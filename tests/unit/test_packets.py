@@ -23,6 +23,7 @@ from store.record.evidence import as_json, citations_of, cite
 from store.record.expert_runs import record_expert_run
 from store.record.ids import now
 from store.record.raters import find_rater, register_kinds
+from store.record.scope import Scope, Sitting
 from store.studies.packet_merge import merge_packets
 from store.studies.packets import make_packet
 from store.studies.protocol import StudyProtocol
@@ -101,11 +102,12 @@ def work(path, rater="ana", most=None):
         done = {record.item_id for record in judgments(opened)}
         with opened.reading() as connection:
             session = study_session(connection, find_rater(connection, rater))
-            kind, scope = task_kinds()[session.study.protocol.kind], session.scope
+            kind = task_kinds()[session.study.protocol.kind]
             keys = question_ids(connection, [spec.name for spec in kind.questions])
         for row in [row for row in assignments(opened, rater) if row.item_id not in done][:most]:
             with opened.reading() as connection:
                 asked = item_questions(connection, kind, row.item_id)
+                scope = Scope(session.rater, Sitting(row.study_id, row.sitting))
                 shows = "revealed" in row.condition and kind.name == "pair"
                 verdict = load_case(connection, scope, row.item_id).verdict if shows else None
             action = opened.ids.next()
