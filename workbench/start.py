@@ -35,6 +35,7 @@ COMMANDS = (
     "study",
     "adjudicate",
     "rule",
+    "packet",
     "report",
     "measure",
     "replies",

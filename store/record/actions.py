@@ -267,20 +267,40 @@ class Recorder:
         return self._guidelines[number]
 
     def _line(self, connection: Connection, record: Record, item: RowMapping | None) -> dict[str, Any]:
-        line: dict[str, Any] = {
-            "type": "judgment" if isinstance(record, Judgment) else "mark",
-            "rater": self.rater.name,
-            "kind": item["kind"] if item else "",
-            "item": item["external_id"] if item else "",
-            "content": item["content_hash"] if item else "",
-        }
-        if isinstance(record, Judgment):
-            line["question"] = question_name(
-                self._question(connection, record.question_id)[0],
-                self._response(connection, record.item_id, record.response_ref_id),
-            )
-            line["guideline"] = self._guideline(connection, record.guideline_id)
-        return {**line, "record": record.model_dump(mode="json")}
+        of_item = ("", "", "") if item is None else (item["kind"], item["external_id"], item["content_hash"])
+        if isinstance(record, Mark):
+            return journal_line(record, self.rater.name, of_item)
+        asked = question_name(
+            self._question(connection, record.question_id)[0],
+            self._response(connection, record.item_id, record.response_ref_id),
+        )
+        version = self._guideline(connection, record.guideline_id)
+        return journal_line(record, self.rater.name, of_item, asked, version)
+
+
+def journal_line(
+    record: Record, rater: str, item: tuple[str, str, str], question: str = "", guideline: str | None = None
+) -> dict[str, Any]:
+    """Return the journal line of a record.
+
+    Args:
+        record: The judgment or mark.
+        rater: The rater's name.
+        item: Kind, external id and content hash of the item.
+        question: Of a judgment the readable name of the question.
+        guideline: Of a judgment the version of the guideline; None where none was shown.
+    """
+    kind, external_id, content = item
+    of_judgment = {"question": question, "guideline": guideline} if isinstance(record, Judgment) else {}
+    return {
+        "type": "judgment" if isinstance(record, Judgment) else "mark",
+        "rater": rater,
+        "kind": kind,
+        "item": external_id,
+        "content": content,
+        **of_judgment,
+        "record": record.model_dump(mode="json"),
+    }
 
 
 def _item(connection: Connection, number: int) -> RowMapping | None:
