@@ -154,6 +154,8 @@ def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAcces
     blind, models = connection.execute(select(hides_agents(scope, number), hides_models(scope, number))).one()
     assigned = assignment_of(connection, scope, item_id)
     if assigned is None:
+        # What is not of the sitting is not the rater's to see.
+        blind, models = blind or scope.sitting is not None, models or scope.sitting is not None
         return ItemAccess(None, scope.phase, bool(blind), bool(models), "none" if blind else "agents")
     words = assigned.condition.split()
     tests: ShownTests = "own" if OWN_TEST in words else "agents" if TESTS in words else "none"
