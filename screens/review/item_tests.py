@@ -10,7 +10,7 @@ from uuid import UUID
 
 from screens.dispatch import Handler, Handlers
 from screens.external_programs import TEST_FILE
-from screens.items.views import ItemView
+from screens.items.views import ItemView, PaneText
 from screens.judging.context import JudgingContext
 from screens.judging.drafts import text_drafts
 from screens.judging.judgment_builder import IDLE_SECONDS, Stopwatch
@@ -76,6 +76,11 @@ class TestEditor(TextEditor):
         """The keys that run the test, and begin it again."""
         again = "begins anew" if self._begins else "the shown test again"
         return (("editor.run", "runs it"), ("editor.reset", again))
+
+    @property
+    def beside(self) -> PaneText:
+        """The code that is tested."""
+        return self._item.subject
 
     @property
     def beginning(self) -> tuple[str, str]:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from app_at_work import until
-from review_bench import CASES, Case, Ran, bench, painted, press, review_app, review_of, said, settled, text_of
+from review_bench import (
+    CASES,
+    Case,
+    Ran,
+    bench,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    settled,
+    text_of,
+)
 from small_workspace import rows
 from study_bench import frozen_study, place_of
 from textual import events
@@ -19,8 +31,12 @@ from store.tables.runs import ExecutionRow
 
 DOUBLE = "def double(x, times=1):\n    return math.floor(2 * x) * times\n"
 TESTED = "from candidate import double\n\n\ndef test_two():\n    assert double(2) == 4\n"
-OWN = "# %% scaffold\nimport math\n# %% tests\n" + TESTED + "\n\ndef test_edge():\n    assert double(0) == 1\n"
-DOUBLES = Case("doubles", "python double a number", DOUBLE, "unclear", TESTED, Ran([("two", "passed", "")]), 1)
+OWN = (
+    "# %% scaffold\nimport math\n# %% tests\n" + TESTED + "\n\ndef test_edge():\n    assert double(0) == 1\n"
+)
+DOUBLES = Case(
+    "doubles", "python double a number", DOUBLE, "unclear", TESTED, Ran([("two", "passed", "")]), 1
+)
 CONDITIONS = {1: "own-test", 2: "blind tests", 3: "revealed", 4: "blind", 5: "own-test"}
 
 
@@ -34,7 +50,9 @@ async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
             assert said(app) == "Write a test: e; then judge."
             assert screen.guard.watch._idle == 120
             skeleton = text_of(app, "test")
-            assert skeleton.startswith("# %% scaffold\nimport math\n# %% tests\nfrom candidate import double\n")
+            assert skeleton.startswith(
+                "# %% scaffold\nimport math\n# %% tests\nfrom candidate import double\n"
+            )
             assert "# double(x, times=1)" in skeleton
             await press(pilot, "r")
             assert said(app) == "You have no test of it yet; e writes one."
@@ -66,7 +84,11 @@ async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
             (own,) = rows(workspace, Assignment, item_id=1)
             assert (run["program"], run["assignment_id"]) == (OWN, own["id"])
             (label,) = rows(workspace, JudgmentRow)
-            assert (label["shown_execution"], label["shown_verdict"], label["reason"]) == (run["id"], None, "")
+            assert (label["shown_execution"], label["shown_verdict"], label["reason"]) == (
+                run["id"],
+                None,
+                "",
+            )
             assert (label["assignment_id"], label["phase"], label["blind"]) == (own["id"], "label", True)
             assert 0 < run["editing_ms"] <= label["active_ms"] <= label["elapsed_ms"]
 
