@@ -33,7 +33,6 @@ from sqlalchemy import (
 from store.kinds.spec import task_kinds
 from store.queries.rows import NEEDS_SANDBOX
 from store.record.scope import FIRST_PHASES, Scope
-from store.studies.studies import withdrawn_assignments
 from store.tables.columns import among, table_of
 from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, Assignment, Question, Study
 from store.tables.record import JudgmentRow, MarkRow
@@ -166,6 +165,9 @@ def all_values(
 
 def not_withdrawn(records: FromClause) -> ColumnElement[bool]:
     """Return the condition that a judgment or mark is not of a rater who withdrew from its study."""
+    # The design of studies, which comes with it, is not needed at a start.
+    from store.studies.studies import withdrawn_assignments
+
     return records.c.assignment_id.is_(None) | records.c.assignment_id.not_in(withdrawn_assignments())
 
 
