@@ -304,5 +304,6 @@ TRACES = Format(
     converter=Traces,
     write=write_traces,
     of_run=True,
+    choices=frozenset({"rater", "sample"}),
     holds=("trace", "traces"),
 )

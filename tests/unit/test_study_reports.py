@@ -150,3 +150,60 @@ def test_a_withdrawn_rater_counts_in_no_measure(path: Path, tmp_path: Path) -> N
             assert report.compared == ("dana", "fay")
             assert report.figures.alpha["nominal"] == 1.0
             assert raters_report(connection, STUDY).withdrawn == 1
+
+
+def exported(workbench: Any, path: Path, target: Path, *options: str) -> list[dict[str, Any]]:
+    """What an export writes, and no error."""
+    done = workbench("export", path, target, "--overwrite", *options)
+    assert done.code == 0, done.err
+    return [json.loads(line) for line in target.read_text().splitlines()]
+
+
+def test_an_export_of_a_study_has_pseudonyms_and_leaves_out_who_withdrew(
+    path: Path, tmp_path: Path, workbench: Any
+) -> None:
+    copy, out = tmp_path / "copy.duckdb", tmp_path / "out.jsonl"
+    copy.write_bytes(path.read_bytes())
+    labels = exported(workbench, copy, out, "--format", "labels", "--study", STUDY)
+    assert [one["rater"] for one in labels if one["item"] == "clear-match"] == ["R1", "R2", "R3"]
+    assert {(one["study"], one["phase"], one["presentation"]) for one in labels} == {(STUDY, LABEL, 1)}
+    assert {one["condition"] for one in labels} == {"blind", "own-test"}
+    other = tmp_path / "other.duckdb"
+    other.write_bytes(path.read_bytes())
+    assert "6 judgments of 'R1'" in workbench("import", other, out).out
+    named = exported(workbench, copy, out, "--format", "labels", "--study", STUDY, "--names")
+    assert [(one["rater"], one["pseudonym"]) for one in named[:3]] == [
+        ("dana", "R1"),
+        ("eli", "R2"),
+        ("fay", "R3"),
+    ]
+    record = exported(workbench, copy, out, "--format", "jsonl", "--study", STUDY)
+    assert not set(RATERS) & {one["rater"] for one in record}
+    assert {one["presentation"] for one in record if one["phase"] == REPEAT} == {2}
+    assert "--study" in workbench("export", copy, out, "--format", "labels", "--names", "--overwrite").err
+
+    with Workspace.open(copy) as workspace:
+        withdraw(workspace, STUDY, "eli")
+    assert {one["rater"] for one in exported(workbench, copy, out, "--format", "labels")} == {"dana", "fay"}
+    less = exported(workbench, copy, out, "--format", "jsonl")
+    assert len(record) - len(less) == sum(one["rater"] == "R2" for one in record)
+    said = workbench("export", copy, out, "--format", "jsonl", "--overwrite").out
+    assert f"Left out: {len(record) - len(less)} records of raters who withdrew." in said
+    assert len(exported(workbench, copy, out, "--format", "jsonl", "--with-withdrawn")) == len(record)
+    refused = workbench("export", copy, out, "--format", "labels", "--with-withdrawn", "--overwrite")
+    assert "does not hold the full record" in refused.err
+
+
+def test_the_methods_of_a_study_are_a_table(path: Path, tmp_path: Path, workbench: Any) -> None:
+    out = tmp_path / "methods.md"
+    assert workbench("study", "manifest", path, STUDY, out).code == 0
+    table = dict(line.strip("| ").split(" | ", 1) for line in out.read_text().splitlines()[2:])
+    assert table["Items"] == "6 pairs"
+    assert table["Raters of each item"] == "3; two raters share 6 items"
+    assert table["Repeats"].startswith("1 item of each rater, unannounced")
+    assert (table["Gold items"], table["Training"]) == ("1, mixed in", "1 item before the others")
+    assert (table["Stopping rule"], table["Looks"]) == ("when all items are judged", "none")
+    assert len(table["SHA-256 of items"]) == 66
+    assert not set(RATERS) & set(out.read_text().split())
+    assert "exists" in workbench("study", "manifest", path, STUDY, out).err
+    assert out.read_text().strip() == workbench("study", "manifest", path, STUDY).out.strip()
