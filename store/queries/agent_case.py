@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, or_, select
 
 from store.queries.current import on_label, shown_runs
 from store.queries.executions import ExecutionView, load_executions
 from store.queries.expert_runs import TEST_WRITER, ExpertRunView, expert_runs
-from store.queries.item import ItemAccess, item_access, seen_records
-from store.record.scope import RunRef, Scope
+from store.queries.item import ItemAccess, item_access
+from store.record.scope import REPEAT, RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow
@@ -189,12 +189,23 @@ def _execution(
 def _expert_runs(
     connection: Connection, scope: Scope, access: ItemAccess, item_id: int
 ) -> tuple[ExpertRunView, ...]:
-    """Read the tests that experts ran on an item and that a rater may see."""
+    """Read the tests that experts ran on an item and that a rater may see.
+
+    Where others' work is hidden they are the rater's own. Under an assignment these are of it alone: a rater
+    who meets an item again meets it as at first.
+    """
     if access.tests == "none":
         return ()
-    seen = seen_records(access, scope.rater_id, table_of(ExecutionRow))
+    made, conditions = table_of(ExecutionRow), list[ColumnElement[bool]]()
+    own = made.c.rater_id == scope.rater_id
+    here = own & (made.c.assignment_id == access.assignment_id)
+    if access.blind:
+        conditions = [here]
+    elif access.phase == REPEAT:
+        conditions = [or_(~own, here)]
     with_agents = access.tests == "agents"
-    return expert_runs(connection, [item_id], scope.rater_id, *seen, with_agents=with_agents).get(item_id, ())
+    found = expert_runs(connection, [item_id], scope.rater_id, *conditions, with_agents=with_agents)
+    return found.get(item_id, ())
 
 
 def _shown_run(connection: Connection, scope: Scope, item_id: int) -> RunRef | None:

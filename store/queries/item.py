@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, FromClause, cast, func, or_, select
+from sqlalchemy import BigInteger, Connection, cast, func, select
 
 from store.errors import UnknownName
 from store.kinds.listing import relation
@@ -19,7 +19,7 @@ from store.queries.current import assignment_of, hides_agents, hides_models, is_
 from store.queries.responses import ChunkView, ResponseView, load_chunks, load_responses
 from store.record.evidence import Citation, readable_citations
 from store.record.revisions import RevisionView, current_texts, load_revisions
-from store.record.scope import REPEAT, REVIEW, Scope
+from store.record.scope import REVIEW, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Similarity, Source
 from store.tables.people import OWN_TEST, TESTS, Question, Rater
@@ -154,25 +154,10 @@ def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAcces
     blind, models = connection.execute(select(hides_agents(scope, number), hides_models(scope, number))).one()
     assigned = assignment_of(connection, scope, item_id)
     if assigned is None:
-        # What is not of the sitting is not the rater's to see.
-        blind, models = blind or scope.sitting is not None, models or scope.sitting is not None
         return ItemAccess(None, scope.phase, bool(blind), bool(models), "none" if blind else "agents")
     words = assigned.condition.split()
     tests: ShownTests = "own" if OWN_TEST in words else "agents" if TESTS in words else "none"
     return ItemAccess(assigned.id, assigned.phase, bool(blind), bool(models), tests)
-
-
-def seen_records(access: ItemAccess, rater_id: int, records: FromClause) -> list[ColumnElement[bool]]:
-    """Return the conditions on the judgments, marks or executions of an item that its rater may see.
-
-    Where others' work is hidden they are the rater's own. Under an assignment they are of this one alone, or
-    a rater who meets an item again would see what they made of it before; a reveal shows everything.
-    """
-    own = records.c.rater_id == rater_id
-    here = own if access.assignment_id is None else own & (records.c.assignment_id == access.assignment_id)
-    if access.blind:
-        return [here]
-    return [or_(~own, here)] if access.phase == REPEAT else []
 
 
 def has_item(connection: Connection, number: int) -> bool:
@@ -281,7 +266,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
         revisions=revisions,
         hides_models=access.hides_models,
         own=load_own(connection, scope, item_id),
-        history=load_history(connection, item_id, scope.rater_id, access),
+        history=load_history(connection, item_id, scope.rater_id if access.blind else None),
         question_ids=question_ids(connection, [spec.name for spec in kind.questions]),
         assignment_id=access.assignment_id,
         phase=access.phase,
@@ -339,15 +324,14 @@ def load_own(connection: Connection, scope: Scope, item_id: int) -> OwnState:
 
 
 def load_history(
-    connection: Connection, item_id: int, rater_id: int = 0, access: ItemAccess | None = None
+    connection: Connection, item_id: int, only_rater: int | None = None
 ) -> tuple[RecordView, ...]:
-    """Read the judgments and marks of an item that a rater may see, oldest first.
+    """Read every judgment and mark of an item, oldest first.
 
     Args:
         connection: A reading connection.
         item_id: The item.
-        rater_id: Who looks at it.
-        access: What the rater may see of it; None for all of it.
+        only_rater: Whose records; None for everybody's.
     """
     judgment, mark, question, rater = (table_of(model) for model in (JudgmentRow, MarkRow, Question, Rater))
     judgments = (
@@ -359,13 +343,16 @@ def load_history(
         )
         .join(question, question.c.id == judgment.c.question_id)
         .join(rater, rater.c.id == judgment.c.rater_id)
-        .where(judgment.c.item_id == item_id, *_seen(access, rater_id, judgment))
+        .where(judgment.c.item_id == item_id)
     )
     marks = (
         select(mark, rater.c.name.label("rater"), rater.c.kind.label("rater_kind"))
         .join(rater, rater.c.id == mark.c.rater_id)
-        .where(mark.c.item_id == item_id, *_seen(access, rater_id, mark))
+        .where(mark.c.item_id == item_id)
     )
+    if only_rater is not None:
+        judgments = judgments.where(judgment.c.rater_id == only_rater)
+        marks = marks.where(mark.c.rater_id == only_rater)
     shared = ("id", "rater", "rater_kind", "origin", "created_at")
     seen = [
         RecordView(
@@ -389,10 +376,6 @@ def load_history(
         for row in connection.execute(marks).mappings()
     ]
     return tuple(sorted(seen, key=lambda record: record.id.int))
-
-
-def _seen(access: ItemAccess | None, rater_id: int, records: FromClause) -> list[ColumnElement[bool]]:
-    return [] if access is None else seen_records(access, rater_id, records)
 
 
 def item_texts(connection: Connection, item_ids: Sequence[int]) -> dict[int, dict[str, Any]]:

@@ -72,7 +72,7 @@ def test_each_condition_shows_what_it_says(
 
 def test_own_runs_are_those_of_the_assignment(tmp_path: Path) -> None:
     with bench(tmp_path) as workspace:
-        frozen_study(workspace, ("dana", "eli"), {FAILING: "own-test"}, repeats=2)
+        frozen_study(workspace, ("dana", "eli"), {FAILING: "own-test"})
         key = write_expert_run(workspace, FAILING, "dana", OWN, Ran([("test_own", "passed", "")]))
         dana = ensure_rater(workspace, "dana").id
         (first,) = (one for one in rows(workspace, Assignment, item_id=FAILING, rater_id=dana, phase="label"))

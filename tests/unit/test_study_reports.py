@@ -117,7 +117,7 @@ def test_each_rater_has_a_row(path: Path, workbench: Any) -> None:
     shares = sum(part["percent"] * part["items"] for part in eli["drift"]) / 6
     assert shares == pytest.approx(50.0)
     text = workbench("report", path, "raters", "--study", STUDY).out
-    assert "1 of 1 right" in text
+    assert "gold right" in text
     assert "Too fast: under 2 s." in text
     refused = workbench("report", path, "raters", "--rater", "dana", "--study", STUDY)
     assert (refused.code, "Sealed session" in refused.err) == (2, True)

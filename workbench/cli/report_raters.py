@@ -76,9 +76,9 @@ def _print(name: str, found: RatersReport) -> None:
         ],
         wide=("rater",),
     )
-    say("", "Known answers, repeats, and the list in three parts")
+    say("", "Known answers, repeats; seconds and agreement with others by third of the list")
     print_table(
-        ("", "gold", "training", "repeats equal", "median s by third", "agrees with others by third"),
+        ("", "gold right", "training right", "repeats equal", "median s", "agrees, %"),
         [
             (
                 one.pseudonym,
@@ -89,7 +89,7 @@ def _print(name: str, found: RatersReport) -> None:
                 else f"{one.quality.repeat_percent:.0f} % of {one.quality.repeated}",
                 _thirds(one.quality.drift, lambda part: _seconds(part.median_seconds)),
                 _thirds(
-                    one.quality.drift, lambda part: None if part.percent is None else f"{part.percent:.0f} %"
+                    one.quality.drift, lambda part: None if part.percent is None else f"{part.percent:.0f}"
                 ),
             )
             for one in found.raters
@@ -115,7 +115,7 @@ def _score(score: Score, of: int | None = None) -> str | None:
         return None
     labelled = f"{score.right} of {score.labelled}"
     missing = f", {of - score.labelled} open" if of is not None and of > score.labelled else ""
-    return f"{labelled} right{missing}"
+    return f"{labelled}{missing}"
 
 
 def _thirds(parts: tuple[ListPart, ...], shown: Callable[[ListPart], str | None]) -> str | None:
