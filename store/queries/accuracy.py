@@ -18,6 +18,7 @@ from store.measures.alternative_test import Alignment, AlternativeTest, alternat
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.sample_estimates import SampleEstimates, Stratum, sample_estimates
 from store.measures.truth import LEAST_RATERS, POLICIES, Policy, Truth, truth
+from store.queries.conditions import ConditionRow, by_condition
 from store.queries.current import all_marks
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
 from store.queries.pair_runs import executed_programs
@@ -149,12 +150,14 @@ class AccuracyReport:
         truth: The labels that count as true.
         raters: A row for each rater.
         comparisons: Every two of the raters that were to be compared.
+        by_condition: People's labels under each condition of the study; none without a study.
     """
 
     labels: QuestionLabels
     truth: TruthSource
     raters: tuple[RaterAccuracy, ...]
     comparisons: tuple[Comparison, ...]
+    by_condition: tuple[ConditionRow, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
@@ -167,6 +170,7 @@ class AccuracyReport:
             "truth": asdict(self.truth),
             "raters": [one.to_dict() for one in self.raters],
             "comparisons": [asdict(one) for one in self.comparisons],
+            "by_condition": [asdict(one) for one in self.by_condition],
         }
 
 
@@ -244,7 +248,14 @@ def accuracy_report(
                 bootstrap=bootstrap,
             )
         )
-    return AccuracyReport(labels, source.described(connection), found, tuple(holm_adjusted(comparisons)))
+    conditions = by_condition(connection, question, study, source.count_right) if study is not None else []
+    return AccuracyReport(
+        labels,
+        source.described(connection),
+        found,
+        tuple(holm_adjusted(comparisons)),
+        tuple(conditions),
+    )
 
 
 class _Source:
@@ -311,6 +322,25 @@ class _Source:
     def rules(self, place: int) -> bool:
         """Return whether a rater is an adjudicator whose rulings are true."""
         return self.labels.raters[place].name in self._ruled
+
+    def leaves_out(self, place: int) -> bool:
+        """Return whether a rater's own labels are left out of the truth that they are compared with."""
+        return self.policy is not None and (place in self.places or self.rules(place))
+
+    def count_right(self, one: RaterLabels) -> tuple[int, int]:
+        """Return how many of a rater's labels are right, and of how many it is known."""
+        import numpy
+
+        own = [(each.name, each.kind) for each in self.labels.raters]
+        if (one.name, one.kind) not in own:
+            return 0, 0
+        place = own.index((one.name, one.kind))
+        if self.policy is None and place in self.places:
+            return 0, 0
+        true = self.without([place] if self.leaves_out(place) else []).values
+        values = one.over(self.labels.units).values
+        both = ~numpy.isnan(true) & ~numpy.isnan(values)
+        return int((true == values)[both].sum()), int(both.sum())
 
     def _rulings(self, without: frozenset[str]) -> Array | None:
         """Return the rulings of adjudicators but some; none where two of them ruled differently."""
@@ -410,7 +440,7 @@ def _row(
 
     labels = source.labels
     one = labels.raters[place]
-    left_out = source.policy is not None and (place in source.places or source.rules(place))
+    left_out = source.leaves_out(place)
     found = source.without([place] if left_out else [])
     whole = source.without(())
     given = _given(connection, labels, one)

@@ -185,6 +185,7 @@ def question_labels(
     *,
     phases: Collection[str] = FIRST_PHASES,
     study: str | None = None,
+    condition: str | None = None,
     run: RunRef | None = None,
     people_only: bool = False,
     rulings: bool = False,
@@ -197,6 +198,7 @@ def question_labels(
             one response after it, about the items that have that one.
         phases: The phases whose labels count.
         study: The name of the study whose assignments count; None for all labels of the phases.
+        condition: The condition of the assignments that count; None for all.
         run: The only run of the agents that counts; None for all of them.
         people_only: Whether runs and judges are left out.
         rulings: Whether the rulings of adjudicators are given in place of labels; with `people_only`.
@@ -216,7 +218,7 @@ def question_labels(
             f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
         )
     study_id = None if study is None else _study(connection, study)
-    given = _people(connection, asked, phases, study_id, rulings=rulings)
+    given = _people(connection, asked, phases, study_id, condition, rulings=rulings)
     if spec == kind.label_question and not people_only:
         given += _runs(connection, kind.name, run)
     if spec.of_responses and not people_only:
@@ -315,6 +317,7 @@ def _people(
     asked: NamedQuestion,
     phases: Collection[str],
     study: int | None,
+    condition: str | None,
     *,
     rulings: bool = False,
 ) -> list[RaterLabels]:
@@ -337,8 +340,8 @@ def _people(
         names = [asked.spec.name]
         if rulings:
             labels = ruling_values(items, names, study=study)
-        elif assigned or study is not None:
-            labels = first_values(items, names, phases=phases, study=study)
+        elif assigned or study is not None or condition is not None:
+            labels = first_values(items, names, phases=phases, study=study, condition=condition)
         else:
             labels = all_values(phases, items, names)
         unit: ColumnElement[int] = labels.c.item_id

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import blind_review
-from workbench.cli.report_agreement import letters
+from workbench.cli.report_agreement import letters, print_conditions
 
 if TYPE_CHECKING:
     from store.measures.accuracy import Accuracy
@@ -136,6 +136,7 @@ def _print(name: str, found: AccuracyReport, bootstrap: Bootstrap) -> None:
     _print_raters(found, unit)
     _print_legend(found, bootstrap, unit)
     _print_details(found, unit)
+    print_conditions(found.by_condition)
     if found.comparisons:
         say("")
         _print_comparisons(found, unit)
