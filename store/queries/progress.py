@@ -306,7 +306,7 @@ class ProgressDelta:
 
 
 def open_among(connection: Connection, scope: Scope, item_ids: Collection[int]) -> set[int]:
-    """Return those of some items that a rater has neither judged nor marked as undecidable."""
+    """Return those of some items of a scope that its rater has neither judged nor marked as undecidable."""
     if not item_ids:
         return set()
     item = table_of(Item)
@@ -319,6 +319,7 @@ def open_among(connection: Connection, scope: Scope, item_ids: Collection[int]) 
         .outerjoin(marks, marks.c.item_id == item.c.id)
         .where(
             among(item.c.id, item_ids),
+            in_scope(scope, item.c.id),
             func.coalesce(answers.c.answered, 0) < required,
             func.coalesce(marks.c.cannot_decide, False).is_(False),
         )

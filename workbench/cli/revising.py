@@ -35,12 +35,14 @@ def revise_command(
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
     from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     text = _text_of(file)
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "What the texts of items are depends", given_rater(rater))
             number = find_item(connection, item)
         rated_by = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
         facts = _revise(opened, number, part, text, rated_by)
