@@ -264,9 +264,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
     responses: tuple[ResponseView, ...] = ()
     if kind.record.responses:
         chunks = load_chunks(connection, item_id)
-        responses = load_responses(
-            connection, item_id, scope.rater_id, blind=access.blind, hidden=access.hides_models
-        )
+        responses = load_responses(connection, item_id, scope, blind=access.blind, hidden=access.hides_models)
     size, similarities = (
         _ranking(connection, kind, item_id, row["group_id"]) if kind.record.ranked else (1, {})
     )

@@ -130,7 +130,7 @@ def _judge(
         access = item_access(connection, scope, number)
         questions = {
             question_name(spec.name, response): (spec, ref)
-            for spec, ref, response in item_questions(connection, kind, number)
+            for spec, ref, response in item_questions(connection, kind, number, scope)
         }
         name = _question(list(questions), asked, hidden=access.hides_models)
         question, response_ref_id = questions[name]
