@@ -33,7 +33,7 @@ from store.tables.runs import ExecutionRow, ReplyRow, Run
 from store.workspace.duckdb import Workspace
 
 FILE = "study.duckdb"
-STUDY, OF_ANSWERS, DRAFT = "rq2", "answers", "next"
+STUDY, OF_ANSWERS, DRAFT = "rq2", "answers", "draft-x"
 OUTSIDE = "extra/1"
 """An item that only the busy workspace has; in no study."""
 UNKNOWN = "nowhere/1"

@@ -19,6 +19,7 @@ import pytest
 import typer.main
 from review_bench import uid
 from sealed_bench import (
+    DRAFT,
     FILE,
     OF_ANSWERS,
     OUTSIDE,
@@ -135,18 +136,18 @@ COMMANDS: dict[str, list[str]] = {
     "study show": [
         f"WS {STUDY}",
         f"WS {OF_ANSWERS} --json",
-        "WS next",
+        "WS draft-x",
         "WS nothing",
         f"WS {STUDY} --rater ben",
     ],
     "study new": [
         "WS mine --raters ben,chi",
-        "WS next --raters ben,chi",
+        "WS draft-x --raters ben,chi",
         "WS mine --raters ben --sample-pairs 3 --stratify label",
     ],
-    "study freeze": ["WS next", f"WS {STUDY}", "WS nothing"],
-    "study close": [f"WS {STUDY}", "WS next", "WS nothing"],
-    "study withdraw": [f"WS {STUDY} ben", f"WS {STUDY} zoe", "WS next ana", f"WS {STUDY} ana"],
+    "study freeze": ["WS draft-x", f"WS {STUDY}", "WS nothing"],
+    "study close": [f"WS {STUDY}", "WS draft-x", "WS nothing"],
+    "study withdraw": [f"WS {STUDY} ben", f"WS {STUDY} zoe", "WS draft-x ana", f"WS {STUDY} ana"],
 }
 """What is asked of every command that opens a workspace, under the name of ana."""
 
@@ -171,8 +172,8 @@ REFUSED = [
         "recover WS",
         "doctor WS",
     ),
-    *("sandbox snapshots WS", f"study show WS {STUDY}", "study new WS next --raters ben,chi"),
-    *("study freeze WS next", f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
+    *("sandbox snapshots WS", f"study show WS {STUDY}", "study new WS draft-x --raters ben,chi"),
+    *("study freeze WS draft-x", f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
 ]
 """What rests on the work of others, one call of each command; it differs where it is not refused."""
 
@@ -396,7 +397,7 @@ QUERIES = {
     "progress_delta": lambda w, c, s, ids: progress.progress_delta(c, Action(uid(1), (a_label(c, s),)), s),
     "study": lambda w, c, s, ids: [
         refused(lambda name=name: place(session_of(w, name)))
-        for name in (None, STUDY, OF_ANSWERS, "next", "nothing")
+        for name in (None, STUDY, OF_ANSWERS, DRAFT, "nothing")
     ],
 }
 """Every query for people, and what screens and commands read with them."""
