@@ -6,6 +6,7 @@ must differ: otherwise the comparison could not find that it is missing.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
 import pkgutil
@@ -40,7 +41,7 @@ from screens.home.facts import read_facts
 from screens.items.views import review_parts
 from screens.queue.query import QueueQuery
 from screens.review.next_item import restored_order, resumed_item
-from store.errors import WorkbenchError
+from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
 from store.queries import current, executions, item, progress, questions, queue, responses, runs
 from store.queries.rows import QueueFilter, QueueSort
@@ -50,6 +51,8 @@ from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
 from workbench import study_session
 from workbench.cli.program import program
+from workbench.lazy_config import LazyConfig
+from workbench.start import run_app
 
 SITTING = ("clear-match", "failing", "environment", "timeout", "tested")
 """The items of ana's first sitting, in their order."""
@@ -298,6 +301,22 @@ def test_the_coordinator_is_not_sealed_nor_a_rater_once_the_study_is_closed(ask,
     assert {one["agent_label"] for one in listed["items"]} >= {1.0, 0.0}
 
 
+def test_the_app_is_not_opened_for_another_rater_run_or_study(made, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_RATER", "ana")
+    config = LazyConfig(None)
+    refusals = []
+    for path in made:
+        asked = [{"rater": "ben"}, {"rater": "nobody"}, {"run": "full:scripted"}, {"run": "nothing"}]
+        asked += [{"study": DRAFT}, {"study": "nothing"}]
+        for options in asked:
+            with pytest.raises((HiddenData, UnknownName)) as refusal:
+                run_app(path, config, options.pop("rater", None), **options)
+            gc.enable()
+            refusals.append(plain(str(refusal.value), path).replace(DRAFT, "nothing"))
+    assert refusals[:6] == refusals[6:]
+    assert [len(set(refusals[at : at + 2])) for at in (0, 2, 4)] == [1, 1, 1]
+
+
 # -- queries ------------------------------------------------------------------------------------------
 
 BUILDERS = {
@@ -438,9 +457,15 @@ def place(session):
 
 def queried(path, name, study=STUDY):
     """What a query returns in ana's sitting of a study."""
+    return queried_all(path, study, [name])[name]
+
+
+def queried_all(path, study=STUDY, names=tuple(QUERIES)):
+    """What some queries return in ana's sitting of a study, by name."""
     with Workspace.open(path) as workspace, workspace.reading() as connection:
         scope = ana(workspace, study)
-        return plain(repr(QUERIES[name](workspace, connection, scope, range(1, 15))), path)
+        found = {name: QUERIES[name](workspace, connection, scope, range(1, 15)) for name in names}
+        return {name: plain(repr(each), path) for name, each in found.items()}
 
 
 def test_every_query_is_asked():
@@ -457,18 +482,18 @@ def test_every_query_is_asked():
 
 @pytest.mark.parametrize("study", [STUDY, OF_ANSWERS])
 def test_queries_return_the_same(made, study):
-    for name in QUERIES:
-        shown, hidden = (queried(path, name, study) for path in made)
-        assert shown == hidden, name
+    bare, busy = (queried_all(path, study) for path in made)
+    for name, shown in bare.items():
+        assert shown == busy[name], name
         assert name == "study" or "secret" not in shown.replace("text='secret'", ""), name
 
 
 def test_queries_return_the_same_where_some_items_are_revealed(mixed):
-    for name in QUERIES:
-        shown, hidden = (queried(path, name) for path in mixed)
-        assert shown == hidden, name
-    assert "ben" in queried(mixed[0], "load_item")
-    assert "agent_label=0.0" in queried(mixed[0], "queue_rows")
+    bare, busy = (queried_all(path) for path in mixed)
+    for name, shown in bare.items():
+        assert shown == busy[name], name
+    assert "ben" in bare["load_item"]
+    assert "agent_label=0.0" in bare["queue_rows"]
 
 
 # -- without a restriction ----------------------------------------------------------------------------

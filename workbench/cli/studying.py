@@ -128,7 +128,7 @@ def study_new(
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "A study rests", given_rater(rater))
+            refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(rater))
             chosen, how = choose_items(connection, choice)
             apart = [] if gold is None else list(read_answers(connection, kind, gold, "gold"))
             apart += [] if training is None else read_answers(connection, kind, training, "training")
@@ -234,7 +234,7 @@ def study_freeze(
     loaded = settings(config)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "A study rests", given_rater(None))
+            refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(None))
         found = freeze_study(opened, name)
     _print(found, as_json=as_json)
 
