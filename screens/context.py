@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
 
-SEALED = (
-    "A study shows its raters what their condition says of each item, and nothing else, while it is open."
-)
+SEALED = "The work of the agents and of others stays closed to you while the study is open."
+"""The notice on a key that would show such work."""
 
 
 @dataclass(frozen=True, slots=True)
