@@ -331,5 +331,5 @@ class WorkbenchApp(App[None]):
         """Show the agents at work."""
         from screens.jobs.screen import JobsScreen
 
-        if not isinstance(self.screen, JobsScreen):
+        if not isinstance(self.screen, JobsScreen) and not self.context.is_sealed():
             self.push_screen(JobsScreen(self.context, self))

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
 
+SEALED = "The work of the agents and of others stays closed to you while the study is open."
+"""The notice on a key that would show such work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -175,6 +178,12 @@ class ScreenContext:
     def study(self) -> StudyPlace | None:
         """The open study that the rater works in; None for none."""
         return self.program.study
+
+    def is_sealed(self) -> bool:
+        """Return whether a study keeps the work of the agents and of others from the rater; say so."""
+        if self.study is not None:
+            self.notices.show("Sealed session", SEALED)
+        return self.study is not None
 
     @property
     def scope(self) -> Scope:

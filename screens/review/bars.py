@@ -345,7 +345,7 @@ class ReviewHeader:
 
     def _read_delta(self, action: Action) -> ProgressDelta:
         with self._shared.context.workspace.reading() as connection:
-            return progress_delta(connection, action)
+            return progress_delta(connection, action, self._shared.context.scope)
 
     def _count(self, item_id: int, delta: ProgressDelta) -> None:
         if self.progress is not None:

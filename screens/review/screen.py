@@ -188,7 +188,7 @@ class ReviewScreen(BaseScreen):
         workspace, rater, scope = self.context.workspace, self.context.rater, self.context.scope
         builder, restored = None, None
         try:
-            kinds, runs = tuple(items_by_kind(workspace)), self.context.runs.read_shown()
+            kinds, runs = tuple(items_by_kind(workspace, scope)), self.context.runs.read_shown()
             if rater is not None:
                 builder = JudgmentBuilder.read(workspace, scope)
             if self._resume_from:

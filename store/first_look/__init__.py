@@ -36,8 +36,8 @@ RUN_SESSION = "run"
 
 
 _IN_STUDY = """
-    SELECT 1 FROM study_rater m JOIN study s ON s.id = m.study_id
-    WHERE m.rater_id = ? AND m.withdrawn_at IS NULL AND s.frozen_at IS NOT NULL AND s.closed_at IS NULL
+    SELECT 1 FROM study_rater m JOIN study s ON s.id = m.study_id JOIN rater r ON r.id = m.rater_id
+    WHERE r.name = ? AND m.withdrawn_at IS NULL AND s.frozen_at IS NOT NULL AND s.closed_at IS NULL
     LIMIT 1"""
 """As `store.studies.session.open_studies`."""
 
@@ -80,7 +80,7 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
         if rater and found is None:
             return FirstLook()
         number = found.id if found else 0
-        if number and cursor.execute(_IN_STUDY, [number]).fetchone():
+        if found and cursor.execute(_IN_STUDY, [found.name]).fetchone():
             return FirstLook(found, in_study=True)
         queue = _session(cursor, number, QUEUE_SESSION) if number else {}
         run = _run(cursor, number) if number and not blind else None
@@ -90,6 +90,15 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
         return FirstLook(found, queue, rows, run)
     except duckdb.Error:
         return FirstLook()
+    finally:
+        cursor.close()
+
+
+def is_in_study(workspace: Workspace, rater: str) -> bool:
+    """Return whether a person is a rater of an open study."""
+    cursor = workspace.native()
+    try:
+        return cursor.execute(_IN_STUDY, [rater]).fetchone() is not None
     finally:
         cursor.close()
 

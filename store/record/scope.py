@@ -100,3 +100,12 @@ class Scope:
     def blind(self) -> bool:
         """Whether others' work is hidden on every item."""
         return self.visibility.blind
+
+    @property
+    def hides_lists(self) -> bool:
+        """Whether lists are neither filtered nor ordered by the agents' labels, nor name a run."""
+        return self.blind or self.sitting is not None
+
+
+EVERYTHING = Scope()
+"""The scope of nobody outside a study, in which every item is."""

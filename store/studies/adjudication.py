@@ -243,9 +243,7 @@ def read_disputes(
     for item_id in sorted(of_responses | set(shown).intersection(items)):
         revealed = item_id in shown
         scope = adjudication.scope(revealed=revealed)
-        responses = load_responses(
-            connection, item_id, scope.rater_id, blind=not revealed, hidden=not revealed
-        )
+        responses = load_responses(connection, item_id, scope, blind=not revealed, hidden=not revealed)
         letters |= {one.id: one.letter for one in responses}
         if revealed:
             agents |= _agents(connection, scope, item_id, responses, specs)

@@ -86,12 +86,19 @@ def study_session(
         UnknownName: There is no such study, or the rater is not in it, or it is not open.
     """
     names = [] if rater is None else open_studies(connection, rater.id)
-    if name is not None and name not in names:
+    if name is not None and names and name not in names:
+        # The same whether there is such a study or not, and whatever became of it.
+        raise UnknownName(
+            "Not your study",
+            f"{name!r} is no study that is open for you.",
+            f"Open for you: {', '.join(names)}.",
+        )
+    if name is not None and not names:
         state = find_study(connection, name).state
         raise UnknownName(
             "Not your study",
             f"{rater.name if rater else 'Nobody'} is no rater of {name}, or it is not open (it is {state}).",
-            f"Open for you: {', '.join(names) or 'no study'}.",
+            "Open for you: no study.",
         )
     if rater is None or not names:
         return None

@@ -14,26 +14,21 @@ if TYPE_CHECKING:
     from store.queries.rater_quality import RatersReport
 
 
-def report_raters(
-    path: Path, study: str | None, question: str | None, *, own: str | None, blind: bool, as_json: bool
-) -> None:
+def report_raters(path: Path, study: str | None, question: str | None, *, blind: bool, as_json: bool) -> None:
     """Print the work of each rater of a study.
 
     Args:
         path: The workspace.
         study: The study's name.
         question: The question whose labels are compared; None for the first one of the study.
-        own: The name of who asks.
         blind: Whether the review is blind, so that there is no report.
         as_json: Whether it is printed as JSON.
 
     Raises:
-        WorkbenchError: The review is blind or sealed, or no study is named, or there is no such study.
+        WorkbenchError: The review is blind, or no study is named, or there is no such study.
     """
     from store.queries.rater_quality import raters_report
-    from store.studies.session import refuse_sealed
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
     from workbench.output import print_json
 
     if blind:
@@ -43,7 +38,6 @@ def report_raters(
             "Which study", "This report is about the raters of a study.", "Name it: --study NAME"
         )
     with Workspace.open(path) as opened, opened.reading() as connection:
-        refuse_sealed(connection, reader(connection, None, own), "This report rests")
         found = raters_report(connection, study, question)
     if as_json:
         print_json({"report": "raters", **found.to_dict()})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.items import check_view, reader
+from workbench.cli.items import check_view, viewed_session
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.pipeline import report_pipeline
 from workbench.cli.report_accuracy import Strata, report_accuracy
@@ -226,11 +226,9 @@ def report_command(
     from store.measures.intervals import Bootstrap
     from store.queries.progress import progress
     from store.queries.runs import shown_by_kind
-    from store.record.scope import Scope, Visibility
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
-    from workbench.rater import rater_name
-    from workbench.run_option import chosen_run
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     numbers = GivenNumbers(
@@ -257,6 +255,9 @@ def report_command(
             **asdict(numbers),
         },
     )
+    if report is not Report.progress:
+        with Workspace.open(workspace) as opened, opened.reading() as connection:
+            refuse_in_study(connection, loaded, f"The report {report} rests", given_rater(None))
     if report is Report.pipeline:
         report_pipeline(workspace, run, blind=loaded.screens.blind, as_json=as_json)
         return
@@ -295,9 +296,7 @@ def report_command(
         )
         return
     if report is Report.raters:
-        own = rater_name(given_rater(rater), loaded)
-        blind = loaded.screens.blind
-        report_raters(workspace, study, question, own=own, blind=blind, as_json=as_json)
+        report_raters(workspace, study, question, blind=loaded.screens.blind, as_json=as_json)
         return
     if report is Report.figures:
         report_figures(workspace, given_rater(rater), run, blind=loaded.screens.blind, as_json=as_json)
@@ -317,10 +316,9 @@ def report_command(
     check_view(given_rater(rater), loaded)
     blind = loaded.screens.blind
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        who = reader(connection, given_rater(rater), rater_name(None, loaded))
-        scope = Scope(who, visibility=Visibility(blind), run=chosen_run(connection, run, blind=blind))
+        scope = viewed_session(connection, loaded, given_rater(rater), run).scope
         found = progress(connection, scope)
-        shown = {} if blind else shown_by_kind(connection, scope)
+        shown = {} if scope.hides_lists else shown_by_kind(connection, scope)
     runs = {kind: each.name for kind, each in shown.items()}
     if as_json:
         print_json({"report": "progress", "blind": blind, "runs": runs, **found.to_dict()})
