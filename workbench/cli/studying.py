@@ -312,17 +312,14 @@ def study_manifest(
 ) -> None:
     """Print the methods table of a frozen study: `workbench study manifest WS rq2 methods.md`."""
     from store.studies.methods import methods_table
-    from store.studies.session import refuse_sealed
     from store.studies.studies import find_study
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
     from workbench.output import say
-    from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        own = reader(connection, None, rater_name(given_rater(rater), loaded))
-        refuse_sealed(connection, own, "What is shown of a study rests")
+        refuse_in_study(connection, loaded, "What is shown of a study rests", given_rater(rater))
         text = methods_table(connection, find_study(connection, name))
     if out is None:
         say(text.rstrip("\n"))
