@@ -31,8 +31,9 @@ import idle  # noqa: E402, F401 - found by the lines above, and at work from her
 pytest.register_assert_rewrite("engine", "hostile", "judging", "review_bench", "small_workspace")
 
 
-def pytest_collection_finish() -> None:
-    """Leave the modules out of garbage collection, and collect less often: every test pays for it."""
+@pytest.fixture(autouse=True, scope="module")
+def _what_stays_is_collected_once() -> None:
+    """Leave what outlives a file of tests out of garbage collection: it was a fifth of the time of all tests."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
