@@ -26,6 +26,7 @@ for _folder in (REPOSITORY / "tests", REPOSITORY):
         sys.path.insert(0, str(_folder))
 
 import idle  # noqa: E402, F401 - found by the lines above, and at work from here on
+import made_once  # noqa: E402, F401 - so is this
 
 # Modules of assertions say what they compared, as tests do.
 pytest.register_assert_rewrite("engine", "hostile", "judging", "review_bench", "small_workspace")
