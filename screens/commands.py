@@ -17,6 +17,7 @@ from store.record.scales import Scale, ScaleValue
 Scope = Literal[
     "app",
     "home",
+    "sitting",
     "queue",
     "review",
     "jobs",
@@ -33,6 +34,7 @@ Scope = Literal[
     "import",
     "budget",
     "start",
+    "consent",
     "keys",
 ]
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
@@ -45,12 +47,14 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
     ("import",),
     ("budget",),
     ("start",),
+    ("consent",),
     ("keys",),
 )
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "home": ("import", "start"),
+    "sitting": ("consent",),
     "queue": ("list", "line", "filter", "value", "order", "runs"),
     "review": ("text", "line", "editor"),
     "jobs": ("start", "budget"),
@@ -63,6 +67,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
 WHERE: dict[Scope, str] = {
     "app": "Everywhere",
     "home": "Home",
+    "sitting": "Home of a rater in a study",
     "queue": "Queue",
     "review": "Review",
     "jobs": "Jobs",
@@ -79,6 +84,7 @@ WHERE: dict[Scope, str] = {
     "import": "Import",
     "budget": "More budget",
     "start": "Start the agents",
+    "consent": "Consent",
     "keys": "List of keys",
 }
 """Titles of the scopes."""
@@ -148,6 +154,13 @@ COMMANDS: tuple[Command, ...] = (
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
     Command("home.leave", "q", "app.quit", "quit", "Write what is still unsaved, then leave.", on_line=False),
+    Command("sitting.resume", "enter", "resume", "go on", "Go on with the sitting, or with the next one."),
+    Command("sitting.queue", "tab", "open_queue", "items", "List the items of the sitting."),
+    Command("sitting.other", "o", "open_other", "other study", "Go to your next open study."),
+    Command("sitting.consent", "c", "show_consent", "consent", "Read the text that you agree to."),
+    Command(
+        "sitting.leave", "q", "app.quit", "quit", "Write what is still unsaved, then leave.", on_line=False
+    ),
     Command("queue.open", "enter", "open_item", "open", "Review the item under the cursor."),
     Command("queue.filter", "f", "filter", "filter", "Choose what the queue lists."),
     Command("queue.find", "slash", "find", "find", "List the items that contain a text."),
@@ -195,7 +208,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("review.tab_back", "left_square_bracket", "", "tab back", "Show the part before.", on_line=False),
     Command("review.find", "slash", "", "find", "Search in the pane that has the focus."),
     Command("review.find_back", "N", "", "match before", "Go to the match before.", on_line=False),
-    Command("review.failure", "g", "", "failure", "Jump to the first failure in the log."),
+    Command("review.guideline", "g", "", "guideline", "Read the guideline, or go back from it."),
+    Command("review.failure", "G", "", "failure", "Jump to the first failure in the log."),
     Command("review.run", "r", "", "run again", "Run the test that is shown once more."),
     Command("review.edit", "e", "", "edit test", "Edit the test that is shown, or a text of the item."),
     Command(
@@ -327,6 +341,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("import.complete", "tab", "complete", "completes the path", "Complete the path.", priority=True),
     Command("start.begin", "enter", "begin", "starts", "Start the agents as shown.", priority=True),
     Command("start.leave", "escape", "leave", "leaves", "Start nothing."),
+    Command("consent.agree", "enter", "agree", "agrees", "Agree to take part.", priority=True),
+    Command("consent.leave", "escape", "leave", "not now", "Do not agree now; nothing is judged."),
+    Command("consent.up", "up", "page(-1, 1)", "up", "Scroll the text up.", priority=True),
+    Command("consent.down", "down", "page(1, 1)", "down", "Scroll the text down.", priority=True),
+    Command("consent.page_up", "pageup", "page(-1, 8)", "page up", "Scroll up by a page.", priority=True),
+    Command(
+        "consent.page_down", "pagedown", "page(1, 8)", "page down", "Scroll down by a page.", priority=True
+    ),
     Command("budget.give", "enter", "give", "goes on", "Go on with the budget typed in.", priority=True),
     Command("budget.leave", "escape", "leave", "leaves", "Leave the budget as it is, and the run paused."),
     Command(

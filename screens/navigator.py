@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from screens.items.views import Piece
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids
+    from store.studies.session import StudySession
 
 
 class OpenedReview(Protocol):
@@ -48,3 +49,6 @@ class Navigator(Protocol):
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""
+
+    def open_sitting(self, session: StudySession) -> None:
+        """Go to another sitting of a study, or to another study; what shows the one before is closed."""

@@ -28,10 +28,11 @@ from store.record.rater_ref import RaterRef
 from store.record.response_names import ResponseName, question_name
 from store.record.revisions import REVISION, refused_mark
 from store.record.scales import Scale
+from store.record.scope import ADJUDICATE, Sitting
 from store.record.supersession import NO_LABEL, ItemRecords, key_of
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Guideline, Question
+from store.tables.people import Assignment, Guideline, Question
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.responses import ResponseRef
 from store.workspace.duckdb import Workspace
@@ -100,12 +101,15 @@ class Recorder:
             raise ValueError(f"the records of {action.id} are about several items")
         return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
-    def undo(self, since: UUID | None = None, until: UUID | None = None) -> Future[Action | None]:
+    def undo(
+        self, since: UUID | None = None, until: UUID | None = None, sitting: Sitting | None = None
+    ) -> Future[Action | None]:
         """Take back the latest action of this rater that is not undone, of whichever session or program.
 
         Args:
             since: The oldest action that may be taken back; None for any.
             until: The id of the undo, where it was asked for earlier: only older actions are taken back.
+            sitting: The sitting of a study whose actions may be taken back; None for those outside any.
 
         Returns:
             A future of the recorded action, of None when there is no such action.
@@ -113,13 +117,19 @@ class Recorder:
         # The id is of the moment of the key: ids of judgments before the lane comes to it must be higher.
         action = until or self._workspace.ids.next()
         return self._workspace.lane.submit(
-            lambda connection: self._undo(connection, action, since, until), urgent=True
+            lambda connection: self._undo(connection, action, since, until, sitting), urgent=True
         )
 
-    def redo(self) -> Future[Action | None]:
-        """Bring back the action undone last; a future of the recorded action, None when there is none."""
+    def redo(self, sitting: Sitting | None = None) -> Future[Action | None]:
+        """Bring back the action undone last; a future of the recorded action, None when there is none.
+
+        Args:
+            sitting: The sitting of a study whose actions may be brought back; None for those outside any.
+        """
         action = self._workspace.ids.next()
-        return self._workspace.lane.submit(lambda connection: self._redo(connection, action), urgent=True)
+        return self._workspace.lane.submit(
+            lambda connection: self._redo(connection, action, sitting), urgent=True
+        )
 
     def _write(self, connection: Connection, action: Action) -> Action:
         item = _item(connection, action.item_id)
@@ -143,9 +153,14 @@ class Recorder:
         return Action(action.id, tuple(written))
 
     def _undo(
-        self, connection: Connection, action: UUID, since: UUID | None, until: UUID | None
+        self,
+        connection: Connection,
+        action: UUID,
+        since: UUID | None,
+        until: UUID | None,
+        sitting: Sitting | None,
     ) -> Action | None:
-        target = action_to_undo(connection, self.rater.id, since, until)
+        target = action_to_undo(connection, self.rater.id, since, until, sitting)
         if target is None:
             return None
         # The state before the action is the record next older than its first one of each key. `supersedes`
@@ -158,8 +173,8 @@ class Recorder:
         before = [(record, records.stored(records.id_before(record))) for record in earliest.values()]
         return self._again(connection, action, before, "undo", about)
 
-    def _redo(self, connection: Connection, action: UUID) -> Action | None:
-        target = action_to_redo(connection, self.rater.id)
+    def _redo(self, connection: Connection, action: UUID, sitting: Sitting | None) -> Action | None:
+        target = action_to_redo(connection, self.rater.id, sitting)
         if target is None:
             return None
         about = records_of(connection, target)
@@ -310,13 +325,17 @@ def records_of(connection: Connection, action: UUID) -> list[Record]:
 
 
 def action_to_undo(
-    connection: Connection, rater_id: int, since: UUID | None = None, until: UUID | None = None
+    connection: Connection,
+    rater_id: int,
+    since: UUID | None = None,
+    until: UUID | None = None,
+    sitting: Sitting | None = None,
 ) -> UUID | None:
-    """Return the rater's latest action that is not undone, none older than `since`, all older than `until`.
+    """Return the rater's latest action in a sitting, or outside studies, that is not undone.
 
-    None when none does.
+    None when there is none that is not older than `since` and older than `until`.
     """
-    made, undone = _made(rater_id), _undone(rater_id)
+    made, undone = _made(rater_id, sitting), _undone(rater_id, sitting)
     # Undo and redo keep to the order of the actions, so the latest that is not undone is the one made last.
     # What was added to an action after it was undone makes it count again.
     found = (
@@ -333,9 +352,9 @@ def action_to_undo(
     return action
 
 
-def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
+def action_to_redo(connection: Connection, rater_id: int, sitting: Sitting | None = None) -> UUID | None:
     """Return the action undone last, unless another one was made since; None when there is none."""
-    made, undone = _made(rater_id), _undone(rater_id)
+    made, undone = _made(rater_id, sitting), _undone(rater_id, sitting)
     newest = connection.execute(select(made.c.id).order_by(made.c.id.desc()).limit(1)).scalar()
     found = select(undone.c.target_action).order_by(undone.c.id.desc())
     if newest is not None:
@@ -344,16 +363,16 @@ def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
     return action
 
 
-def _made(rater_id: int) -> Subquery:
+def _made(rater_id: int, sitting: Sitting | None) -> Subquery:
     """Select the actions of a rater but undo and redo."""
-    return _records(rater_id, lambda origin: origin.not_in(("import", "ruling", "undo", "redo"))).subquery(
-        "made"
-    )
+    return _records(
+        rater_id, sitting, lambda origin: origin.not_in(("import", "ruling", "undo", "redo"))
+    ).subquery("made")
 
 
-def _undone(rater_id: int) -> Subquery:
+def _undone(rater_id: int, sitting: Sitting | None) -> Subquery:
     """Select the last undo of each action that was not redone after it."""
-    changes = _records(rater_id, lambda origin: origin.in_(("undo", "redo"))).subquery("changes")
+    changes = _records(rater_id, sitting, lambda origin: origin.in_(("undo", "redo"))).subquery("changes")
     place = func.row_number().over(partition_by=changes.c.target_action, order_by=changes.c.id.desc())
     ranked = select(changes, place.label("place")).subquery("ranked")
     last = (ranked.c.place == 1) & (ranked.c.origin == "undo")
@@ -361,14 +380,30 @@ def _undone(rater_id: int) -> Subquery:
 
 
 def _records(
-    rater_id: int, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]
+    rater_id: int, sitting: Sitting | None, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]
 ) -> CompoundSelect[Any]:
-    """Select a rater's judgments and marks of some origins."""
+    """Select a rater's judgments and marks of some origins, made in a sitting or outside studies."""
     return union_all(
         *(
             select(table.c.id, table.c.action, table.c.origin, table.c.target_action).where(
-                table.c.rater_id == rater_id, wanted(table.c.origin)
+                table.c.rater_id == rater_id, wanted(table.c.origin), _made_in(table, rater_id, sitting)
             )
             for _, table in _MODELS
         )
     )
+
+
+def _made_in(records: Table, rater_id: int, sitting: Sitting | None) -> ColumnElement[bool]:
+    """Return the condition that records were made in a sitting; outside studies where that is None.
+
+    Rulings are made outside the sittings of a study, also those under one of its assignments.
+    """
+    if sitting is None:
+        return records.c.assignment_id.is_(None) | (records.c.phase == ADJUDICATE)
+    assignment = table_of(Assignment)
+    own = select(assignment.c.id).where(
+        assignment.c.rater_id == rater_id,
+        assignment.c.study_id == sitting.study,
+        assignment.c.sitting == sitting.number,
+    )
+    return records.c.assignment_id.in_(own)

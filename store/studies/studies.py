@@ -433,6 +433,37 @@ def guideline_text(connection: Connection, protocol: StudyProtocol) -> str:
     return text if text is not None else task_kinds()[protocol.kind].guideline
 
 
+@dataclass(frozen=True, slots=True)
+class StudyGuideline:
+    """The guideline that the raters of a study are shown.
+
+    Attributes:
+        id: Its key; None where the kind's own was never stored.
+        study: The study's name.
+        kind: The kind of the study's items.
+        version: Its version.
+        text: The text.
+    """
+
+    id: int | None
+    study: str
+    kind: str
+    version: str
+    text: str
+
+
+def study_guideline(connection: Connection, study_id: int) -> StudyGuideline:
+    """Return the guideline that the raters of a study are shown, by the study's key."""
+    study, table = table_of(Study), table_of(Guideline)
+    row = connection.execute(select(study.c.name, study.c.protocol).where(study.c.id == study_id)).one()
+    protocol = StudyProtocol.from_json(row.protocol)
+    version = protocol.guideline or task_kinds()[protocol.kind].guideline_version
+    number = connection.execute(
+        select(table.c.id).where(table.c.task_kind == protocol.kind, table.c.version == version)
+    ).scalar()
+    return StudyGuideline(number, row.name, protocol.kind, version, guideline_text(connection, protocol))
+
+
 def store_guideline(workspace: Workspace, kind: str, text: str) -> str:
     """Store the guideline of a study and return its version: the first digits of its hash."""
     version = hashlib.sha256(text.encode()).hexdigest()[:12]
