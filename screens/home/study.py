@@ -148,7 +148,9 @@ class StudyHomeScreen(BaseScreen):
             Content.assemble((bar(done, total, BAR_CELLS), "$text-accent"), f"  {done:,} of {total:,} done"),
             Content(
                 f"Sitting {shown.sitting} of {shown.sittings}: "
-                + (f"{found.left:,} of {pluralize(found.items, 'item')} left." if found.left else "done.")
+                f"{found.left:,} of {pluralize(found.items, 'item')} left."
+                if found.left
+                else f"Sitting {shown.sitting} of {shown.sittings} is done."
             ),
         ]
         if self.context.needs_consent:

@@ -377,7 +377,8 @@ class ReviewHeader:
         paced = f"{briefly} · {pace}" if pace else f"{briefly} "
         # Where room is short, first the pace goes, then the filter: the run is always named.
         runs = list(dict.fromkeys(context.runs.words(cells) for cells in (RUN_WHOLE, RUN_SHORT)))
-        named = [f" · {run}" if run else "" for run in runs]
+        # In a study the line says where the rater is; the case of an item that shows a run names it.
+        named = [f" · {run}" if run and context.study is None else "" for run in runs]
         in_short = " · ".join([f" {number}", *filtered])
         self._shared.screen.query_one(PlaceLine).show(
             *(f"{place}{named[0]}", who, pace),

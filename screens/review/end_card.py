@@ -149,9 +149,9 @@ class EndCard(Static):
                 (bar(following.done, following.total, BAR_CELLS), "$text-accent"),
                 f"  {following.done:,} of {following.total:,} done",
             ),
-            Content(""),
-            *map(Content, what_is_next(found)),
         ]
+        if sentences := what_is_next(found):
+            lines += [Content(""), *map(Content, sentences)]
         steps = []
         if not is_done:
             steps.append((keys["unjudged"], f"the next of {items} without your label"))
