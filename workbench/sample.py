@@ -27,7 +27,7 @@ IMPORTED = (
 )
 """The files that are imported: items of every kind, labels of raters, responses of models."""
 
-FILES = (*IMPORTED, "replies.jsonl", "manifest.json")
+FILES = (*IMPORTED, "study.json", "study-labels.csv", "replies.jsonl", "manifest.json")
 
 WHEELS = "wheels"
 """The folder of the two packages that candidates of the sample lack."""
@@ -73,11 +73,16 @@ def scripted_model() -> str:
 
 
 def import_sample(workspace: Workspace) -> ImportReport:
-    """Import the sample's items, labels and responses; what is there already is not added again."""
+    """Import the sample's items, labels and responses, and make its study; nothing is added twice."""
     from store.ingest.importing import import_files
+    from store.record.raters import register_kinds
+    from workbench.sample_study import load_sample_study
 
     folder = sample_folder()
-    return import_files(workspace, [folder / name for name in IMPORTED])
+    report = import_files(workspace, [folder / name for name in IMPORTED])
+    register_kinds(workspace)
+    load_sample_study(workspace)
+    return report
 
 
 def holds_sample(workspace: Workspace) -> bool:

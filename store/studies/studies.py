@@ -330,12 +330,13 @@ def study_items(connection: Connection, study_id: int) -> list[ChosenItem]:
     ]
 
 
-def freeze_study(workspace: Workspace, name: str) -> StudyDetails:
+def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) -> StudyDetails:
     """Make the assignments of a draft, and its manifest; nothing of it changes after that.
 
     Args:
         workspace: The open workspace.
         name: The study's name.
+        at: When it is frozen; None for now.
 
     Raises:
         UnknownName: There is no such study.
@@ -371,13 +372,13 @@ def freeze_study(workspace: Workspace, name: str) -> StudyDetails:
         study, assignment = table_of(Study), table_of(Assignment)
         for start in range(0, len(rows), 10_000):
             connection.execute(insert(assignment), rows[start : start + 10_000])
-        at = now()
-        manifest = _manifest(connection, found, items, rows, at)
+        moment = at or now()
+        manifest = _manifest(connection, found, items, rows, moment)
         manifest["balance"] = asdict(balance(design))
         connection.execute(
             update(study)
             .where(study.c.id == found.id, study.c.frozen_at.is_(None))
-            .values(frozen_at=at, manifest=json.dumps(manifest, ensure_ascii=False, default=str))
+            .values(frozen_at=moment, manifest=json.dumps(manifest, ensure_ascii=False, default=str))
         )
         return find_study(connection, name)
 
