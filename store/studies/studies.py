@@ -213,7 +213,7 @@ def new_study(
     name = _checked_name(name)
     protocol = protocol.checked()
     # Refused before anything is stored.
-    _design(protocol, items, raters)
+    make_design(protocol, items, raters)
 
     def write(connection: Connection) -> StudyDetails:
         study, member, chosen = table_of(Study), table_of(StudyRater), table_of(StudyItemRow)
@@ -275,9 +275,14 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _design(
+def make_design(
     protocol: StudyProtocol, items: Sequence[ChosenItem], raters: Sequence[str]
 ) -> dict[RaterName, tuple[PlannedAssignment, ...]]:
+    """Return the assignments that a freeze of a study makes, by rater.
+
+    Raises:
+        WorkbenchError: The study cannot be carried out; it says why.
+    """
     overlap = len(raters) if protocol.overlap is None else protocol.overlap
     number = len(items) * overlap * (2 if protocol.reveal else 1)
     if number > GREATEST_STUDY:
@@ -349,7 +354,7 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
         raise WorkbenchError(
             "Frozen already", f"{name} was frozen on {found.frozen_at:%Y-%m-%d}.", "Make another: study new"
         )
-    design = _design(found.protocol, items, [one.rater.name for one in found.members])
+    design = make_design(found.protocol, items, [one.rater.name for one in found.members])
     rows = [
         {
             # Not of the workspace's clock: an id tells nothing of the order.

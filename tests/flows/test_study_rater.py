@@ -25,9 +25,7 @@ from store.tables.record import JudgmentRow
 async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
     with bench(tmp_path) as workspace:
         version = store_guideline(workspace, "pair", "Judge what the code does.\n")
-        study = open_study(
-            workspace, consent=CONSENT, guideline=version, repeats=2, reveal="revealed tests"
-        )
+        study = open_study(workspace, consent=CONSENT, guideline=version, repeats=2, reveal="revealed tests")
         own = assigned(workspace)
         sizes = [sum(one.sitting == number for one in own) for number in (1, 2, 3)]
         app = rater_app(workspace)
