@@ -292,6 +292,28 @@ class WorkbenchApp(App[None]):
         if self.context.study is not None:
             self.context.study.take(session)
 
+    def open_studies(self) -> None:
+        """List the studies; a rater of an open study is refused."""
+        from screens.studies.list import StudiesScreen
+
+        self.push_screen(StudiesScreen(self.context, self))
+
+    def open_study(self, name: str) -> None:
+        """Show how far a study is.
+
+        Args:
+            name: The study's name.
+        """
+        from screens.studies.dashboard import DashboardScreen
+
+        self.push_screen(DashboardScreen(self.context, self, name))
+
+    def open_new_study(self) -> None:
+        """Show the form of a new study."""
+        from screens.studies.new import NewStudyScreen
+
+        self.push_screen(NewStudyScreen(self.context, self))
+
     def open_queue(self) -> None:
         """Show the queue as it was left; the first time, as it was in the session before."""
         if not self.is_screen_installed(QUEUE):

@@ -10,8 +10,8 @@ from store.studies.protocol import StudyProtocol
 
 WHY_LOGGED = (
     "A look shows the agreement and logs what was seen. Whoever looks often, and stops when the numbers "
-    "please, finds agreement that is not there: with a look every 10 items that happened in 21 % of simulated "
-    "studies. So the looks at which a study may stop are named before it is frozen; this one is logged as "
+    "please, finds agreement that is not there: with a look every 10 items that happened in 21 % of "
+    "simulated studies. So the looks at which a study may stop are named before it is frozen; this one is logged as "
     "unplanned."
 )
 """Why looks are logged, for somebody about to take an unplanned one."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from store.errors import WorkbenchError
 from store.kinds.spec import task_kinds
@@ -159,18 +157,19 @@ def _seconds(connection: Connection, kind: str) -> float | None:
     """Return the median seconds of work on an item of a kind; None where too little is known."""
     judgment, question = table_of(JudgmentRow), table_of(Question)
     spec = task_kinds()[kind]
-    rows = connection.execute(
-        select(judgment.c.item_id, judgment.c.active_ms)
+    # The watch runs while an item is shown: the time of its last question is that of all of them.
+    spent = (
+        select(func.max(judgment.c.active_ms).label("milliseconds"))
         .join(question, question.c.id == judgment.c.question_id)
         .where(
             question.c.name.in_([one.name for one in spec.questions]),
             judgment.c.active_ms.is_not(None),
             judgment.c.value.is_not(None),
         )
-    ).all()
-    # The time of an item's last question is that of all of them: the watch runs while the item is shown.
-    longest: dict[Any, int] = {}
-    for item_id, spent in rows:
-        longest[item_id] = max(spent, longest.get(item_id, 0))
-    times: Sequence[int] = sorted(longest.values())
-    return times[len(times) // 2] / 1000 if len(times) >= TIMED_FROM else None
+        .group_by(judgment.c.item_id, judgment.c.rater_id, judgment.c.assignment_id)
+        .subquery()
+    )
+    number, median = connection.execute(
+        select(func.count(), func.percentile_cont(0.5).within_group(spent.c.milliseconds))
+    ).one()
+    return median / 1000 if number >= TIMED_FROM else None
