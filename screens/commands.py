@@ -66,6 +66,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "outcomes": ("list",),
     "studies": ("confirm",),
     "study": ("confirm",),
+    "new_study": (),
     "file": ("text",),
     "app": ("keys",),
 }

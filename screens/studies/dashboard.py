@@ -21,7 +21,7 @@ from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import block_bar, pluralize
 from store.studies.dashboard import Dashboard, Look, MemberProgress, dashboard, look
-from store.studies.dashboard_text import WHY_LOGGED, ended, moment, number, progress_words, stopping_words
+from store.studies.dashboard_text import WHY_LOGGED, day, moment, number, progress_words, stopping_words
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -148,9 +148,14 @@ class DashboardScreen(BaseScreen):
             return lines
         left = pluralize(found.left, "assignment")
         words = [f"{left} left" if found.left else "all judged"]
-        words += [f"end expected {ended(found.ends_at)}"] if found.ends_at else []
+        words += [f"end expected {day(found.ends_at)}"] if found.ends_at else []
         lines.append(Content(" · ".join(words)))
         lines.append(Content.styled(stopping_words(found), "bold"))
+        if found.looks:
+            latest = found.looks[-1]
+            words = ["Last look: alpha " + number(latest.alpha)]
+            words += [] if latest.ci_low is None else [f"{number(latest.ci_low)} to {number(latest.ci_high)}"]
+            lines.append(Content(" · ".join([*words, pluralize(latest.judgments, "label")])))
         return lines
 
     def _raters(self, found: Dashboard) -> list[Content]:
@@ -170,13 +175,14 @@ class DashboardScreen(BaseScreen):
         if one.per_hour is not None:
             words.append(f"{one.per_hour:,.0f}/h")
         if one.ends_at is not None:
-            words.append(f"until {ended(one.ends_at)}")
+            words.append(f"until {day(one.ends_at)}")
         lines = [Content.assemble((name, "bold"), f"  {' · '.join(words)}")]
+        cells = min(max((len(part) for each in found.raters for part in each.parts), default=0), PART_CELLS)
         for part, done in one.parts.items():
             drawn = block_bar(done.done / done.total, BAR_CELLS) if done.total else ""
             lines.append(
                 Content.assemble(
-                    f"  {one_line(part, PART_CELLS):<{PART_CELLS}} ",
+                    f"  {one_line(part, cells):<{cells}} ",
                     (drawn, "$text-accent"),
                     ("·" * (BAR_CELLS - len(drawn)), "$text-muted"),
                     f"  {done.done:,} of {done.total:,}",
@@ -189,7 +195,7 @@ class DashboardScreen(BaseScreen):
             checks.append(f"training {one.training.right:,} of {one.training.given:,} right")
         if one.too_fast:
             seconds = found.study.protocol.fast_seconds
-            checks.append(f"! {one.too_fast:,} of {one.labels:,} in under {seconds:g} s")
+            checks.append(f"! {one.too_fast:,} of {pluralize(one.labels, 'label')} in under {seconds:g} s")
         return [*lines, Content(f"  {' · '.join(checks)}")] if checks else lines
 
     def _looks(self, found: Dashboard) -> list[Content]:
@@ -214,7 +220,7 @@ class DashboardScreen(BaseScreen):
         interval = "no interval"
         if one.half_width is not None:
             ends = f"{number(one.ci_low)} to {number(one.ci_high)}"
-            interval = f"95 % interval {ends}, half-width {number(one.half_width)}"
+            interval = f"95 % interval {ends} (±{number(one.half_width)})"
         coverage = f"{one.items:,} of {pluralize(items, 'item')} with two raters or more"
         return [
             Content(f"{moment(one.looked_at)} · {kind}{named}"),

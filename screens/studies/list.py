@@ -49,6 +49,8 @@ class StudiesScreen(BaseScreen):
         self.found: list[Dashboard] | None = None
         self.failure: WorkbenchError | None = None
         self._index = 0
+        # Whether Enter was pressed before the studies were read.
+        self._to_open = False
 
     def compose(self) -> ComposeResult:
         """Lay out the list and the keys."""
@@ -87,6 +89,9 @@ class StudiesScreen(BaseScreen):
         self.found, self.failure = found, None
         self._index = min(self._index, max(len(found) - 1, 0))
         self._lay_out()
+        if self._to_open and self.is_current:
+            self.action_open_study()
+        self._to_open = False
 
     def _read_failed(self, error: WorkbenchError) -> None:
         self.failure = error
@@ -159,6 +164,7 @@ class StudiesScreen(BaseScreen):
 
     def action_open_study(self) -> None:
         """Show how far the study under the cursor is."""
+        self._to_open = self.found is None
         if self.chosen is not None:
             self.navigator.open_study(self.chosen.study.name)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from store.formatting import pluralize
+from store.record.ids import now
 from store.studies.dashboard import Dashboard, Look, MemberProgress
 from store.studies.protocol import StudyProtocol
 
 WHY_LOGGED = (
     "A look shows the agreement and logs what was seen. Whoever looks often, and stops when the numbers "
     "please, finds agreement that is not there: with a look every 10 items that happened in 21 % of "
-    "simulated studies. So the looks at which a study may stop are named before it is frozen; this one is logged as "
-    "unplanned."
+    "simulated studies. So the looks at which a study may stop are named before it is frozen; this one is "
+    "logged as unplanned."
 )
 """Why looks are logged, for somebody about to take an unplanned one."""
 
@@ -25,6 +26,12 @@ def moment(when: datetime) -> str:
 def ended(when: datetime | None) -> str:
     """Return an expected end; empty where it cannot be told."""
     return "" if when is None else moment(when)
+
+
+def day(when: datetime) -> str:
+    """Return when something will be: the hour of today, or the day."""
+    local, today = when.astimezone(), now().astimezone()
+    return f"today {local:%H:%M}" if local.date() == today.date() else f"{local:%Y-%m-%d}"
 
 
 def progress_words(one: MemberProgress, protocol: StudyProtocol) -> str:

@@ -43,7 +43,8 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             with workspace.reading() as connection:
                 member = find_study(connection, "rq2").member("ana")
             assert member.consent_version == study.protocol.consent_version
-            assert member.consented_at is not None and member.experience == "8 years"
+            assert member.consented_at is not None
+            assert member.experience == "8 years"
 
             assert line_of(app, PlaceLine).startswith(f" rq2 · 1 of {sizes[0]} · sitting 1 of 3")
             await press(pilot, "g")
@@ -103,5 +104,6 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
         assert {row.guideline_id for row in made} == {shown.id}
         assert [row.blind for row in once] == ["blind" in one.condition for one in own]
         assert all(row.shown_verdict is None for row in once if row.blind)
-        assert session is not None and session.finished
+        assert session is not None
+        assert session.finished
         assert len(judgments(workspace)) == len(rows)
