@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from app_at_work import app_of, until
 from review_bench import bench, screen_text
-from study_bench import assigned, give, open_study
+from study_app import assigned, give, open_study
 from textual.widgets import Input, Select
 
 from screens.studies.confirm import ConfirmScreen

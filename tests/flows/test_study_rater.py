@@ -8,7 +8,7 @@ import pytest
 from app_at_work import until
 from review_bench import bench, judgments, line_of, painted, press, said, screen_text, settled, text_of
 from sqlalchemy import select
-from study_bench import CONSENT, assigned, open_study, rater_app
+from study_app import CONSENT, assigned, open_study, rater_app
 
 from screens.home.consent import ConsentScreen
 from screens.home.study import StudyHomeScreen

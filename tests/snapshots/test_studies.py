@@ -11,7 +11,7 @@ import pytest
 from app_at_work import BEGAN, app_of, until
 from pictures import states
 from review_bench import bench, press, screen_text, settled
-from study_bench import CONSENT, assigned, give, open_study, rater_app
+from study_app import CONSENT, assigned, give, open_study, rater_app
 from textual.pilot import Pilot
 from textual.widgets import Input, Select
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from judging import judged_workspace
-from study_bench import assigned, give, open_study
+from study_app import assigned, give, open_study
 
 from store.errors import HiddenData
 from store.record.raters import ensure_rater
