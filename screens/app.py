@@ -266,10 +266,12 @@ class WorkbenchApp(App[None]):
 
     def go_home(self) -> None:
         """Show the first screen, under which there is none; what lies over it is closed."""
-        from screens.home.screen import HomeScreen
-        from screens.home.study import StudyHomeScreen
+        home: type[BaseScreen]
+        if self.context.study is None:
+            from screens.home.screen import HomeScreen as home
+        else:
+            from screens.home.study import StudyHomeScreen as home
 
-        home = HomeScreen if self.context.study is None else StudyHomeScreen
         if any(isinstance(screen, home) for screen in self.screen_stack):
             while not isinstance(self.screen, home):
                 self.pop_screen()

@@ -68,11 +68,9 @@ class StudyHomeScreen(BaseScreen):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        """Follow what is recorded, and ask for consent where it is needed."""
+        """Follow what is recorded."""
         self.context.recorder.saved.subscribe(self, self._action_saved)
         self._lay_out()
-        if self.context.needs_consent:
-            self.call_after_refresh(self.action_show_consent)
 
     def on_screen_resume(self) -> None:
         """Read the progress, when this is what is shown."""
@@ -90,8 +88,11 @@ class StudyHomeScreen(BaseScreen):
             return sitting_progress(connection, self.place.session)
 
     def _read_done(self, found: SittingProgress) -> None:
+        first = self.found is None
         self.found, self.failure = found, None
         self._lay_out()
+        if first and self.context.needs_consent:
+            self.call_after_refresh(self.action_show_consent)
 
     def _read_failed(self, error: WorkbenchError) -> None:
         self.failure = error
@@ -234,8 +235,6 @@ class StudyHomeScreen(BaseScreen):
         self._lay_out()
         self.query_one(TopLine).lay_out()
         self.read()
-        if self.context.needs_consent:
-            self.action_show_consent()
 
     # -- consent --------------------------------------------------------------------------------------
 

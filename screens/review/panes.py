@@ -158,7 +158,7 @@ class PaneController:
             "review.wrap": Handler(self.wrap),
             "review.numbers": Handler(self.number_lines),
             "review.source": Handler(self.show_source),
-            "review.guideline": Handler(self.show_guideline, of_item=True),
+            "review.guideline": Handler(self.show_guideline, self._is_in_study, of_item=True),
             "review.failure": Handler(self.show_failure, self._has_failure, of_item=True),
         }
 
@@ -442,6 +442,10 @@ class PaneController:
             show(f"The Markdown rendered; {key} shows it as it stands.")
         else:
             show(f"Markdown of more than {pluralize(RENDERED, 'character')} is shown as it stands.")
+
+    def _is_in_study(self) -> bool:
+        # Outside a study the guideline is a tab among others, and the key line needs its room.
+        return self._shared.context.study is not None
 
     def show_guideline(self) -> None:
         """Show the guideline, or go back to what was read before it."""

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from app_at_work import BEGAN, app_of, until
 from pictures import states
-from review_bench import bench, press, screen_text, settled
+from review_bench import bench, painted, press, screen_text, settled
 from study_app import CONSENT, assigned, give, open_study, rater_app
 from textual.pilot import Pilot
 from textual.widgets import Input, Select
 
 from screens.home.study import StudyHomeScreen
 from screens.judging.judgment_builder import SessionProgress
+from screens.review.screen import ReviewScreen
 from screens.studies.list import StudiesScreen
 from store.record.raters import ensure_rater
 from store.studies import dashboard, dashboard_text, studies
@@ -52,6 +53,8 @@ def shows(text: str, *keys: str) -> Steps:
             screen = pilot.app.screen
             if isinstance(screen, StudiesScreen):
                 await until(pilot, lambda: screen.found is not None)  # noqa: B023 - waited for here
+            elif isinstance(screen, ReviewScreen):
+                await painted(pilot)
         await until(pilot, lambda: text in screen_text(pilot.app))  # type: ignore[arg-type]
         for screen in pilot.app.screen_stack:
             if isinstance(screen, StudyHomeScreen):
