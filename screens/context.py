@@ -65,7 +65,7 @@ class AppContext:
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
         first_look: The first reads of the workspace, made before there was a screen; None for none.
-        start_with: The screen to open on: home, queue, or resume for where the rater left off.
+        start_with: The screen to open on: home, queue, adjudicate, or resume for where the rater left off.
         begin_with: A run to start once the first screen is shown; None for none.
         run: The run of the agents whose labels are shown at first; None for the default one of each kind.
         study: The open study that the rater works in; None for none. Its items are all that screens show.
@@ -82,7 +82,7 @@ class AppContext:
     load_sample: Callable[[], JobSettings]
     is_sample: Callable[[], bool]
     first_look: FirstLook | None = None
-    start_with: Literal["home", "queue", "resume"] = "home"
+    start_with: Literal["home", "queue", "resume", "adjudicate"] = "home"
     begin_with: JobSettings | None = None
     run: RunRef | None = None
     study: StudyPlace | None = None

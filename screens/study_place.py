@@ -42,6 +42,11 @@ class StudyPlace:
         """The study's name."""
         return self.session.study.name
 
+    @property
+    def idle_seconds(self) -> float:
+        """The longest pause between two keys that does not count as time away."""
+        return self.session.study.protocol.idle_minutes * 60
+
     def read(self, name: str | None = None) -> StudySession:
         """Return where the rater is, at the first sitting in which something is left; for a thread.
 

@@ -33,6 +33,9 @@ COMMANDS = (
     "judge",
     "revise",
     "study",
+    "adjudicate",
+    "rule",
+    "packet",
     "report",
     "measure",
     "replies",
@@ -42,8 +45,8 @@ COMMANDS = (
     "recover",
 )
 
-StartWith = Literal["home", "queue", "resume"]
-STARTS: tuple[StartWith, ...] = ("home", "queue", "resume")
+StartWith = Literal["home", "queue", "resume", "adjudicate"]
+STARTS: tuple[StartWith, ...] = ("home", "queue", "resume", "adjudicate")
 
 
 def open_app(

@@ -142,6 +142,8 @@ class ClaimLine(Static):
             return item.claim.summary
         if item.current.unclaimed:
             return item.current.unclaimed
+        if item.tests == "own":
+            return f"your test: {item.runs[item.run].summary or 'none was run yet'}"
         if self._blind and not item.has_several:
             return "blind: the agents' labels are not shown"
         # Of a kind that nobody else labels, nothing is missing.

@@ -20,6 +20,7 @@ from store.queries.rows import QueueRow, titled_kinds, with_revised_titles
 from store.record.rater_ref import RaterRef
 from store.record.revisions import current_texts
 from store.record.scope import RunRef
+from store.workspace.packet_fact import SELECT_FACT
 
 if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
@@ -50,7 +51,8 @@ class FirstLook:
         queue: The queue of their last session, as it was stored; None when that was not looked up.
         rows: The first items in the default order; None when they could not be read in this way.
         run: The run of the agents that they chose; None for none, and in a blind review.
-        in_study: Whether they are a rater of an open study, whose items are all that they may see.
+        in_study: Whether they are a rater of an open study, or the workspace is a packet, whose items
+            are all that they may see.
     """
 
     rater: RaterRef | None = None
@@ -71,6 +73,9 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
     """
     cursor = workspace.native()
     try:
+        if cursor.execute(SELECT_FACT).fetchone():
+            # Whose packet it is, it says itself.
+            return FirstLook(in_study=True)
         found = _rater(cursor, rater) if rater else None
         if rater and found is None:
             return FirstLook()

@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from store.kinds.spec import task_kinds
 from store.queries.rows import NEEDS_SANDBOX
-from store.record.scope import FIRST_PHASES, Scope
+from store.record.scope import ADJUDICATE, FIRST_PHASES, Scope
 from store.tables.columns import among, table_of
 from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, Assignment, Question, Study
 from store.tables.record import JudgmentRow, MarkRow
@@ -156,9 +156,19 @@ def all_values(
         questions: To which questions.
 
     Returns:
-        The columns of the judgment table; judgments without a value are left out.
+        The columns of the judgment table; judgments without a value are left out, and those of raters who
+        withdrew from their study.
     """
-    return _values(item_ids, questions, *_in_phases(table_of(JudgmentRow), phases))
+    judgment = table_of(JudgmentRow)
+    return _values(item_ids, questions, not_withdrawn(judgment), *_in_phases(judgment, phases))
+
+
+def not_withdrawn(records: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a judgment or mark is not of a rater who withdrew from its study."""
+    # The design of studies, which comes with it, is not needed at a start.
+    from store.studies.studies import withdrawn_assignments
+
+    return records.c.assignment_id.is_(None) | records.c.assignment_id.not_in(withdrawn_assignments())
 
 
 def first_values(
@@ -167,6 +177,7 @@ def first_values(
     *,
     phases: Collection[str] = FIRST_PHASES,
     study: int | None = None,
+    condition: str | None = None,
 ) -> Subquery:
     """Return the labels that count in measures: of each rater, those of the first presentation of an item.
 
@@ -175,12 +186,14 @@ def first_values(
         questions: To which questions.
         phases: In which phases.
         study: The study whose assignments count; None for all labels of the phases.
+        condition: The condition of the assignments that count; None for all. The first presentation is
+            chosen among all.
 
     Returns:
         The columns of the judgment table, a row for each item, question, response and rater.
     """
     judgment, assignment = table_of(JudgmentRow), table_of(Assignment)
-    wanted = _in_phases(judgment, phases)
+    wanted = [not_withdrawn(judgment), *_in_phases(judgment, phases)]
     if study is not None:
         of_study = select(assignment.c.id).where(assignment.c.study_id == study)
         wanted.append(judgment.c.assignment_id.in_(of_study))
@@ -189,7 +202,35 @@ def first_values(
     place = func.row_number().over(partition_by=key, order_by=labels.c.begun)
     ranked = select(labels, place.label("presentation")).subquery()
     columns = [ranked.c[column.name] for column in judgment.c]
-    return select(*columns).where(ranked.c.presentation == 1).subquery("first_label")
+    found = select(*columns).where(ranked.c.presentation == 1)
+    if condition is not None:
+        under = select(assignment.c.id).where(assignment.c.condition == condition)
+        found = found.where(ranked.c.assignment_id.in_(under))
+    return found.subquery("first_label")
+
+
+def ruling_values(
+    item_ids: Collection[int] | None = None, questions: Questions = None, *, study: int | None = None
+) -> Subquery:
+    """Return the current rulings of adjudicators, one for each key of the record.
+
+    Args:
+        item_ids: On which items; None for all.
+        questions: On which questions.
+        study: The study under whose assignments they were made; None for all rulings.
+
+    Returns:
+        The columns of the judgment table; rulings that were taken back are left out.
+    """
+    judgment, assignment = table_of(JudgmentRow), table_of(Assignment)
+    wanted = _in_phases(judgment, (*FIRST_PHASES, ADJUDICATE))
+    if study is not None:
+        of_study = select(assignment.c.id).where(assignment.c.study_id == study)
+        wanted.append(judgment.c.assignment_id.in_(of_study))
+    found = _values(item_ids, questions, *wanted)
+    # One that a redo brought back has another origin.
+    is_ruling = or_(found.c.origin == "ruling", found.c.phase == ADJUDICATE)
+    return select(found).where(is_ruling).subquery("ruling")
 
 
 def own_marks(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:
@@ -225,7 +266,7 @@ def all_marks(kind: str, phases: Collection[str] = FIRST_PHASES, study: str | No
     """
     mark = table_of(MarkRow)
     key = ("item_id", "rater_id", "assignment_id", "phase", "kind")
-    wanted = [mark.c.kind == kind, *_in_phases(mark, phases)]
+    wanted = [mark.c.kind == kind, not_withdrawn(mark), *_in_phases(mark, phases)]
     if study is not None:
         assignment, studies = table_of(Assignment), table_of(Study)
         of_study = select(assignment.c.id).join(studies, studies.c.id == assignment.c.study_id)

@@ -65,6 +65,36 @@ class Action:
         return self.records[0].item_id
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a rater's work whose actions are undone apart from those of all others.
+
+    Attributes:
+        rater_id: The rater.
+        sitting: A sitting of a study; None for what was done outside any.
+        rulings: Whether it is the rater's adjudications, wherever they were made.
+    """
+
+    rater_id: int
+    sitting: Sitting | None = None
+    rulings: bool = False
+
+    def holds(self, records: Table) -> ColumnElement[bool]:
+        """Return the condition that a judgment or mark is of this part."""
+        own = records.c.rater_id == self.rater_id
+        if self.rulings:
+            return own & (records.c.phase == ADJUDICATE)
+        if self.sitting is None:
+            return own & (records.c.phase != ADJUDICATE) & records.c.assignment_id.is_(None)
+        assignment = table_of(Assignment)
+        assigned = select(assignment.c.id).where(
+            assignment.c.rater_id == self.rater_id,
+            assignment.c.study_id == self.sitting.study,
+            assignment.c.sitting == self.sitting.number,
+        )
+        return own & records.c.assignment_id.in_(assigned)
+
+
 class Recorder:
     """Writes one rater's actions through the workspace's lane, ahead of everything else.
 
@@ -102,7 +132,12 @@ class Recorder:
         return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
     def undo(
-        self, since: UUID | None = None, until: UUID | None = None, sitting: Sitting | None = None
+        self,
+        since: UUID | None = None,
+        until: UUID | None = None,
+        *,
+        sitting: Sitting | None = None,
+        rulings: bool = False,
     ) -> Future[Action | None]:
         """Take back the latest action of this rater that is not undone, of whichever session or program.
 
@@ -110,25 +145,27 @@ class Recorder:
             since: The oldest action that may be taken back; None for any.
             until: The id of the undo, where it was asked for earlier: only older actions are taken back.
             sitting: The sitting of a study whose actions may be taken back; None for those outside any.
+            rulings: Whether it is one of the rater's adjudications, wherever it was made, and nothing else.
 
         Returns:
             A future of the recorded action, of None when there is no such action.
         """
         # The id is of the moment of the key: ids of judgments before the lane comes to it must be higher.
-        action = until or self._workspace.ids.next()
+        action, made_in = until or self._workspace.ids.next(), Part(self.rater.id, sitting, rulings)
         return self._workspace.lane.submit(
-            lambda connection: self._undo(connection, action, since, until, sitting), urgent=True
+            lambda connection: self._undo(connection, action, since, until, made_in), urgent=True
         )
 
-    def redo(self, sitting: Sitting | None = None) -> Future[Action | None]:
+    def redo(self, *, sitting: Sitting | None = None, rulings: bool = False) -> Future[Action | None]:
         """Bring back the action undone last; a future of the recorded action, None when there is none.
 
         Args:
             sitting: The sitting of a study whose actions may be brought back; None for those outside any.
+            rulings: Whether it is one of the rater's adjudications, wherever it was made, and nothing else.
         """
-        action = self._workspace.ids.next()
+        action, made_in = self._workspace.ids.next(), Part(self.rater.id, sitting, rulings)
         return self._workspace.lane.submit(
-            lambda connection: self._redo(connection, action, sitting), urgent=True
+            lambda connection: self._redo(connection, action, made_in), urgent=True
         )
 
     def _write(self, connection: Connection, action: Action) -> Action:
@@ -153,14 +190,9 @@ class Recorder:
         return Action(action.id, tuple(written))
 
     def _undo(
-        self,
-        connection: Connection,
-        action: UUID,
-        since: UUID | None,
-        until: UUID | None,
-        sitting: Sitting | None,
+        self, connection: Connection, action: UUID, since: UUID | None, until: UUID | None, made_in: Part
     ) -> Action | None:
-        target = action_to_undo(connection, self.rater.id, since, until, sitting)
+        target = action_to_undo(connection, made_in, since, until)
         if target is None:
             return None
         # The state before the action is the record next older than its first one of each key. `supersedes`
@@ -173,8 +205,8 @@ class Recorder:
         before = [(record, records.stored(records.id_before(record))) for record in earliest.values()]
         return self._again(connection, action, before, "undo", about)
 
-    def _redo(self, connection: Connection, action: UUID, sitting: Sitting | None) -> Action | None:
-        target = action_to_redo(connection, self.rater.id, sitting)
+    def _redo(self, connection: Connection, action: UUID, made_in: Part) -> Action | None:
+        target = action_to_redo(connection, made_in)
         if target is None:
             return None
         about = records_of(connection, target)
@@ -272,20 +304,40 @@ class Recorder:
         return self._guidelines[number]
 
     def _line(self, connection: Connection, record: Record, item: RowMapping | None) -> dict[str, Any]:
-        line: dict[str, Any] = {
-            "type": "judgment" if isinstance(record, Judgment) else "mark",
-            "rater": self.rater.name,
-            "kind": item["kind"] if item else "",
-            "item": item["external_id"] if item else "",
-            "content": item["content_hash"] if item else "",
-        }
-        if isinstance(record, Judgment):
-            line["question"] = question_name(
-                self._question(connection, record.question_id)[0],
-                self._response(connection, record.item_id, record.response_ref_id),
-            )
-            line["guideline"] = self._guideline(connection, record.guideline_id)
-        return {**line, "record": record.model_dump(mode="json")}
+        of_item = ("", "", "") if item is None else (item["kind"], item["external_id"], item["content_hash"])
+        if isinstance(record, Mark):
+            return journal_line(record, self.rater.name, of_item)
+        asked = question_name(
+            self._question(connection, record.question_id)[0],
+            self._response(connection, record.item_id, record.response_ref_id),
+        )
+        version = self._guideline(connection, record.guideline_id)
+        return journal_line(record, self.rater.name, of_item, asked, version)
+
+
+def journal_line(
+    record: Record, rater: str, item: tuple[str, str, str], question: str = "", guideline: str | None = None
+) -> dict[str, Any]:
+    """Return the journal line of a record.
+
+    Args:
+        record: The judgment or mark.
+        rater: The rater's name.
+        item: Kind, external id and content hash of the item.
+        question: Of a judgment the readable name of the question.
+        guideline: Of a judgment the version of the guideline; None where none was shown.
+    """
+    kind, external_id, content = item
+    of_judgment = {"question": question, "guideline": guideline} if isinstance(record, Judgment) else {}
+    return {
+        "type": "judgment" if isinstance(record, Judgment) else "mark",
+        "rater": rater,
+        "kind": kind,
+        "item": external_id,
+        "content": content,
+        **of_judgment,
+        "record": record.model_dump(mode="json"),
+    }
 
 
 def _item(connection: Connection, number: int) -> RowMapping | None:
@@ -325,17 +377,13 @@ def records_of(connection: Connection, action: UUID) -> list[Record]:
 
 
 def action_to_undo(
-    connection: Connection,
-    rater_id: int,
-    since: UUID | None = None,
-    until: UUID | None = None,
-    sitting: Sitting | None = None,
+    connection: Connection, part: Part, since: UUID | None = None, until: UUID | None = None
 ) -> UUID | None:
-    """Return the rater's latest action in a sitting, or outside studies, that is not undone.
+    """Return the latest action of a part of a rater's work that is not undone.
 
     None when there is none that is not older than `since` and older than `until`.
     """
-    made, undone = _made(rater_id, sitting), _undone(rater_id, sitting)
+    made, undone = _made(part), _undone(part)
     # Undo and redo keep to the order of the actions, so the latest that is not undone is the one made last.
     # What was added to an action after it was undone makes it count again.
     found = (
@@ -352,9 +400,9 @@ def action_to_undo(
     return action
 
 
-def action_to_redo(connection: Connection, rater_id: int, sitting: Sitting | None = None) -> UUID | None:
+def action_to_redo(connection: Connection, part: Part) -> UUID | None:
     """Return the action undone last, unless another one was made since; None when there is none."""
-    made, undone = _made(rater_id, sitting), _undone(rater_id, sitting)
+    made, undone = _made(part), _undone(part)
     newest = connection.execute(select(made.c.id).order_by(made.c.id.desc()).limit(1)).scalar()
     found = select(undone.c.target_action).order_by(undone.c.id.desc())
     if newest is not None:
@@ -363,47 +411,28 @@ def action_to_redo(connection: Connection, rater_id: int, sitting: Sitting | Non
     return action
 
 
-def _made(rater_id: int, sitting: Sitting | None) -> Subquery:
-    """Select the actions of a rater but undo and redo."""
-    return _records(
-        rater_id, sitting, lambda origin: origin.not_in(("import", "ruling", "undo", "redo"))
-    ).subquery("made")
+def _made(part: Part) -> Subquery:
+    """Select the actions of a part of a rater's work but undo and redo."""
+    # Labels of a file have one action together, and are no actions of their rater.
+    return _records(part, lambda origin: origin.not_in(("import", "undo", "redo"))).subquery("made")
 
 
-def _undone(rater_id: int, sitting: Sitting | None) -> Subquery:
+def _undone(part: Part) -> Subquery:
     """Select the last undo of each action that was not redone after it."""
-    changes = _records(rater_id, sitting, lambda origin: origin.in_(("undo", "redo"))).subquery("changes")
+    changes = _records(part, lambda origin: origin.in_(("undo", "redo"))).subquery("changes")
     place = func.row_number().over(partition_by=changes.c.target_action, order_by=changes.c.id.desc())
     ranked = select(changes, place.label("place")).subquery("ranked")
     last = (ranked.c.place == 1) & (ranked.c.origin == "undo")
     return select(ranked.c.id, ranked.c.target_action).where(last).subquery("undone")
 
 
-def _records(
-    rater_id: int, sitting: Sitting | None, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]
-) -> CompoundSelect[Any]:
-    """Select a rater's judgments and marks of some origins, made in a sitting or outside studies."""
+def _records(part: Part, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]) -> CompoundSelect[Any]:
+    """Select the judgments and marks of some origins in a part of a rater's work."""
     return union_all(
         *(
             select(table.c.id, table.c.action, table.c.origin, table.c.target_action).where(
-                table.c.rater_id == rater_id, wanted(table.c.origin), _made_in(table, rater_id, sitting)
+                part.holds(table), wanted(table.c.origin)
             )
             for _, table in _MODELS
         )
     )
-
-
-def _made_in(records: Table, rater_id: int, sitting: Sitting | None) -> ColumnElement[bool]:
-    """Return the condition that records were made in a sitting; outside studies where that is None.
-
-    Rulings are made outside the sittings of a study, also those under one of its assignments.
-    """
-    if sitting is None:
-        return records.c.assignment_id.is_(None) | (records.c.phase == ADJUDICATE)
-    assignment = table_of(Assignment)
-    own = select(assignment.c.id).where(
-        assignment.c.rater_id == rater_id,
-        assignment.c.study_id == sitting.study,
-        assignment.c.sitting == sitting.number,
-    )
-    return records.c.assignment_id.in_(own)

@@ -14,6 +14,7 @@ from store.record.scope import REVEAL, Scope, Sitting
 from store.studies.studies import StudyDetails, find_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study, StudyRater
+from store.workspace.packet_fact import packet_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,9 @@ def sitting_progress(connection: Connection, shown: StudySession) -> SittingProg
 
 
 def is_sealed(connection: Connection, rater: RaterRef | None) -> bool:
-    """Return whether a session sees only what assignments show: that of a rater of an open study."""
+    """Return whether a session sees only what assignments show: of an open study's rater, or in a packet."""
+    if packet_of(connection) is not None:
+        return True
     return rater is not None and bool(open_studies(connection, rater.id))
 
 
@@ -185,7 +188,7 @@ def refuse_sealed(connection: Connection, rater: RaterRef | None, subject: str) 
         subject: What is refused, with its verb: "Agreement rests".
 
     Raises:
-        HiddenData: The rater is in an open study.
+        HiddenData: The rater is in an open study, or the workspace is a packet.
     """
     if is_sealed(connection, rater):
         raise HiddenData(

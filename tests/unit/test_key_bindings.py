@@ -64,6 +64,7 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
             "sitting",
             "queue",
             "review",
+            "adjudicate",
             "file",
             "jobs",
             "outcomes",

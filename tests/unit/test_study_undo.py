@@ -30,8 +30,8 @@ def test_each_sitting_and_what_is_outside_is_undone_apart(tmp_path: Path) -> Non
         undone = desk.undo()
         assert [one.assignment_id for one in undone.records] == [None]
         assert desk.undo() is None
-        assert desk.recorder.redo(of_second).result(60) is None
-        redone = desk.recorder.redo(of_first).result(60)
+        assert desk.recorder.redo(sitting=of_second).result(60) is None
+        redone = desk.recorder.redo(sitting=of_first).result(60)
         assert redone is not None
         assert [(one.assignment_id, one.value) for one in redone.records] == [(first.id, 1.0)]  # type: ignore[union-attr]
         undone = desk.recorder.undo(sitting=of_second).result(60)

@@ -200,6 +200,15 @@ def export_command(
     only_kept: Annotated[
         bool, typer.Option("--only-kept", help="Only the completions that the rater keeps.")
     ] = False,
+    study: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only the records of this study, under its pseudonyms."),
+    ] = None,
+    names: Annotated[bool, typer.Option("--names", help="With --study: raters keep their names.")] = False,
+    with_withdrawn: Annotated[
+        bool,
+        typer.Option("--with-withdrawn", help="The full record with raters who withdrew from a study."),
+    ] = False,
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
@@ -247,6 +256,9 @@ def export_command(
             setting=setting,
             only_kept=only_kept,
             sample=sample,
+            study=study,
+            names=names,
+            with_withdrawn=with_withdrawn,
             progress=progress_callback(bar),
             overwrite=overwrite,
         )
@@ -325,6 +337,12 @@ def _exported(report: ExportReport) -> Iterator[str]:
         what = f"{pluralize(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
     place = "a folder" if report.folder else "a file"
     yield f"{report.destination}: {what} ({report.format}, {place})."
+    if report.study is not None:
+        raters = "pseudonyms" if report.pseudonyms else "names"
+        yield f"Of the study {report.study} alone, with the raters' {raters}."
+    if report.withdrawn:
+        records = pluralize(report.withdrawn, "record")
+        yield f"Left out: {records} of raters who withdrew. The full record has them with --with-withdrawn."
     if report.left_out and form.leaves_out is not None:
         yield f"Left out: {pluralize(report.left_out, *form.leaves_out)}."
     elif report.left_out:

@@ -47,12 +47,18 @@ class Status(StrEnum):
 def reader(connection: Connection, given: str | None, configured: str | None) -> RaterRef:
     """Return the rater whose view is asked for; one who has judged nothing yet need not be stored.
 
+    In a packet that is its rater.
+
     Raises:
-        UnknownName: The rater was named on the command line and is not in the workspace.
+        UnknownName: The rater was named on the command line and is not in the workspace, or the workspace
+            is a packet of another one.
     """
     from store.record.rater_ref import RaterRef
     from store.record.raters import find_rater
+    from store.workspace.packet_fact import packet_of
 
+    if (packet := packet_of(connection)) is not None:
+        return find_rater(connection, packet.check_rater(given))
     if given is not None:
         return find_rater(connection, given)
     try:

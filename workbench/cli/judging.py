@@ -51,21 +51,23 @@ def judge_command(
     from store.record.evidence import NONE
     from store.record.raters import ensure_rater, register_kinds
     from store.record.scope import Scope, Visibility
+    from store.studies.session import study_session
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
-    from workbench.rater import rater_name
+    from workbench.rater import rater_name_in
     from workbench.run_option import chosen_run, refuse_blind
 
     loaded = settings(config)
-    name, blind = rater_name(given_rater(rater), loaded), loaded.screens.blind
+    blind = loaded.screens.blind
     refuse_blind(run, blind=blind)
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
+        rated_by = ensure_rater(opened, rater_name_in(opened, given_rater(rater), loaded) or "")
         with opened.reading() as connection:
             number = find_item(connection, item)
             chosen = chosen_run(connection, run, blind=blind)
-        rated_by = ensure_rater(opened, name or "")
-        scope = Scope(rated_by, visibility=Visibility(blind), run=chosen)
+            study = study_session(connection, rated_by)
+        scope = Scope(rated_by, visibility=Visibility(blind), run=chosen) if study is None else study.scope
         cited = NONE
         if evidence:
             from workbench.citations import evidence_of

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from workbench import __version__
 from workbench.cli import (
+    adjudicating,
     agents,
     annotate,
     copies,
@@ -22,6 +23,7 @@ from workbench.cli import (
     judging,
     measuring,
     opening,
+    packets,
     replies,
     reporting,
     revising,
@@ -132,6 +134,9 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("judge", judging.judge_command, "Record a judgment."),
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
     ("study", studying.study_command, "Make and run studies of several experts."),
+    ("adjudicate", adjudicating.adjudicate_command, "List what raters disagree about."),
+    ("rule", adjudicating.rule_command, "Record a ruling on a disagreement."),
+    ("packet", packets.packet_command, "Have a rater judge in a file of their own."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
     ("measure", measuring.measure_command, "Compute agreement of a CSV file, without a workspace."),
     ("replies", replies.replies_command, "List the cached replies of models."),
@@ -144,6 +149,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
 _GROUPS = {
     sandbox_command: sandbox_commands,
     studying.study_command: studying.study_commands,
+    packets.packet_command: packets.packet_commands,
     agents.agents_command: agents.agents_commands,
     measuring.measure_command: measuring.measure_commands,
 }

@@ -18,6 +18,7 @@ from workbench.cli.report_accuracy import Strata, report_accuracy
 from workbench.cli.report_agreement import named, report_agreement, several
 from workbench.cli.report_figures import report_figures
 from workbench.cli.report_plan import MOST_COMPARED, MOST_PER_QUERY, GivenNumbers, report_plan
+from workbench.cli.report_raters import report_raters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,13 +35,14 @@ class Report(StrEnum):
     accuracy = "accuracy"
     figures = "figures"
     plan = "plan"
+    raters = "raters"
 
 
 _OF_RATERS = (Report.agreement, Report.accuracy)
 _REPORTS_OF = {
-    "question": (*_OF_RATERS, Report.plan),
+    "question": (*_OF_RATERS, Report.plan, Report.raters),
     "raters": (*_OF_RATERS, Report.plan),
-    "study": _OF_RATERS,
+    "study": (*_OF_RATERS, Report.raters),
     "bootstrap": _OF_RATERS,
     "seed": (*_OF_RATERS, Report.plan),
     "bootstrap_units": _OF_RATERS,
@@ -62,7 +64,8 @@ def report_command(
     report: Annotated[
         Report,
         typer.Argument(
-            metavar="REPORT", help="Which report: progress, agreement, accuracy, pipeline, figures or plan."
+            metavar="REPORT",
+            help="Which report: progress, agreement, accuracy, raters, pipeline, figures or plan.",
         ),
     ] = Report.progress,
     *,
@@ -79,7 +82,7 @@ def report_command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Which question, such as completion.keep or answer.accuracy; for agreement, accuracy, plan.",
+            help="Which question, such as completion.keep; for agreement, accuracy, plan, raters.",
         ),
     ] = None,
     raters: Annotated[
@@ -92,7 +95,8 @@ def report_command(
     study: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Only labels under the assignments of this study; for agreement, accuracy."
+            metavar="NAME",
+            help="Only labels under the assignments of this study; for agreement, accuracy, raters.",
         ),
     ] = None,
     by_item: Annotated[
@@ -212,7 +216,8 @@ def report_command(
     against the labels of one (--against NAME) or of a panel's policy (majority by default). pipeline: figures
     of each run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
     figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
-    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. plan: how
+    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. raters: of
+    each rater of a study (--study NAME) time, gold and training score, repeats, drift. plan: how
     many queries a study needs; numbers that are not given are estimated from the labels, or are defaults.
     """
     # Before NumPy is imported: the products of a bootstrap are too small to be worth threads, which wait for
@@ -288,6 +293,11 @@ def report_command(
             blind=loaded.screens.blind,
             as_json=as_json,
         )
+        return
+    if report is Report.raters:
+        own = rater_name(given_rater(rater), loaded)
+        blind = loaded.screens.blind
+        report_raters(workspace, study, question, own=own, blind=blind, as_json=as_json)
         return
     if report is Report.figures:
         report_figures(workspace, given_rater(rater), run, blind=loaded.screens.blind, as_json=as_json)

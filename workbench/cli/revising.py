@@ -33,12 +33,14 @@ def revise_command(
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.workspace.duckdb import Workspace
+    from store.workspace.packet_fact import refuse_packet
     from workbench.output import print_json, say
     from workbench.rater import rater_name
 
     loaded = settings(config)
     text = _text_of(file)
     with Workspace.open(workspace) as opened:
+        refuse_packet(opened, "Texts are revised by command")
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from store.errors import WorkbenchError
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SamplePairs, Seed, Stratify
 
@@ -313,6 +314,47 @@ def study_withdraw(
     with Workspace.open(workspace) as opened:
         found = withdraw(opened, name, whose)
     _print(found, as_json=as_json)
+
+
+@study_commands.command("manifest")
+@command
+def study_manifest(
+    workspace: Workspace,
+    name: StudyName,
+    out: Annotated[
+        Path | None, typer.Argument(help="The Markdown file to write; printed without one.")
+    ] = None,
+    *,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+) -> None:
+    """Print the methods table of a frozen study: `workbench study manifest WS rq2 methods.md`."""
+    from store.studies.methods import methods_table
+    from store.studies.session import refuse_sealed
+    from store.studies.studies import find_study
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.items import reader
+    from workbench.output import say
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened, opened.reading() as connection:
+        own = reader(connection, None, rater_name(given_rater(rater), loaded))
+        refuse_sealed(connection, own, "What is shown of a study rests")
+        text = methods_table(connection, find_study(connection, name))
+    if out is None:
+        say(text.rstrip("\n"))
+        return
+    try:
+        with out.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise WorkbenchError("Already there", f"{out} exists.", "Choose another name.") from None
+    except OSError as error:
+        raise WorkbenchError(
+            "Cannot write", f"{out}: {error.strerror or error}.", "Choose another place."
+        ) from error
+    say(f"{out}: the methods of {name}.")
 
 
 def _print_status(found: Dashboard, command: str) -> None:
