@@ -151,6 +151,7 @@ COMMANDS: dict[str, list[str]] = {
         "WS draft-x --raters ben,chi",
         "WS mine --raters ben --sample-pairs 3 --stratify label",
     ],
+    "study status": [f"WS {STUDY}", f"WS {STUDY} --json", f"WS {STUDY} --look", "WS nothing", "WS draft-x"],
     "study manifest": [f"WS {STUDY}", f"WS {STUDY} out.md", "WS nothing", f"WS {STUDY} --rater ben"],
     "adjudicate": [
         "WS",
@@ -201,6 +202,7 @@ REFUSED = [
         "doctor WS",
     ),
     *("sandbox snapshots WS", f"study show WS {STUDY}", "study new WS draft-x --raters ben,chi"),
+    f"study status WS {STUDY}",
     *(f"report WS raters --study {STUDY}", f"study manifest WS {STUDY}", f"adjudicate WS --study {STUDY}"),
     *("adjudicate WS", f"rule WS {SITTING[0]} 1 --comment x", f"packet make WS {STUDY} zoe out.duckdb"),
     *("study freeze WS draft-x", f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
@@ -314,7 +316,7 @@ def test_what_rests_on_others_is_refused_and_differs_otherwise(ask, copies, monk
         assert code == 2
         assert "Sealed session" in printed + error
     # An adjudication is refused a second time, where it is opened.
-    for module in ("session", "adjudication"):
+    for module in ("session", "adjudication", "dashboard"):
         monkeypatch.setattr(f"store.studies.{module}.refuse_sealed", lambda *_: None)
     assert ask(copies[0], line) != ask(copies[1], line)
 

@@ -234,14 +234,14 @@ def study_status(
     """Show how far a study is: progress of each rater, gold scores, and the looks that were taken."""
     from store.studies import dashboard
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
     from workbench.output import print_json
-    from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study, session_rater
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            own = reader(connection, None, rater_name(given_rater(rater), loaded))
+            refuse_in_study(connection, loaded, "How far a study is rests", given_rater(rater))
+            own = session_rater(connection, loaded, given_rater(rater))
             found = dashboard.dashboard(connection, name, own)
         if look:
             found = dashboard.look(opened, name, own)
