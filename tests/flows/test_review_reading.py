@@ -236,7 +236,7 @@ async def test_tab_and_a_click_close_a_text_line(workspace: Workspace) -> None:
             assert focused(app) == "subject"
 
 
-async def test_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -> None:
+async def test_capital_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -> None:
     app = review_app(workspace, at=3)
     async with app.run_test(size=WIDE) as pilot:
         lines = []
@@ -253,7 +253,7 @@ async def test_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -
             "✗ only_newline",
         ]
         assert focused(app) == "run"
-        assert said(app) == "Failure at line 6; g goes to the next one."
+        assert said(app) == "Failure at line 6; G goes to the next one."
         await press(pilot, "p", "G")
         await until(pilot, lambda: said(app) == "The log shows no failure.")
         await press(pilot, "n", "n", "n", "G")
