@@ -113,9 +113,9 @@ def alternative_test(
     import numpy
 
     own = numpy.asarray(agent, dtype=float)
-    given = numpy.asarray(annotators, dtype=float)
-    if given.ndim != 2 or given.shape[1:] != own.shape:
-        raise ValueError(f"annotators are of shape (annotators, {len(own)}), not {given.shape}")
+    given = [numpy.asarray(each, dtype=float) for each in annotators]
+    if any(each.shape != own.shape for each in given):
+        raise ValueError(f"annotators are of shape (annotators, {len(own)})")
     if not 0 <= epsilon <= 1:
         raise ValueError("epsilon is between 0 and 1")
     # Units with the same values are alike: each of their patterns is looked at once.

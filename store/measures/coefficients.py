@@ -56,8 +56,11 @@ class Patterns:
     @classmethod
     def of_codes(cls, domain: Array, codes: Array) -> Patterns:
         """Make them of the place of each rater's value in the domain, -1 for none, of shape (raters, n)."""
+        import numpy
+
         first, pattern_of = _distinct(codes.T, len(domain), lowest=-1)
-        codes = codes[:, first]
+        # Of the few patterns as wide numbers, which nothing overflows.
+        codes = codes[:, first].astype(numpy.int64)
         rows = _rows(codes, len(domain))
         return cls(domain, codes, rows, pattern_of, _times(pattern_of, len(first)))
 
@@ -124,7 +127,8 @@ def coded(ratings: Sequence[Array] | Array) -> tuple[Array, Array]:
 
     given = [numpy.unique(own[~numpy.isnan(own)]) for own in ratings]
     domain = numpy.unique(numpy.concatenate([numpy.empty(0), *given]))
-    codes = numpy.empty((len(ratings), len(ratings[0]) if len(ratings) else 0), dtype=numpy.int32)
+    units = len(ratings[0]) if len(ratings) else 0
+    codes = numpy.empty((len(ratings), units), dtype=numpy.min_scalar_type(-1 - len(domain)))
     for place, own in enumerate(ratings):
         codes[place] = numpy.searchsorted(domain, own)
         codes[place][numpy.isnan(own)] = -1
@@ -160,8 +164,9 @@ def _distinct(rows: Array, most: int, lowest: int = 0) -> tuple[Array, Array]:
 
     base = most - lowest + 1
     if base ** rows.shape[1] < 2**62:
-        # One number for each row: comparing numbers is thirty times as fast as comparing rows.
-        key = numpy.zeros(len(rows), dtype=numpy.int64)
+        # One number for each row: comparing numbers is thirty times as fast as comparing rows, and small
+        # ones are sorted four to ten times as fast.
+        key = numpy.zeros(len(rows), dtype=numpy.min_scalar_type(-1 - base ** rows.shape[1]))
         for column in rows.T:
             key *= base
             key += column

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from store.measures.coefficients import Patterns
+
 if TYPE_CHECKING:
     import numpy
 
@@ -47,10 +49,10 @@ def dawid_skene(ratings: Ratings, *, iterations: int = 500, tolerance: float = 1
     """Fit the model by EM, from each unit's shares of values (majority vote) as the first guess.
 
     Given the true value, raters are taken to err independently of each other. Agents that share a model do
-    not, and under three raters errors cannot be told from the truth. A. P. Dawid and A. M. Skene, "Maximum
-    Likelihood Estimation of Observer Error-Rates Using the EM Algorithm", Applied Statistics 28(1), 1979,
-    equations 2.3 to 2.5. Units rated alike are counted once, so that a step takes time with
-    different rows of ratings, not with units.
+    not, and under three raters errors cannot be separated from the truth. A. P. Dawid and A. M. Skene,
+    "Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm", Applied Statistics 28(1),
+    1979, equations 2.3 to 2.5. Units rated alike are counted once, so that a step takes time with different
+    rows of ratings, not with units.
 
     Args:
         ratings: The values of each rater, of shape (raters, units); None or NaN for none.
@@ -71,53 +73,46 @@ def dawid_skene(ratings: Ratings, *, iterations: int = 500, tolerance: float = 1
     if iterations < 1:
         raise ValueError("the model needs at least one iteration")
     raters, units = given.shape
-    rated = ~numpy.isnan(given)
-    domain, place = numpy.unique(given[rated], return_inverse=True)
-    q = len(domain)
-    codes = numpy.full(given.shape, q)
-    codes[rated] = place
-    there = rated.any(axis=0)
-    posterior, labels = numpy.full((units, q), numpy.nan), numpy.full(units, numpy.nan)
-    confusion = numpy.full((raters, q, q), numpy.nan)
+    found = Patterns.of_ratings(given)
+    domain, q = found.domain, len(found.domain)
     if not q:
-        return DawidSkene(domain, posterior, labels, confusion, numpy.empty(0), 0, converged=True)
+        return DawidSkene(
+            domain,
+            posterior=numpy.empty((units, 0)),
+            labels=numpy.full(units, numpy.nan),
+            confusion=numpy.empty((raters, 0, 0)),
+            shares=numpy.empty(0),
+            iterations=0,
+            converged=True,
+        )
 
-    patterns, row_of, times = _distinct(codes[:, there].T, q + 1)
-    counts = numpy.stack([(patterns == value).sum(axis=1) for value in range(q)], axis=1)
+    assert found.codes is not None
+    rated = found.rows.any(axis=1)
+    counts, times = found.rows[rated], found.times[rated]
+    # A missing value is the place q.
+    patterns = numpy.where(found.codes < 0, q, found.codes).T[rated]
     probability = counts / counts.sum(axis=1, keepdims=True)
     number = int(times @ counts.sum(axis=1))
     before = -numpy.inf
     shares, confusion = _maximise(probability, patterns, times, raters)
-    for step in range(1, iterations + 1):  # noqa: B007
+    step, converged = 0, False
+    while step < iterations and not converged:
+        step += 1
         probability, likelihood = _expect(shares, confusion, patterns)
         shares, confusion = _maximise(probability, patterns, times, raters)
         now = float(times @ likelihood) / number
         converged = now - before < tolerance
-        if converged:
-            break
         before = now
 
     best = numpy.sort(probability, axis=1)
     tied = (best[:, -1] - best[:, -2] < _EQUAL) if q > 1 else numpy.zeros(len(best), dtype=bool)
     label = numpy.where(tied, numpy.nan, domain[probability.argmax(axis=1)])
-    posterior[there], labels[there] = probability[row_of], label[row_of]
-    confusion[~rated.any(axis=1)] = numpy.nan
-    return DawidSkene(domain, posterior, labels, confusion, shares, step, converged)
-
-
-def _distinct(rows: Array, base: int) -> tuple[Array, Array, Array]:
-    """Return the different rows of numbers below the base, the one that each row is, and how many each is."""
-    import numpy
-
-    if base ** rows.shape[1] < 2**62:
-        # One number for each row: numbers are told apart much faster than rows.
-        key = rows @ base ** numpy.arange(rows.shape[1], dtype=numpy.int64)
-        _, first, row_of, times = numpy.unique(
-            key, return_index=True, return_inverse=True, return_counts=True
-        )
-        return rows[first], row_of, times
-    different, row_of, times = numpy.unique(rows, axis=0, return_inverse=True, return_counts=True)
-    return different, row_of.reshape(-1), times
+    posterior, labels = numpy.full(found.rows.shape, numpy.nan), numpy.full(len(found.rows), numpy.nan)
+    posterior[rated], labels[rated] = probability, label
+    confusion[numpy.isnan(given).all(axis=1)] = numpy.nan
+    return DawidSkene(
+        domain, posterior[found.pattern_of], labels[found.pattern_of], confusion, shares, step, converged
+    )
 
 
 def _maximise(probability: Array, patterns: Array, times: Array, raters: int) -> tuple[Array, Array]:

@@ -155,13 +155,11 @@ def _draw(number: int, resamples: int, seed: int) -> Iterator[Array]:
     random = numpy.random.default_rng(seed)
     at_once = max(1, _CELLS // number)
     for start in range(0, resamples, at_once):
-        yield numpy.array(
-            [
-                numpy.bincount(random.integers(number, size=number, dtype=numpy.int32), minlength=number)
-                for _ in range(min(at_once, resamples - start))
-            ],
-            dtype=numpy.uint8,
-        )
+        drawn = numpy.empty((min(at_once, resamples - start), number), dtype=numpy.uint8)
+        for times in drawn:
+            clusters = random.integers(number, size=number, dtype=numpy.int32)
+            times[:] = numpy.bincount(clusters, minlength=number)
+        yield drawn
 
 
 def _interval(values: Array, clusters: int, share: float) -> Interval:

@@ -124,16 +124,13 @@ class RaterAccuracy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
+        fields = asdict(self)
+        del fields["figures"]
         return {
-            "rater": self.name,
-            "kind": self.kind,
+            "rater": fields.pop("name"),
+            "kind": fields.pop("kind"),
             **self.figures.to_dict(),
-            "left_out": self.left_out,
-            "tied": self.tied,
-            "executable_rate": self.executable_rate,
-            "replaces": None if self.replaces is None else asdict(self.replaces),
-            "population": None if self.population is None else asdict(self.population),
-            "anchoring": None if self.anchoring is None else asdict(self.anchoring),
+            **fields,
         }
 
 
@@ -208,7 +205,7 @@ def accuracy_report(
         ruled = question_labels(connection, question, study=study, people_only=True, rulings=True)
         # Adjudicators rule, too, where nobody could decide.
         labels = labels.over_units_of(ruled)
-    source = _Source(connection, labels, against, panel=panel, with_revealed=with_revealed, ruled=ruled)
+    source = _Source(labels, against, panel=panel, with_revealed=with_revealed, ruled=ruled)
     places = list(range(len(labels.raters))) if raters is None else labels.places(raters)
     if source.policy is None and raters is None:
         places = [place for place in places if place not in source.places]
@@ -241,7 +238,7 @@ def accuracy_report(
                 bootstrap=bootstrap,
             )
         )
-    return AccuracyReport(labels, source.described(), found, tuple(holm_adjusted(comparisons)))
+    return AccuracyReport(labels, source.described(connection), found, tuple(holm_adjusted(comparisons)))
 
 
 class _Source:
@@ -254,7 +251,6 @@ class _Source:
 
     def __init__(
         self,
-        connection: Connection,
         labels: QuestionLabels,
         against: str,
         *,
@@ -275,7 +271,6 @@ class _Source:
         else:
             self.places = labels.places(panel)
         self._ruled = ruled
-        self._models = _models(connection)
         self._found: dict[tuple[tuple[int, ...], frozenset[str]], Truth] = {}
         if not self.places and ruled is None:
             raise WorkbenchError(
@@ -343,7 +338,7 @@ class _Source:
             self._found[rest, out] = truth(self.policy or "majority", values, self._rulings(out))
         return self._found[rest, out]
 
-    def described(self) -> TruthSource:
+    def described(self, connection: Connection) -> TruthSource:
         """Return what the truth rests on."""
         found = self.without(())
         panel = [self.labels.raters[place] for place in self.places]
@@ -363,10 +358,10 @@ class _Source:
             accepted,
             labelled - blind - revealed + both,
             self.with_revealed,
-            tuple(self._warnings(panel)),
+            tuple(self._warnings(connection, panel)),
         )
 
-    def _warnings(self, panel: Sequence[RaterLabels]) -> list[str]:
+    def _warnings(self, connection: Connection, panel: Sequence[RaterLabels]) -> list[str]:
         found = []
         if any(one.name == self.policy for one in self.labels.raters):
             found.append(f"A rater is called {self.policy}, too; the true labels are those of the policy.")
@@ -374,7 +369,9 @@ class _Source:
             return found
         if len(panel) < LEAST_RATERS:
             found.append(f"Under {LEAST_RATERS} raters, errors cannot be separated from the truth.")
-        models = [self._models[one.run_id] for one in panel if one.run_id in self._models]
+        run = table_of(Run)
+        of_panel = select(run.c.model).where(run.c.id.in_([one.run_id for one in panel if one.run_id]))
+        models = connection.execute(of_panel).scalars().all()
         if len(set(models)) < len(models):
             found.append("Agents that share a model err alike, which the model takes for agreement.")
         return found
@@ -420,7 +417,7 @@ def _row(
         executable,
         _replaces(source, place),
         _population(connection, labels, one, found.values, population),
-        _anchoring(connection, labels, one, source, bootstrap) if one.kind == "human" else None,
+        _anchoring(connection, source, place, bootstrap) if one.kind == "human" else None,
     )
 
 
@@ -457,12 +454,8 @@ def _replaces(source: _Source, place: int) -> AlternativeTest | None:
     others = [each for each in source.places if each != place]
     if one.kind not in ("agent", "judge") or source.policy is None or len(others) < LEAST_RATERS:
         return None
-    import numpy
-
-    panel = numpy.array([source.values(each) for each in others])
-    there = ~numpy.isnan(one.values) & ~numpy.isnan(panel).all(axis=0)
     alignment: Alignment = "rmse" if source.labels.level == "interval" else "accuracy"
-    return alternative_test(one.values[there], panel[:, there], alignment)
+    return alternative_test(one.values, [source.values(each) for each in others], alignment)
 
 
 def _population(
@@ -505,20 +498,14 @@ def _population(
     return sample_estimates(strata, stratum[sampled], matches[sampled], true[labelled][sampled] == 1)
 
 
-def _anchoring(
-    connection: Connection,
-    labels: QuestionLabels,
-    one: RaterLabels,
-    source: _Source,
-    bootstrap: Bootstrap,
-) -> Anchoring | None:
+def _anchoring(connection: Connection, source: _Source, place: int, bootstrap: Bootstrap) -> Anchoring | None:
     """Compare a person's labels from before and after the agents' label was on the screen."""
     import numpy
 
+    labels = source.labels
     if labels.responses is not None or "@" in labels.question:
         return None
-    place = labels.raters.index(one)
-    first, last, shown = _before_and_after(connection, labels, one)
+    first, last, shown = _before_and_after(connection, labels, labels.raters[place])
     both = ~numpy.isnan(first) & ~numpy.isnan(last)
     if not both.any():
         return None
@@ -527,14 +514,7 @@ def _anchoring(
         true = numpy.full(len(true), numpy.nan)
     moved = both & (first != shown) & (last == shown)
     known = both & ~numpy.isnan(true)
-    change = compare(
-        ("revealed", "blind"),
-        numpy.where(known, true, numpy.nan),
-        last,
-        first,
-        clusters=labels.groups,
-        bootstrap=bootstrap,
-    )
+    change = compare(("revealed", "blind"), true, last, first, clusters=labels.groups, bootstrap=bootstrap)
     blind = float((first == true)[known].mean()) if known.any() else None
     revealed = float((last == true)[known].mean()) if known.any() else None
     return Anchoring(
@@ -562,8 +542,7 @@ def _before_and_after(
     import numpy
 
     judgment, verdict, rater = table_of(JudgmentRow), table_of(VerdictRow), table_of(Rater)
-    seen = judgment.alias("seen")
-    spec = labels.kind.question(labels.question)
+    seen, question = judgment.alias("seen"), table_of(Question)
     given = (
         select(
             *(judgment.c.id, judgment.c.action, judgment.c.target_action, judgment.c.origin),
@@ -575,7 +554,7 @@ def _before_and_after(
         .where(
             rater.c.name == one.name,
             rater.c.kind == one.kind,
-            judgment.c.question_id.in_(_question_ids(spec.name if spec else labels.question)),
+            judgment.c.question_id.in_(select(question.c.id).where(question.c.name == labels.question)),
             judgment.c.response_ref_id.is_(None),
             # Of most raters nothing was judged beside the agents.
             judgment.c.item_id.in_(select(seen.c.item_id).where(seen.c.shown_verdict.is_not(None))),
@@ -611,15 +590,3 @@ def _before_and_after(
             place = place_of[item_id]
             first[place], last[place], shown[place] = before[-1], after.value, after.label_shown
     return first, last, shown
-
-
-def _question_ids(name: str) -> Any:
-
-    question = table_of(Question)
-    return select(question.c.id).where(question.c.name == name)
-
-
-def _models(connection: Connection) -> dict[UUID, str]:
-    """Return the model of each run."""
-    run = table_of(Run)
-    return {row.id: row.model for row in connection.execute(select(run.c.id, run.c.model))}

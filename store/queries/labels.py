@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
@@ -51,7 +50,7 @@ class RaterLabels:
         blind: Which were judged in a blind review, of shape (n,).
         revealed: Which were judged with a label of agents or a judge on the screen, of shape (n,).
         accepted: Which were accepted from the agents or a judge, of shape (n,).
-        seconds: The seconds that each took, of shape (n,); NaN where that is not known.
+        median_seconds: The median of the seconds of a label; None where none is known.
         repeated: Responses that a judge scored several times; its value is the mean of these scores.
         deviation: The standard deviation of a judge's scores of one response, pooled over these (the root
             of the mean variance, each with n - 1); None without any.
@@ -65,7 +64,7 @@ class RaterLabels:
     blind: Array
     revealed: Array
     accepted: Array
-    seconds: Array
+    median_seconds: float | None = field(default=None, kw_only=True)
     repeated: int = field(default=0, kw_only=True)
     deviation: float | None = field(default=None, kw_only=True)
     run_id: UUID | None = field(default=None, kw_only=True)
@@ -77,14 +76,6 @@ class RaterLabels:
 
         return int((~numpy.isnan(self.values)).sum())
 
-    @property
-    def median_seconds(self) -> float | None:
-        """The median of the seconds of a label; None where none is known."""
-        import numpy
-
-        known = self.seconds[~numpy.isnan(self.seconds)]
-        return float(numpy.median(known)) if len(known) else None
-
     def over(self, units: Array) -> RaterLabels:
         """Return these labels over other units, which are in ascending order."""
         import numpy
@@ -95,11 +86,8 @@ class RaterLabels:
         there = place < len(units)
         there[there] = units[place[there]] == self.units[there]
         found: dict[str, Any] = {}
-        for name, empty in (
-            *(("values", numpy.nan), ("seconds", numpy.nan)),
-            *(("blind", False), ("revealed", False), ("accepted", False)),
-        ):
-            found[name] = numpy.full(len(units), empty)
+        for name in ("values", "blind", "revealed", "accepted"):
+            found[name] = numpy.full(len(units), numpy.nan if name == "values" else False)
             found[name][place[there]] = getattr(self, name)[there]
         return replace(self, units=units, **found)
 
@@ -334,7 +322,7 @@ def _people(
     import numpy
 
     rater, item = table_of(Rater), table_of(Item)
-    found: dict[int, list[tuple[Array, ...]]] = defaultdict(list)
+    found: dict[int, list[Array]] = {}
     judgment = table_of(JudgmentRow)
     if rulings:
         phases = {*phases, ADJUDICATE}
@@ -377,13 +365,23 @@ def _people(
         )
         whose = rows.pop("rater_id")
         for number in set(whose.tolist()):
-            found[number].append(tuple(_latest(*(column[whose == number] for column in rows.values()))))
+            *fields, taken = _latest(*(column[whose == number] for column in rows.values()))
+            fields.append(taken[~numpy.isnan(taken)])
+            if number not in found:
+                found[number] = [numpy.empty(0, part.dtype) for part in fields]
+            # Grown in place: parts that are put together at the end leave holes in the memory of the process.
+            for whole, part in zip(found[number], fields, strict=True):
+                size = len(whole)
+                whole.resize(size + len(part), refcheck=False)
+                whole[size:] = part
     people = select(rater.c.id, rater.c.name, rater.c.kind).where(rater.c.kind != "agent")
-    return [
-        RaterLabels(name, kind, *(numpy.concatenate(parts) for parts in zip(*found.pop(number), strict=True)))
-        for number, name, kind in connection.execute(people.order_by(rater.c.name))
-        if number in found
-    ]
+    raters = []
+    for number, name, kind in connection.execute(people.order_by(rater.c.name)):
+        if number in found:
+            *fields, taken = found[number]
+            median = float(numpy.median(taken)) if len(taken) else None
+            raters.append(RaterLabels(name, kind, *fields, median_seconds=median))
+    return raters
 
 
 def _runs(connection: Connection, kind: str, only: RunRef | None) -> list[RaterLabels]:
@@ -449,11 +447,11 @@ def _latest(units: Array, values: Array, *how: Array) -> Iterator[Array]:
     Args:
         units: The labelled units, in the order of the record.
         values: The values, NaN for none.
-        how: Which were judged blind, with a label in sight, accepted, and the seconds of each; no array where
-            that is not known.
+        how: Which were judged blind, with a label in sight, and accepted, and more of each label; nothing
+            where that is not known.
 
     Returns:
-        The fields of `RaterLabels`, from `units` on.
+        The fields of `RaterLabels`, from `units` on, and what more there is.
     """
     import numpy
 
@@ -463,7 +461,7 @@ def _latest(units: Array, values: Array, *how: Array) -> Iterator[Array]:
     place = place[there]
     yield found[there]
     yield values[place]
-    for column in how or [*[numpy.zeros(len(units), dtype=bool)] * 3, numpy.full(len(units), numpy.nan)]:
+    for column in how or [numpy.zeros(len(units), dtype=bool)] * 3:
         yield column[place]
 
 

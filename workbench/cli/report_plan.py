@@ -424,12 +424,8 @@ def _counts(labels: QuestionLabels, compared: Sequence[int], positive: float) ->
         found["rater_count"] = Input(len(compared), "workspace", names if len(compared) <= 3 else "")
         alpha = alpha_of_patterns(labels.table().only(compared).patterns, "nominal")
         where = f"of {whose} over {alpha.units:,} {what}"
-        if alpha.value is not None and 0 < alpha.value < 1:
-            found["alpha"] = Input(alpha.value, "workspace", where)
-        else:
-            there = "none" if alpha.value is None else f"{alpha.value:.3f}"
-            value, _ = _DEFAULTS["alpha"]
-            found["alpha"] = Input(value, "default", f"that {where} is {there}")
+        there = "none" if alpha.value is None else f"{alpha.value:.3f}"
+        found["alpha"] = _estimated("alpha", alpha.value, where, f"that {where} is {there}")
     groups = [[*compared]]
     for kind in ("agent", "import"):
         groups.append([place for place, one in enumerate(labels.raters) if one.kind == kind])
@@ -441,13 +437,16 @@ def _counts(labels: QuestionLabels, compared: Sequence[int], positive: float) ->
         share = float((values == positive).mean())
         whose = labels.raters[places[0]].name if len(places) == 1 else f"{len(places)} raters"
         where = f"{pluralize(len(values), 'label')} of {whose}"
-        if 0 < share < 1:
-            found["prevalence"] = Input(share, "workspace", where)
-        else:
-            value, _ = _DEFAULTS["prevalence"]
-            found["prevalence"] = Input(value, "default", f"{where} are all equal")
+        found["prevalence"] = _estimated("prevalence", share, where, f"{where} are all equal")
         break
     return found
+
+
+def _estimated(name: str, value: float | None, where: str, why_default: str) -> Input:
+    """Return an estimate between 0 and 1; where there is none, the default with the reason for it."""
+    if value is not None and 0 < value < 1:
+        return Input(value, "workspace", where)
+    return Input(_DEFAULTS[name][0], "default", why_default)
 
 
 def _widths(pilot: _Pilot, half_widths: Sequence[float], seed: int) -> dict[str, _Widths]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, fields
 from enum import StrEnum
 from pathlib import Path
@@ -214,6 +215,9 @@ def report_command(
     queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. plan: how
     many queries a study needs; numbers that are not given are estimated from the labels, or are defaults.
     """
+    # Before NumPy is imported: the products of a bootstrap are too small to be worth threads, which wait for
+    # each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from store.measures.intervals import Bootstrap
     from store.queries.progress import progress
     from store.queries.runs import shown_by_kind
