@@ -55,7 +55,7 @@ from store.processes import temporary_folder
 from store.record.ids import now
 from store.record.rater_ref import RaterKind, name_fault
 from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
-from store.sql import any_row
+from store.sql import any_row, count
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
@@ -216,7 +216,11 @@ class _Import:
         self._items_alone = self._has_items_alone()
         self._add_questions()
         # Labels are compared with the current ones, so records from now on must be later.
-        self._label_ids = reserve(self._workspace.ids, sum(one.records for one in self._staged))
+        # A record of items has one label at most, one that is converted may have several.
+        labels = sum(one.records for one in self._staged) + count(
+            self._cursor, "SELECT count(*) FROM stage_label"
+        )
+        self._label_ids = reserve(self._workspace.ids, labels)
         self._workspace.lane.submit(lambda _: None, urgent=True).result()
         self._label_as = label_as
         self._raters = self._label_raters(label_as)

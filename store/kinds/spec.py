@@ -37,8 +37,8 @@ SQL_WORDS = frozenset(_WORDS.split())
 """Words that DuckDB takes for no table's or column's name unless they are quoted."""
 
 _TABLES = """
-    assignment code completion context_chunk execution guideline item judgment mark pair
-    pending_response query question rater reply repository_question response response_ref run
+    assignment code comparison completion context_chunk execution guideline item judgment mark pair
+    pending_response prompt query question rater reply repository_question response response_ref run
     schema_version score sessionstate similarity source step study study_item
     study_look study_rater test_outcome verdict workspace_fact
     """

@@ -16,6 +16,14 @@ from store.tables.columns import UUID, big, datetime, moment, real, string, uid
 ORIGINS = ("independent", "accept", "override", "withdraw", "undo", "redo", "import", "ruling")
 """The origins of judgments. `withdraw`: the rater decided that they cannot decide; its value is None."""
 
+AS_LISTED = "as-listed"
+"""The word in `Judgment.shown_as` for a comparison whose first candidate was on the left.
+
+It is also the phase of a judge's verdict in that order alone, beside the one of both orders.
+"""
+SWAPPED = "swapped"
+"""The word, and the phase, for a comparison whose second candidate was on the left."""
+
 MARK_KINDS = ("cannot_decide", "skip", "flag", "comment")
 """The kinds of marks, beside revisions. None of them enters a measure."""
 
@@ -35,6 +43,9 @@ class Judgment(SQLModel):
     question's scale, or None when an undo or a withdrawal leaves no value.
 
     `evidence` holds the lines that are cited, in the form that `store.record.evidence` says.
+
+    `shown_as` holds words, apart by blanks, that say how the item was shown: `as-listed` or `swapped` for the
+    sides of a comparison, and what was masked in it. It is empty where that is not known.
 
     `action` groups the records of one key press, which are undone together. An undo or redo names the
     action it takes back or brings again in `target_action`, and the record whose content is restored in
@@ -66,6 +77,7 @@ class Judgment(SQLModel):
     active_ms: int | None = big(default=None)
     created_at: datetime = moment()
     response_ref_id: int | None = big(default=None)
+    shown_as: str = string(default="")
 
     @property
     def target(self) -> QuestionTarget:
