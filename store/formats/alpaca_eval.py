@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from store.formats.comparisons import INVALID, JUDGE, Candidate, Labels, compared
+from store.formats.comparisons import INVALID, Candidate, Labels, compared
 from store.formats.fields import recognized_by
 from store.formats.protocol import JSON, Entity, FileContext, Format
 from store.formats.record_reader import RecordReader, add_count
 from store.formats.values import short_text, wrong
-from store.kinds.comparison import BETTER, SAME, WORSE
+from store.kinds.comparison import BETTER, JUDGE, SAME, WORSE
 
 
 class Preferences:
@@ -36,6 +36,7 @@ class Preferences:
             Candidate(
                 whole.text(f"generator_{place}", filled=True, short=True) or f"output_{place}",
                 whole.text(f"output_{place}", required=True),
+                f"output_{place}",
             )
             for place in "12"
         )

@@ -1,4 +1,4 @@
-"""Battles as FastChat's arena and MT-bench's human judgments have them: two models, a winner, two conversations."""
+"""Battles of FastChat's arena and of MT-bench's human judgments: two models, a winner, two conversations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class Battle:
         turn = _turn(whole)
         talks = [_talk(whole, f"conversation_{side}", turn) for side in "ab"]
         prompt = next((asked for asked, _ in talks if asked), f"question {question}")
-        one, other = (Candidate(name, said) for name, (_, said) in zip(models, talks, strict=True))
+        one, other = (
+            Candidate(name, said, f"model_{side}")
+            for name, (_, said), side in zip(models, talks, "ab", strict=True)
+        )
         extra = {**whole.rest(), "question_id": question} | ({} if turn is None else {"turn": turn})
         # A question without its text is one of its own, and so is every battle without a question.
         made = compared(prompt, one, other, made_from="arena", extra=extra)
@@ -54,9 +57,7 @@ class Battle:
         labels = (
             self._labels.of_orders(made.id, rater, {made.order(True): (made.value(value), "")})
             if is_model
-            else self._labels.of(
-                made.id, rater, made.value(value), shown_as=made.order(True), reason=reason
-            )
+            else self._labels.of(made.id, rater, made.value(value), shown_as=made.order(True), reason=reason)
         )
         return [made.item, *labels]
 
@@ -99,7 +100,8 @@ def _talk(record: RecordReader, name: str, turns: int | None) -> tuple[str, str]
 
 ARENA = Format(
     name="arena",
-    description="FastChat's battles: question_id, model_a, model_b, winner, judge, conversation_a, conversation_b",
+    description="FastChat's battles: question_id, model_a, model_b, winner, judge, turn, "
+    "conversation_a, conversation_b",
     containers=ANY,
     layouts=(recognized_by("comparison", model_a="text", model_b="text", winner="text"),),
     converter=Battle,

@@ -72,7 +72,11 @@ class Games:
         )
         extra = {**whole.rest(), "question_id": question}
         made = compared(
-            asked, Candidate(model, ours), Candidate(baseline, theirs), made_from="arena-hard", extra=extra
+            asked,
+            Candidate(model, ours, "model"),
+            Candidate(baseline, theirs, "baseline"),
+            made_from="arena-hard",
+            extra=extra,
         )
         orders = {}
         for place, (score, reply) in enumerate(zip(scores, replies, strict=True)):

@@ -9,14 +9,15 @@ from typing import Any
 from store.formats.protocol import Entity, FileContext
 from store.formats.record_reader import RecordReader, add_count
 from store.formats.values import Refused, identity, short_text
-from store.kinds.comparison import PREFERENCE, SAME, comparison_id, in_canonical_order
-from store.tables.record import AS_LISTED, SWAPPED
-
-JUDGE = "judge"
-"""The phase of a judge's verdict in one order alone, where it is not known which one."""
-
-ORDERS = (AS_LISTED, SWAPPED, JUDGE)
-"""The phases of judges' verdicts in one order alone: whoever has labels in one of them is a judge."""
+from store.kinds.comparison import (
+    AS_LISTED,
+    JUDGE,
+    PREFERENCE,
+    SAME,
+    SWAPPED,
+    comparison_id,
+    in_canonical_order,
+)
 
 AGAIN = "verdicts of a rater on a comparison that they judged before, left out"
 INVALID = "verdicts that are no choice (an error, or a reply that could not be read), left out"
@@ -24,10 +25,17 @@ INVALID = "verdicts that are no choice (an error, or a reply that could not be r
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate of a comparison: the name of its model or set, and its text."""
+    """A candidate of a comparison.
+
+    Attributes:
+        name: The name of its model.
+        text: Its text.
+        ref: The field of the record that it comes from.
+    """
 
     name: str
     text: str
+    ref: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +108,8 @@ def compared(
         "second": second.text,
         "first_name": first.name,
         "second_name": second.name,
-        "first_ref": "",
-        "second_ref": "",
+        "first_ref": first.ref,
+        "second_ref": second.ref,
         "reference": reference,
         "about": about,
         "made_from": made_from,

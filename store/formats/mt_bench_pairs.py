@@ -91,7 +91,10 @@ class Pairs:
             add_count(self.counts, KEPT_WHOLE, of=bool(prompts[0]))
             found = (prompts[0] or f"question {question}", "", "", "")
         asked, reference, *answers = found
-        one, other = (Candidate(name, said) for name, said in zip(models, answers, strict=True))
+        one, other = (
+            Candidate(name, said, f"model_{place}")
+            for name, said, place in zip(models, answers, "12", strict=True)
+        )
         extra = {**whole.rest(), "question_id": question} | ({} if turn is None else {"turn": turn})
         if (turn or 1) > 1:
             asked_of = f"{question} turn {turn}"

@@ -65,7 +65,7 @@ class Responses:
         instruction = whole.text("instruction", required=True)
         given = whole.text("input")
         one, other = (
-            Candidate(name, _response(whole, f"response{place}"))
+            Candidate(name, _response(whole, f"response{place}"), f"response{place}")
             for place, name in enumerate(names, start=1)
         )
         labels = {

@@ -19,13 +19,11 @@ from sqlalchemy import Connection
 
 from store.errors import MOST_LISTED, ImportFailed, JudgmentRefused, RecordsRefused, place
 from store.events import Progress, Report, silent
-from store.formats.protocol import Converter, FileContext, TwoPassConverter, bare_name
 from store.ingest.contents import content_entities
 from store.ingest.files import RECORD_BYTES, prepare
-from store.ingest.inputs import Input, detect_inputs, listed
+from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import Problem, write_rejects
-from store.ingest.records import read_records
 from store.ingest.report import FileReport, ImportReport
 from store.ingest.resolve_items import (
     item_counts,
@@ -166,7 +164,7 @@ class _Import:
 
     def stage(self, prefix: str, model: str, setting: str) -> None:
         """Read every file into the staging tables."""
-        converters = self._converters(model, setting)
+        converters = make_converters(self._inputs, model, setting)
         for given in self._inputs:
             staging = self._stages.add(given, prefix, self._progress, converters.get(given.file.number))
             if staging.records == 0:
@@ -187,24 +185,6 @@ class _Import:
                 f"{', '.join(self._names)}: texts alone make no items. Nothing was imported.",
                 "Import them together with the file of items that refers to them.",
             )
-
-    def _converters(self, model: str, setting: str) -> dict[int, Converter]:
-        """Return the converters of the files that need one; those of one import share what they gather."""
-        shared: dict[str, Any] = {}
-        converters = {
-            given.file.number: given.format.converter(
-                FileContext(bare_name(given.file.path.name), model, setting, shared)
-            )
-            for given in self._inputs
-            if given.format.converter is not None
-        }
-        for given in self._inputs:
-            converter = converters.get(given.file.number)
-            if isinstance(converter, TwoPassConverter):
-                for raw in read_records(given.file, given.sample):
-                    if raw.value is not None:
-                        converter.scan(raw.value)
-        return converters
 
     def resolve(self, label_as: str | None) -> None:
         """Find the rows to which every record refers and those that are there; remove invalid records."""

@@ -37,6 +37,20 @@ PREFERENCE = QuestionSpec(
 BOTH_BAD = "both-bad"
 """The reason of a value of 0 where neither is any good: a tie in ratings, off the ordinal scale."""
 
+AS_LISTED = "as-listed"
+"""The word in `Judgment.shown_as` for a comparison whose first candidate was on the left."""
+SWAPPED = "swapped"
+"""The word for one whose second candidate was on the left; it is in the condition of an assignment, too."""
+JUDGE = "judge"
+"""The phase of a judge's verdict in one order alone, where it is not known which one."""
+ORDERS = (AS_LISTED, SWAPPED, JUDGE)
+"""The phases of imported judges' verdicts in one order alone; whoever has labels in one of them is a judge.
+
+The verdicts of agents' runs in one order are about the responses `as-listed` and `swapped` of the comparison.
+"""
+FIRST_LEFT = {AS_LISTED: True, SWAPPED: False}
+"""Whether the first candidate is on the left, by the word for the order."""
+
 ScaleName = Literal["forced", "tie", "five"]
 
 SCALES: dict[str, tuple[float, ...]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ class Battle:
     first: str
     second: str
     score: float
-    prompt: str | int = ""
+    prompt: Hashable = ""
 
 
 @dataclass(frozen=True, eq=False)

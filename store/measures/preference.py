@@ -148,7 +148,15 @@ def score_against_baseline(matrix: Sequence[Sequence[int]]) -> float | None:
     """
     rows = [sum(row) for row in matrix]
     columns = [sum(column) for column in zip(*matrix, strict=True)]
-    pooled = [row + column for row, column in zip(rows, columns, strict=True)]
+    return score_of_levels([row + column for row, column in zip(rows, columns, strict=True)])
+
+
+def score_of_levels(pooled: Sequence[int]) -> float | None:
+    """Return the score of a candidate against a baseline from how often each level was given, in per cent.
+
+    Args:
+        pooled: From much better to much worse of the candidate, of shape (5,).
+    """
     size = sum(number * weight for number, weight in zip(pooled, _SIZES, strict=True))
     won = sum(number * weight for number, weight in zip(pooled, _WEIGHTS, strict=True))
     return 100 * won / size if size else None

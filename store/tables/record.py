@@ -16,14 +16,6 @@ from store.tables.columns import UUID, big, datetime, moment, real, string, uid
 ORIGINS = ("independent", "accept", "override", "withdraw", "undo", "redo", "import", "ruling")
 """The origins of judgments. `withdraw`: the rater decided that they cannot decide; its value is None."""
 
-AS_LISTED = "as-listed"
-"""The word in `Judgment.shown_as` for a comparison whose first candidate was on the left.
-
-It is also the phase of a judge's verdict in that order alone, beside the one of both orders.
-"""
-SWAPPED = "swapped"
-"""The word, and the phase, for a comparison whose second candidate was on the left."""
-
 MARK_KINDS = ("cannot_decide", "skip", "flag", "comment")
 """The kinds of marks, beside revisions. None of them enters a measure."""
 

@@ -133,7 +133,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
     ("study", studying.study_command, "Make and run studies of several experts."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
-    ("measure", measuring.measure_command, "Compute agreement of a CSV file, without a workspace."),
+    ("measure", measuring.measure_command, "Compute agreement or preference of files, without a workspace."),
     ("replies", replies.replies_command, "List the cached replies of models."),
     ("sandbox", sandbox_command, "Check, build and use sandboxes."),
     ("doctor", doctor.doctor_command, "Check the installation and a workspace."),
