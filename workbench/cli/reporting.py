@@ -74,8 +74,7 @@ def report_command(
         Report,
         typer.Argument(
             metavar="REPORT",
-            help="Which report: progress, agreement, accuracy, preference, pipeline, figures "
-            "or plan.",,
+            help="Which report: progress, agreement, accuracy, preference, pipeline, figures or plan.",
         ),
     ] = Report.progress,
     *,
@@ -318,7 +317,15 @@ def report_command(
     if report is Report.preference:
         report_preference(
             workspace,
-            preference_options(elo_k=elo_k, prior=prior, baseline=baseline, raters=raters, judges=judges, bootstrap=bootstrap, seed=seed),
+            preference_options(
+                elo_k=elo_k,
+                prior=prior,
+                baseline=baseline,
+                raters=raters,
+                judges=judges,
+                bootstrap=bootstrap,
+                seed=seed,
+            ),
             study=study,
             run=run,
             rater=rater_name(given_rater(rater), loaded),
