@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from store.errors import MOST_LISTED, ImportFailed, JudgmentRefused, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.ingest.contents import content_entities
-from store.ingest.files import RECORD_BYTES, prepare
+from store.ingest.files import RECORD_BYTES, InputFile, prepare
 from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import Problem, write_rejects
@@ -75,6 +75,7 @@ def import_files(
     rejects: Path | None = None,
     dry_run: bool = False,
     record_bytes: int = RECORD_BYTES,
+    source: str | None = None,
     progress: Report | None = None,
 ) -> ImportReport:
     """Import files into a workspace; when anything is wrong with any of them, nothing is imported.
@@ -92,6 +93,7 @@ def import_files(
         rejects: Where to write records that cannot be taken; the good ones are then imported.
         dry_run: Whether to do everything but import.
         record_bytes: The most that one record may have.
+        source: The name that is noted as their source; that of each file by default.
         progress: Receives the progress, in this thread; an exception from it ends the import.
 
     Returns:
@@ -118,12 +120,12 @@ def import_files(
                 "Choose another place for --rejects.",
             )
     with _ONE_AT_A_TIME, temporary_folder("workbench-import-") as folder:
-        inputs, empty = detect_inputs(
-            listed(paths),
-            format,
-            mapping or {},
-            lambda number, path: prepare(number, path, folder, report, record_bytes),
-        )
+
+        def ready(number: int, path: Path) -> InputFile:
+            file = prepare(number, path, folder, report, record_bytes)
+            return file if source is None else replace(file, path=Path(source))
+
+        inputs, empty = detect_inputs(listed(paths), format, mapping or {}, ready)
         cursor = workspace.native()
         try:
             work = _Import(workspace, cursor, inputs, rejects, report)

@@ -14,6 +14,7 @@ from workbench import __version__
 from workbench.cli import (
     agents,
     annotate,
+    comparing,
     copies,
     demo,
     doctor,
@@ -131,6 +132,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("items", items.items_command, "List items with their labels."),
     ("judge", judging.judge_command, "Record a judgment."),
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
+    ("compare", comparing.compare_command, "Make comparisons of two candidates, and studies of them."),
     ("study", studying.study_command, "Make and run studies of several experts."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
     ("measure", measuring.measure_command, "Compute agreement or preference of files, without a workspace."),
@@ -144,6 +146,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
 _GROUPS = {
     sandbox_command: sandbox_commands,
     studying.study_command: studying.study_commands,
+    comparing.compare_command: comparing.compare_commands,
     agents.agents_command: agents.agents_commands,
     measuring.measure_command: measuring.measure_commands,
 }
