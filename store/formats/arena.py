@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from store.formats.comparisons import Candidate, Labels, compared, take_judge
+from store.formats.comparisons import Candidate, Labels, compared, take_judge, unknown_prompt
 from store.formats.fields import recognized_by
 from store.formats.protocol import ANY, Entity, FileContext, Format
 from store.formats.record_reader import RecordReader
@@ -45,7 +45,7 @@ class Battle:
         judge, is_model = take_judge(whole)
         turn = _turn(whole)
         talks = [_talk(whole, f"conversation_{side}", turn) for side in "ab"]
-        prompt = next((asked for asked, _ in talks if asked), f"question {question}")
+        prompt = next((asked for asked, _ in talks if asked), unknown_prompt(question, turn))
         one, other = (
             Candidate(name, said, f"model_{side}")
             for name, (_, said), side in zip(models, talks, "ab", strict=True)

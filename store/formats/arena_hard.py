@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from store.formats.comparisons import INVALID, Candidate, Labels, compared, take_judge
+from store.formats.comparisons import INVALID, Candidate, Labels, compared, take_judge, unknown_prompt
 from store.formats.fields import recognized_by
 from store.formats.protocol import JSON, Entity, FileContext, Format
 from store.formats.record_reader import RecordReader, add_count
@@ -68,7 +68,9 @@ class Games:
             game.take_rest()
         found = prompts[0] if prompts else None
         asked, ours, theirs = (
-            (f"question {question}", "", "") if found is None else (found["question"], found["b"], found["a"])
+            (unknown_prompt(question), "", "")
+            if found is None
+            else (found["question"], found["b"], found["a"])
         )
         extra = {**whole.rest(), "question_id": question}
         made = compared(

@@ -220,3 +220,8 @@ def take_judge(record: RecordReader, name: str = "judge") -> tuple[str | None, b
             raise Refused(f"{record.named(name)!r} is an empty list where a judge is expected")
         value = value[0]
     return short_text(identity(value, record.named(name)), record.named(name)), model
+
+
+def unknown_prompt(question: str, turn: int | None = None) -> str:
+    """Return what stands for a prompt that a file does not hold."""
+    return f"question {question}" + (f", turn {turn}" if (turn or 1) > 1 else "")

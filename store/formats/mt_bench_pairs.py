@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from store.formats.comparisons import INVALID, Candidate, Labels, compared, take_judge
+from store.formats.comparisons import INVALID, Candidate, Labels, compared, take_judge, unknown_prompt
 from store.formats.fields import recognized_by
 from store.formats.mt_bench import KEPT_WHOLE
 from store.formats.protocol import JSON, Entity, FileContext, Format
@@ -89,16 +89,13 @@ class Pairs:
         found = parts(prompts[0])
         if found is None:
             add_count(self.counts, KEPT_WHOLE, of=bool(prompts[0]))
-            found = (prompts[0] or f"question {question}", "", "", "")
+            found = (prompts[0] or unknown_prompt(question, turn), "", "", "")
         asked, reference, *answers = found
         one, other = (
             Candidate(name, said, f"model_{place}")
             for name, said, place in zip(models, answers, "12", strict=True)
         )
         extra = {**whole.rest(), "question_id": question} | ({} if turn is None else {"turn": turn})
-        if (turn or 1) > 1:
-            asked_of = f"{question} turn {turn}"
-            extra["asked"] = asked_of
         made = compared(asked, one, other, made_from="mt-bench-pairs", extra=extra, reference=reference)
         orders = {
             made.order(left): (made.value(value), text)

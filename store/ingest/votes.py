@@ -6,9 +6,10 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
-from store.errors import MOST_LISTED, ImportFailed, RecordsRefused
+from store.errors import MOST_LISTED, ImportFailed, place
 from store.events import silent
 from store.formats.values import Refused
+from store.formatting import pluralize
 from store.ingest.files import prepare
 from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.records import read_records
@@ -25,7 +26,7 @@ def read_votes(paths: Sequence[Path | str], format_: str | None = None) -> Votes
         format_: The name of their format; detected from the content of each when None.
 
     Raises:
-        ImportFailed: A file cannot be read, or holds no comparisons; `RecordsRefused` has the problems.
+        ImportFailed: A file or a record cannot be read, or a file holds no comparisons.
         UnknownName: There is no such format.
     """
     items: dict[Hashable, Pairing] = {}
@@ -55,7 +56,12 @@ def read_votes(paths: Sequence[Path | str], format_: str | None = None) -> Votes
                     else:
                         orders.append(_vote(one.fields))
     if problems:
-        raise RecordsRefused(problems[:MOST_LISTED], len(problems))
+        said = "; ".join(f"{place(name, line)}: {why}" for name, line, why in problems[:MOST_LISTED])
+        raise ImportFailed(
+            "Records cannot be read",
+            f"{pluralize(len(problems), 'record')} cannot be read: {said}.",
+            "Correct them. Nothing was computed.",
+        )
     return Votes(items, labels, orders, frozenset(one.rater for one in orders))
 
 
