@@ -190,6 +190,8 @@ class WorkbenchApp(App[None]):
         self.go_home()
         if self.context.program.start_with == "resume":
             self.resume()
+        elif self.context.program.start_with == "adjudicate":
+            self.open_adjudication()
 
     def _leave_at_once(self, number: int) -> None:
         """End as after a quit key, and in any case soon: the terminal may be gone."""
@@ -279,6 +281,12 @@ class WorkbenchApp(App[None]):
             self.install_screen(QueueScreen(self.context, self), QUEUE)
         self.push_screen(QUEUE)
 
+    def open_adjudication(self) -> None:
+        """Show what raters disagree about."""
+        from screens.adjudicate.screen import AdjudicateScreen
+
+        self.push_screen(AdjudicateScreen(self.context, self))
+
     def open_review(self, ids: Ids, index: int, query: QueueQuery | None = None) -> OpenedReview:
         """Review the items of a queue, in its frozen order, from one of them on.
 
@@ -323,5 +331,5 @@ class WorkbenchApp(App[None]):
         """Show the agents at work."""
         from screens.jobs.screen import JobsScreen
 
-        if not isinstance(self.screen, JobsScreen):
+        if not isinstance(self.screen, JobsScreen) and not self.context.is_sealed():
             self.push_screen(JobsScreen(self.context, self))

@@ -19,6 +19,7 @@ Scope = Literal[
     "home",
     "queue",
     "review",
+    "adjudicate",
     "jobs",
     "outcomes",
     "file",
@@ -53,6 +54,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "home": ("import", "start"),
     "queue": ("list", "line", "filter", "value", "order", "runs"),
     "review": ("text", "line", "editor"),
+    "adjudicate": ("text", "line"),
     "jobs": ("start", "budget"),
     "outcomes": ("list",),
     "file": ("text",),
@@ -65,6 +67,7 @@ WHERE: dict[Scope, str] = {
     "home": "Home",
     "queue": "Queue",
     "review": "Review",
+    "adjudicate": "Adjudication",
     "jobs": "Jobs",
     "outcomes": "Items of a run",
     "file": "File of a repository",
@@ -147,6 +150,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
+    Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
     Command("home.leave", "q", "app.quit", "quit", "Write what is still unsaved, then leave.", on_line=False),
     Command("queue.open", "enter", "open_item", "open", "Review the item under the cursor."),
     Command("queue.filter", "f", "filter", "filter", "Choose what the queue lists."),
@@ -242,6 +246,37 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "review.back", "q,escape", "", "back", "Go back to where you came from; Escape first ends a search."
     ),
+    Command("adjudicate.note", "m", "", "note", "Write why you rule so.", judging=True),
+    Command("adjudicate.undo", "u", "", "undo", "Take back your last ruling, and go there.", judging=True),
+    Command("adjudicate.redo", "U,ctrl+r", "", "redo", "Bring back what you undid last.", on_line=False),
+    Command("adjudicate.next", "n", "", "next", "Go to the next dispute."),
+    Command("adjudicate.previous", "p", "", "previous", "Go to the previous dispute."),
+    Command(
+        "adjudicate.agents",
+        "A",
+        "",
+        "agents",
+        "Show the agents' work on the item; your ruling is then not blind.",
+    ),
+    Command("adjudicate.names", "N", "", "names", "Show the raters' names, or hide them."),
+    Command(
+        "adjudicate.study", "S", "", "other labels", "Go to the labels of the next study, or to all labels."
+    ),
+    Command("adjudicate.pane", "tab", "", "pane", "Move to the next pane.", on_line=False),
+    Command(
+        "adjudicate.pane_back", "shift+tab", "", "pane back", "Move to the previous pane.", on_line=False
+    ),
+    Command("adjudicate.tab", "right_square_bracket", "", "tab", "Show the next part on the right."),
+    Command(
+        "adjudicate.tab_back", "left_square_bracket", "", "tab back", "Show the part before.", on_line=False
+    ),
+    Command("adjudicate.zoom", "z", "", "zoom", "Give the pane the whole screen, and back."),
+    Command("adjudicate.wrap", "W", "", "wrap", "Wrap long lines, or let them run on.", on_line=False),
+    Command("adjudicate.numbers", "L", "", "numbers", "Show or hide line numbers.", on_line=False),
+    Command(
+        "adjudicate.source", "M", "", "source", "Show Markdown as it stands, or rendered.", on_line=False
+    ),
+    Command("adjudicate.back", "q,escape", "", "back", "Go back to where you came from."),
     Command("jobs.start", "g", "start", "start", "Let the agents annotate what has no label."),
     Command("jobs.pause", "p", "pause", "pause", "Let the agents finish their turn and wait, or go on."),
     Command("jobs.stop", "x", "stop", "stop", "Stop the run; it can be resumed."),
@@ -350,8 +385,11 @@ def command_named(command_id: str) -> Command:
     return next(command for command in all_commands() if command.id == command_id)
 
 
-LABEL = "review.label_"
-"""With what the ids of the commands begin that answer a question; the key of the value follows."""
+JUDGING: tuple[Scope, ...] = ("review", "adjudicate")
+"""The screens on which keys answer a question."""
+
+_LABEL = "label_"
+"""With what the verbs of the commands begin that answer a question; the key of the value follows."""
 
 _MEANINGS = 3
 """How many values of different scales are named for one key."""
@@ -359,7 +397,7 @@ _MEANINGS = 3
 
 @cache
 def all_commands() -> tuple[Command, ...]:
-    """Return every command; those that give a label, one for each key, come before the review's others."""
+    """Return every command; those that give a label, one for each key, come before a screen's others."""
     meanings: dict[str, list[ScaleValue]] = {}
     # A kind that cannot be loaded is reported by what needs it, not by its keys.
     with suppress(WorkbenchError):
@@ -367,21 +405,25 @@ def all_commands() -> tuple[Command, ...]:
             for question in kind.questions:
                 for known in question.scale.values:
                     meanings.setdefault(known.key, []).append(known)
-    labels = {key: _label_command(key, known) for key, known in meanings.items()}
-    place = next(place for place, command in enumerate(COMMANDS) if command.scope == "review")
-    return (*COMMANDS[:place], *labels.values(), *COMMANDS[place:])
+    found = list(COMMANDS)
+    for scope in JUDGING:
+        place = next(place for place, command in enumerate(found) if command.scope == scope)
+        found[place:place] = [_label_command(scope, key, known) for key, known in meanings.items()]
+    return tuple(found)
 
 
-def _label_command(key: str, meanings: Sequence[ScaleValue]) -> Command:
+def _label_command(scope: Scope, key: str, meanings: Sequence[ScaleValue]) -> Command:
     """Return the command that gives the value of a key, on whichever scale is asked for."""
     words = list(dict.fromkeys(known.shown for known in meanings))
     named = " / ".join(words[:_MEANINGS]) + (" / …" if len(words) > _MEANINGS else "")
-    return Command(f"{LABEL}{key}", key, "", meanings[0].word, f"Give the label {named}.", judging=True)
+    name = f"{scope}.{_LABEL}{key}"
+    return Command(name, key, "", meanings[0].word, f"Give the label {named}.", judging=True)
 
 
 def label_key(command: Command) -> str | None:
     """Return the key that the value of a command has on its scale; None of a command that gives none."""
-    return command.id.removeprefix(LABEL) if command.id.startswith(LABEL) else None
+    verb = command.id.partition(".")[2]
+    return verb.removeprefix(_LABEL) if verb.startswith(_LABEL) else None
 
 
 def bindings(scope: Scope) -> list[Binding]:
@@ -404,20 +446,21 @@ def _binding(command: Command) -> Binding:
 def key_map(keys: Mapping[str, str]) -> dict[str, str]:
     """Return the key map for the app.
 
-    Some keys of a review belong to two commands. Textual takes a key from all of its commands when it gives
-    another one to one of them, or when it is given to one, unless the others have theirs in the map too.
+    Some keys of a screen that judges belong to two commands. Textual takes a key from all of its commands
+    when it gives another one to one of them, or when it is given to one, unless the others have theirs in the
+    map too.
 
     Args:
         keys: The keys that are configured, by the ids of their commands.
     """
-    return {command.id: command.key for command in commands_of("review") if keys} | dict(keys)
+    return {command.id: command.key for command in commands_of(*JUDGING) if keys} | dict(keys)
 
 
 @cache
 def commands_of(*scopes: Scope) -> tuple[Command, ...]:
     """Return the commands of some scopes, in the catalogue's order."""
     # Looking for the installed task kinds takes its time, which the first screen need not wait for.
-    known = all_commands() if "review" in scopes else COMMANDS
+    known = all_commands() if set(JUDGING) & set(scopes) else COMMANDS
     return tuple(command for command in known if command.scope in scopes)
 
 

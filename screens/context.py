@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
 
+SEALED = "The work of the agents and of others stays closed to you while the study is open."
+"""The notice on a key that would show such work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -65,7 +68,7 @@ class AppContext:
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
         first_look: The first reads of the workspace, made before there was a screen; None for none.
-        start_with: The screen to open on: home, queue, or resume for where the rater left off.
+        start_with: The screen to open on: home, queue, adjudicate, or resume for where the rater left off.
         begin_with: A run to start once the first screen is shown; None for none.
         run: The run of the agents whose labels are shown at first; None for the default one of each kind.
         study: The open study that the rater works in; None for none. Its items are all that screens show.
@@ -82,7 +85,7 @@ class AppContext:
     load_sample: Callable[[], JobSettings]
     is_sample: Callable[[], bool]
     first_look: FirstLook | None = None
-    start_with: Literal["home", "queue", "resume"] = "home"
+    start_with: Literal["home", "queue", "resume", "adjudicate"] = "home"
     begin_with: JobSettings | None = None
     run: RunRef | None = None
     study: StudyPlace | None = None
@@ -175,6 +178,12 @@ class ScreenContext:
     def study(self) -> StudyPlace | None:
         """The open study that the rater works in; None for none."""
         return self.program.study
+
+    def is_sealed(self) -> bool:
+        """Return whether a study keeps the work of the agents and of others from the rater; say so."""
+        if self.study is not None:
+            self.notices.show("Sealed session", SEALED)
+        return self.study is not None
 
     @property
     def scope(self) -> Scope:

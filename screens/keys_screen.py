@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from screens.commands import WHERE, WITHIN, Command, Scope, bindings, commands_of, label_key
+from screens.commands import JUDGING, WHERE, WITHIN, Command, Scope, bindings, commands_of, label_key
 from screens.help import first_key, key_name, keys_of
 from screens.widgets.line_input import LineInput
 
@@ -86,7 +86,9 @@ def sections(scope: Scope, settings: ScreenSettings, asked: Scale | None = None)
         yield Section("Reasons for cannot decide, offered after the key", tuple(settings.undecided.items()))
         yield Section("Signs", SIGNS)
     elif own:
-        yield Section(WHERE[scope], tuple(map(row, own)))
+        values = [] if scope not in JUDGING else [*_values(own, settings, asked)]
+        rows = (row(command) for command in own if label_key(command) is None)
+        yield Section(WHERE[scope], (*values, *rows))
     yield Section(WHERE["app"], tuple(map(row, commands_of("app"))))
     for part in (*WITHIN.get(scope, ()), "keys"):
         yield Section(WHERE[part], tuple(map(row, commands_of(part))))

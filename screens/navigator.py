@@ -29,6 +29,9 @@ class Navigator(Protocol):
     def open_queue(self) -> None:
         """Show the queue as it was left; the first time, as it was in the session before."""
 
+    def open_adjudication(self) -> None:
+        """Show what raters disagree about."""
+
     def open_review(self, ids: Ids, index: int, query: QueueQuery | None = None) -> OpenedReview:
         """Review the items of a queue, in its frozen order, from one of them on.
 

@@ -17,6 +17,7 @@ from screens.notices import Notices
 from screens.threads import deliver, follow
 from store.errors import JudgmentRefused
 from store.record.ids import now
+from store.record.scope import ADJUDICATE
 
 if TYPE_CHECKING:
     from store.record.actions import Action
@@ -217,7 +218,7 @@ class Recorder:
         """Bring back the action undone last."""
         self.undo(redo=True)
 
-    def undo(self, *, redo: bool = False, before: UUID | None = None) -> None:
+    def undo(self, *, redo: bool = False, before: UUID | None = None, rulings: bool = False) -> None:
         """Take back the rater's latest action, or bring back the one undone last.
 
         The latest action may be one that waits for the disk, or one that was stored after it.
@@ -225,23 +226,32 @@ class Recorder:
         Args:
             redo: Whether one is brought back.
             before: The id of the undo, where its key was pressed earlier; what was done since stays.
+            rulings: Whether it is a ruling of an adjudicator, and not what the rater did elsewhere.
         """
         if self._store is None:
             self._notices.show_no_rater()
             return
-        meant = [number for number in self._submitted if before is None or self.unsaved[number].id < before]
+        meant = [
+            number
+            for number in self._submitted
+            if (before is None or self.unsaved[number].id < before)
+            and _is_ruling(self.unsaved[number]) == rulings
+        ]
         pending = [self._submitted[number] for number in meant if not self._submitted[number].done()]
         if pending:
             # Whether the latest action is on disk must be known before it can be taken back.
-            again = partial(self.undo, redo=redo, before=before or self._workspace.ids.next())
+            moment = before or self._workspace.ids.next()
+            again = partial(self.undo, redo=redo, before=moment, rulings=rulings)
             pending[-1].add_done_callback(lambda _: deliver(self._app, again))
             return
         # No part of an action may come to disk while the action is being taken back.
         self._hold_retry()
         failed = [self.unsaved[number].id for number in self.failures if number in meant]
         since = max(failed, default=None)
-        future = self._store.redo() if redo else self._store.undo(since, before)
-        done = partial(self._undo_done, redo=redo, since=None if redo else since, before=before)
+        store = self._store
+        future = store.redo(rulings=rulings) if redo else store.undo(since, before, rulings=rulings)
+        since = None if redo else since
+        done = partial(self._undo_done, redo=redo, since=since, before=before, rulings=rulings)
         follow(self._app, future, done, self._undo_failed)
 
     def _undo_failed(self, error: BaseException) -> None:
@@ -249,7 +259,7 @@ class Recorder:
         self._notices.show("Not undone", f"{error}. Nothing was changed; try again.", alarm=True)
 
     def _undo_done(
-        self, action: Action | None, *, redo: bool, since: UUID | None, before: UUID | None
+        self, action: Action | None, *, redo: bool, since: UUID | None, before: UUID | None, rulings: bool
     ) -> None:
         """Tell what an undo came to; nothing stored, it is the action that waits for the disk since."""
         if action is not None:
@@ -269,7 +279,7 @@ class Recorder:
             self._show_undone(UndoResult(dropped, redo=False, stored=False))
         else:
             # Another undo has taken it back meanwhile.
-            self.undo(before=before)
+            self.undo(before=before, rulings=rulings)
         self._retry_later()
 
     def _drop_failed(self, action: UUID) -> Action | None:
@@ -283,3 +293,8 @@ class Recorder:
         for each in dropped:
             self.failed.publish(each)
         return Action(action, tuple(one for each in dropped for one in each.records)) if dropped else None
+
+
+def _is_ruling(action: Action) -> bool:
+    """Return whether an action was made in an adjudication."""
+    return action.records[0].phase == ADJUDICATE

@@ -48,7 +48,7 @@ class ProgramParts(Protocol):
 
 
 class RunChoice:
-    """Which run is shown. A blind review shows none, and nothing is read of any.
+    """Which run is shown. A blind review and a study show none, and nothing is read of any.
 
     Args:
         app: In whose order of messages changes are published.
@@ -64,7 +64,7 @@ class RunChoice:
     def __init__(self, app: App[Any], program: ProgramParts) -> None:
         self._app = app
         self._program = program
-        self.chosen: RunRef | None = None if program.scope.blind else program.run
+        self.chosen: RunRef | None = None if program.scope.hides_lists else program.run
         self.shown: Mapping[str, RunRef] = MappingProxyType({})
         self.changed: Signal[bool] = Signal(app, "run-changed")
         self._heard: set[UUID] = set()
@@ -81,7 +81,7 @@ class RunChoice:
 
     def choose(self, run: RunRef | None) -> None:
         """Show another run, in later sessions too; None for the default one of each kind."""
-        if self._program.scope.blind or run == self.chosen:
+        if self._program.scope.hides_lists or run == self.chosen:
             return
         self.chosen = run
         if self._program.rater is not None:
@@ -100,14 +100,14 @@ class RunChoice:
 
     def read(self) -> None:
         """Read which run is shown, in a thread; a failure is left to what reads the labels."""
-        if not self._program.scope.blind:
+        if not self._program.scope.hides_lists:
             in_thread(self._app, self.read_shown, self.take, lambda _: None, group="run")
 
     def read_shown(self) -> Mapping[str, RunRef]:
         """Return the run that is shown of each kind; for a thread."""
         from store.queries.runs import shown_by_kind
 
-        if self._program.scope.blind:
+        if self._program.scope.hides_lists:
             return {}
         with self._program.workspace.reading() as connection:
             return shown_by_kind(connection, self.scope)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from textual.theme import BUILTIN_THEMES
 
-from screens.commands import DIALOGS, LABEL, Scope, all_commands, commands_of
+from screens.commands import DIALOGS, Scope, all_commands, command_named, commands_of, label_key
 
 DEFAULT_REASONS = {
     "w": "wrong result",
@@ -112,6 +112,7 @@ class ScreenSettings:
         if unknown:
             raise SettingRefused(f"no action is called {', '.join(unknown)}; `workbench doctor` lists them")
         taken = self._taken("review", "text", "app")
+        self._taken("adjudicate", "text", "app")
         self._taken("home", "app")
         self._taken("queue", "list", "app")
         self._taken("jobs", "app")
@@ -165,7 +166,7 @@ class ScreenSettings:
         """Return whether a key is a code while a reason is asked for, and that of a command otherwise."""
         if command_id in self.keys:
             return False
-        is_value = command_id.startswith(LABEL) and key.isalpha()
+        is_value = _is_value(command_id) and key.isalpha()
         return is_value or key in DEFAULT_REASONS or key in DEFAULT_UNDECIDED
 
     def _taken(self, *scopes: Scope) -> dict[str, str]:
@@ -185,4 +186,9 @@ class ScreenSettings:
     def _may_share(self, one: str, other: str) -> bool:
         """Return whether two commands may have a key together: a value of a scale, and what it is without."""
         as_made = one not in self.keys and other not in self.keys
-        return as_made and one.startswith(LABEL) != other.startswith(LABEL)
+        return as_made and _is_value(one) != _is_value(other)
+
+
+def _is_value(command_id: str) -> bool:
+    """Return whether a command answers a question."""
+    return label_key(command_named(command_id)) is not None

@@ -37,6 +37,11 @@ class StudyPlace:
         """The scope of the sitting."""
         return self.session.scope
 
+    @property
+    def idle_seconds(self) -> float:
+        """The longest pause between two keys that does not count as time away."""
+        return self.session.study.protocol.idle_minutes * 60
+
     def refresh(self) -> StudySession:
         """Read again where the rater is, and go to the first sitting in which something is left.
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
-from uuid import UUID
 
 from textual.app import App
 from textual.signal import Signal
@@ -20,6 +19,7 @@ from store.errors import WorkbenchError
 if TYPE_CHECKING:
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.step_recorder import RecordedExecution
+    from screens.items.views import ItemView
     from store.record.rater_ref import RaterRef
 
 
@@ -79,28 +79,38 @@ class TestRunner:
     def _expert_runs(self) -> ExpertTests:
         return self._make_expert_runs()
 
-    def start(self, item_id: int, name: str, test: str, like: UUID | None) -> bool:
+    def start(self, item: ItemView, test: str, editing_ms: int = 0) -> bool:
         """Run a test of an item behind the screens.
 
         Args:
-            item_id: The item.
-            name: The name of the item.
+            item: The item; the test runs in the environment of the execution that is shown.
             test: The test program, exactly.
-            like: The execution in whose environment it runs; None where there is none.
+            editing_ms: How long it was edited, in milliseconds.
 
         Returns:
             Whether it was begun: a test of this item may be running already.
         """
-        if self._rater is None or item_id in self.running:
+        if self._rater is None or item.item_id in self.running:
             return False
-        self.running.add(item_id)
-        begin = partial(self._begin, self._rater, item_id, name, test, like)
+        self.running.add(item.item_id)
+        begin = partial(self._begin, self._rater, item, test, editing_ms)
         self._app.run_worker(begin, thread=True, group="tests")
         return True
 
-    def _begin(self, rater: RaterRef, item_id: int, name: str, test: str, like: UUID | None) -> None:
+    def _begin(self, rater: RaterRef, item: ItemView, test: str, editing_ms: int) -> None:
         """Begin a run, in a thread: what it needs is loaded with the first one."""
         from agents.jobs.expert_tests import ExpertRun
+
+        item_id, name = item.item_id, item.external_id
+        wanted = ExpertRun(
+            item_id,
+            rater,
+            test,
+            item.execution,
+            assignment_id=item.assignment_id,
+            own=item.tests == "own",
+            editing_ms=editing_ms,
+        )
 
         def failed(error: BaseException) -> None:
             self._report_ended(TestEnded(item_id, name, test, None, error))
@@ -108,7 +118,7 @@ class TestRunner:
         try:
             with self._making:
                 runs = self._expert_runs
-            future = runs.start(ExpertRun(item_id, rater, test, like))
+            future = runs.start(wanted)
         except (WorkbenchError, OSError) as error:
             deliver(self._app, failed, error)
             return

@@ -156,6 +156,7 @@ def at_work(folder: Path) -> None:
 
 def agents_at_work(folder: Path) -> None:
     """Let a pipeline yield a response and scores for two questions: run, budget, resume, report, review."""
+    from scopes import scope
     from small_workspace import rows
 
     from store.queries.responses import load_responses
@@ -230,7 +231,7 @@ def agents_at_work(folder: Path) -> None:
         assert None not in {step for _, _, step in scores.values()}
         # What a review reads of an item.
         with workspace.reading() as connection:
-            (seen,) = load_responses(connection, 3, 1, blind=False, hidden=False)
+            (seen,) = load_responses(connection, 3, scope(1), blind=False, hidden=False)
         assert (seen.text, {score.measure: score.value for score in seen.scores}) == (
             "Answer 3",
             {"sort": 1.0, "tone": 1.0},

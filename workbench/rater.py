@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from store.record.rater_ref import checked_name
 
 if TYPE_CHECKING:
+    from store.workspace.duckdb import Workspace
     from workbench.config import Config
     from workbench.lazy_config import LazyConfig
 
@@ -26,6 +27,24 @@ def rater_name(given: str | None, config: Config | LazyConfig) -> str | None:
         return checked_name(given)
     name = config.rater if config.rater is not None else _login()
     return checked_name(name) if name.strip() else None
+
+
+def rater_name_in(workspace: Workspace, given: str | None, config: Config | LazyConfig) -> str | None:
+    """Return the rater's name in a workspace: in a packet that of its rater, else as `rater_name`.
+
+    Args:
+        workspace: The open workspace.
+        given: The name on the command line, if any.
+        config: The configuration.
+
+    Raises:
+        JudgmentRefused: The name given is blank, or a name holds what cannot be seen.
+        UnknownName: The workspace is a packet, and the name given is not its rater's.
+    """
+    from store.workspace.packet_fact import packet_in
+
+    packet = packet_in(workspace)
+    return rater_name(given, config) if packet is None else packet.check_rater(given)
 
 
 def _login() -> str:

@@ -81,7 +81,7 @@ def import_sample(workspace: Workspace) -> ImportReport:
     folder = sample_folder()
     report = import_files(workspace, [folder / name for name in IMPORTED])
     register_kinds(workspace)
-    load_sample_study(workspace)
+    load_sample_study(workspace, folder)
     return report
 
 

@@ -8,11 +8,10 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from workbench.sample import sample_folder
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+    from pathlib import Path
 
     from sqlalchemy import Connection
 
@@ -23,8 +22,13 @@ PAUSE_SECONDS = 2.0
 """Seconds between the label of one item and the sight of the next, for the times of the invented labels."""
 
 
-def load_sample_study(workspace: Workspace) -> None:
-    """Make the sample's study in a workspace that holds the sample, unless it has it already."""
+def load_sample_study(workspace: Workspace, folder: Path) -> None:
+    """Make the sample's study in a workspace that holds the sample, unless it has it already.
+
+    Args:
+        workspace: The open workspace.
+        folder: The folder of the sample data.
+    """
     from store.queries.item import find_item
     from store.record.ids import now
     from store.studies.protocol import StudyProtocol
@@ -37,7 +41,6 @@ def load_sample_study(workspace: Workspace) -> None:
         store_guideline,
     )
 
-    folder = sample_folder()
     spec = json.loads((folder / "study.json").read_text(encoding="utf-8"))
     with (folder / "study-labels.csv").open(encoding="utf-8", newline="") as file:
         labels = list(csv.DictReader(file))

@@ -33,6 +33,9 @@ COMMANDS = (
     "judge",
     "revise",
     "study",
+    "adjudicate",
+    "rule",
+    "packet",
     "report",
     "measure",
     "replies",
@@ -42,8 +45,8 @@ COMMANDS = (
     "recover",
 )
 
-StartWith = Literal["home", "queue", "resume"]
-STARTS: tuple[StartWith, ...] = ("home", "queue", "resume")
+StartWith = Literal["home", "queue", "resume", "adjudicate"]
+STARTS: tuple[StartWith, ...] = ("home", "queue", "resume", "adjudicate")
 
 
 def open_app(
@@ -156,7 +159,8 @@ def run_app(
         The exit code.
 
     Raises:
-        HiddenData: The review is blind, and a run was named.
+        HiddenData: The review is blind, or the rater is in an open study, and a run was named; or the
+            configured rater is in one, and another was named.
         UnknownName: No run, or more than one, is called so.
     """
     from workbench.rater import rater_name
@@ -175,11 +179,18 @@ def run_app(
         raise
     with workspace, ExitStack() as closing:
         chosen: RunRef | None = None
+        own = name if rater is None else rater_name(None, config)
+        if own and own != name:
+            from store.first_look import is_in_study
+            from workbench.study_session import another_rater
+
+            if is_in_study(workspace, own):
+                raise another_rater()
         if run is not None:
-            from workbench.run_option import chosen_run
+            from workbench.study_session import open_session
 
             with workspace.reading() as connection:
-                chosen = chosen_run(connection, run, blind=blind)
+                chosen = open_session(connection, config, rater, run).scope.run
         context = make_context(
             workspace,
             config,

@@ -18,7 +18,7 @@ from workbench.job_settings import (
     sample_annotation,
     sandbox_sentence,
 )
-from workbench.rater import rater_name
+from workbench.rater import rater_name_in
 from workbench.sample import holds_sample, import_sample
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def make_context(
     first_look: FirstLook | None = None,
     run: RunRef | None = None,
     annotation: JobSettings | None = None,
-    start_with: Literal["home", "queue", "resume"] = "home",
+    start_with: Literal["home", "queue", "resume", "adjudicate"] = "home",
     repositories: Path | None = None,
     study: str | None = None,
 ) -> AppContext:
@@ -88,7 +88,7 @@ def make_context(
     """
     settings = config.screens if repositories is None else replace(config.screens, repositories=repositories)
     prepare = Once(lambda: _register_kinds(workspace))
-    name = rater_name(rater, config)
+    name = rater_name_in(workspace, rater, config)
     who: RaterRef | None = first_look.rater if first_look else None
     if name and who is None:
         prepare()

@@ -49,12 +49,18 @@ class ExpertRun:
         rater: The expert.
         test: The test program, exactly.
         like: The execution in whose environment it runs; None where there is none.
+        assignment_id: The expert's assignment of the item; None outside a study.
+        own: Whether the agents' tests are hidden from the expert, so that this one is no agent's.
+        editing_ms: How long it was edited, in milliseconds.
     """
 
     item_id: int
     rater: RaterRef
     test: str
     like: UUID | None = None
+    assignment_id: UUID | None = None
+    own: bool = False
+    editing_ms: int = 0
 
 
 class ExpertTests:
@@ -102,7 +108,15 @@ class ExpertTests:
             settings = await asyncio.to_thread(self._settings)
             program, report = await self._execute(run.item_id, program, rather, settings)
         key = self._workspace.ids.next()
-        execution, outcomes = rows_of(report, program, key, item_id=run.item_id, rater_id=run.rater.id)
+        execution, outcomes = rows_of(
+            report,
+            program,
+            key,
+            item_id=run.item_id,
+            rater_id=run.rater.id,
+            assignment_id=run.assignment_id,
+            editing_ms=run.editing_ms,
+        )
         await committed(record_expert_run(self._workspace, run.rater, execution, outcomes))
         return RecordedExecution(execution.id, report)
 
@@ -113,7 +127,7 @@ class ExpertTests:
         """
         with self._workspace.reading() as connection:
             texts = pair_texts(connection, [run.item_id])
-            written = agents_tests(connection, run.item_id)
+            written = frozenset[str]() if run.own else agents_tests(connection, run.item_id)
             sandbox, snapshot = ("", "") if run.like is None else place_of(connection, run.like)
         if not texts:
             raise UnknownName(

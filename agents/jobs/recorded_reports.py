@@ -25,6 +25,8 @@ def rows_of(
     item_id: int,
     step_id: UUID | None = None,
     rater_id: int | None = None,
+    assignment_id: UUID | None = None,
+    editing_ms: int | None = None,
 ) -> tuple[Execution, list[TestOutcomeRow]]:
     """Return an execution, and the outcomes of its tests, as they are recorded.
 
@@ -35,6 +37,8 @@ def rows_of(
         item_id: The item whose candidate was tested.
         step_id: The agent's turn that ran it; None for none.
         rater_id: The expert who had it run; None for none.
+        assignment_id: The expert's assignment; None for none.
+        editing_ms: How long the expert edited the program; None for an agent's.
     """
     execution = Execution(
         id=key,
@@ -60,6 +64,8 @@ def rows_of(
         stdout_cut=cut_as_text(report.stdout_cut),
         stderr_cut=cut_as_text(report.stderr_cut),
         snapshot=report.snapshot,
+        assignment_id=assignment_id,
+        editing_ms=editing_ms,
     )
     return execution, [
         TestOutcomeRow(

@@ -20,6 +20,7 @@ from agents.jobs.run_record import stop_interrupted_runs
 from agents.settings import JobSettings
 from store.errors import WorkbenchError, not_written
 from store.processes import tuned_for_throughput
+from store.workspace.packet_fact import refuse_packet
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -206,10 +207,11 @@ class JobRunner:
             The job at work. That its model is unknown, or another error of this kind, comes with its end.
 
         Raises:
-            WorkbenchError: Another job is at work.
+            WorkbenchError: Another job is at work, or the workspace is a packet.
         """
         if self._closed:
             raise RuntimeError("the job runner is closed")
+        refuse_packet(self._workspace, "Agents run")
         if (busy := self.running) is not None:
             raise WorkbenchError(
                 "A job is at work",

@@ -72,7 +72,7 @@ def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts
 
     with workspace.reading() as connection:
         counts = progress(connection, scope)
-        runs = {} if scope.blind else shown_by_kind(connection, scope)
+        runs = {} if scope.hides_lists else shown_by_kind(connection, scope)
     names = tuple(dict.fromkeys(run.name for run in runs.values()))
     return HomeFacts(counts, _resume(workspace, scope, counts.left), sample, names)
 
@@ -83,7 +83,7 @@ def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:
     from store.queries.queue import queue_rows
 
     session = load_session(workspace, scope.rater_id, REVIEW_SESSION) if scope.rater_id else {}
-    query = QueueQuery.of(session.get("queue"), blind=scope.blind)
+    query = QueueQuery.of(session.get("queue"), blind=scope.hides_lists)
     item = resumed_item(workspace, scope, session, query)
     rows = queue_rows(workspace, scope, [item] if item is not None else [])
     left_off = item is not None and item == session.get("item")

@@ -171,6 +171,8 @@ class HomeScreen(BaseScreen):
             return self._has_work_for_agents and possible and self.context.jobs.running is None
         if command.id in ("home.resume", "home.queue"):
             return not self.empty
+        if command.id == "home.adjudicate":
+            return not self.empty and not self._why_not_adjudicate
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
 
     def _holds_items(self) -> bool:
@@ -283,6 +285,22 @@ class HomeScreen(BaseScreen):
         """Open the list of all items."""
         if self._holds_items():
             self.navigator.open_queue()
+
+    @property
+    def _why_not_adjudicate(self) -> str:
+        """Why nothing can be adjudicated; empty where it can."""
+        if self.context.rater is None:
+            return "Rulings need a name: start with --rater NAME."
+        if self.context.study is not None:
+            return "A rater of an open study does not see what the others said."
+        return "A blind review does not show what others said." if self.context.settings.blind else ""
+
+    def action_adjudicate(self) -> None:
+        """Rule on what raters disagree about."""
+        if why := self._why_not_adjudicate:
+            self.context.notices.show("No adjudication", why)
+        elif self._holds_items():
+            self.navigator.open_adjudication()
 
     def action_import_file(self) -> None:
         """Import a file."""

@@ -72,7 +72,8 @@ def view(entry: ItemDetails) -> ItemView:
         case=tuple(panes),
         questions=questions,
         own=entry.own,
-        editable=editable,
+        # The texts of a study stay as they were when it was frozen.
+        editable=editable if entry.assignment_id is None else (),
         blind=blind,
         assignment_id=entry.assignment_id,
         phase=entry.phase,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from keyword import iskeyword
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from screens.items.history import history
-from screens.items.runs import describe_run, moment, results, runs_of
+from screens.items.runs import OUTCOME_GLYPHS, describe_run, moment, own_runs_of, results, runs_of
+from screens.items.skeleton import skeleton
 from screens.items.steps import (
     CORRECTION_ROLE,
     SIMULATED_ROLE,
@@ -31,7 +31,6 @@ from store.queries.rows import NEEDS_SANDBOX
 from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
-OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
 _INDISCRIMINATE = "~"
 _NO_EVIDENCE = (
     f"  {_INDISCRIMINATE} means: passes even if the code returns nothing, or its input; no evidence"
@@ -40,7 +39,6 @@ _NO_EVIDENCE = (
 _ASSESSMENTS = {"clear_match": "clear match", "clear_nonmatch": "clear non-match"}
 
 _PYTHON = ("", "python", "python3")
-_DEFINED = re.compile(r"^(?:(?:async )?def|class) (\w+)", re.MULTILINE)
 _NO_TEST = "No test program: the screener found the pair clear."
 _NOT_WRITTEN = "No test program was written."
 _OWN_TEST = " {review.edit} writes one of your own."
@@ -48,13 +46,21 @@ _ONLY_READ = "No test program: these agents only read the code."
 _NO_RUN = "Nothing was executed."
 _SIMULATED = "Nothing was executed: a model predicted what the test would show. The Verdict pane tells it."
 _NOT_RUN = "Nothing was executed: these agents only read the test."
+_NO_TEST_SHOWN = "There is no test program of the agents."
+_NO_RUN_SHOWN = "There is no run of a test program of the agents."
+_NO_OWN_TEST = "Tests are written in Python, and this code is not."
+_NO_OWN_RUN = "No test of yours was run yet."
+_BEGINNING = "Your test · not run yet"
+_REASON_HIDDEN = "The reason rests on a test, and tests are not shown here."
+_STEPS_HIDDEN = "Turns that write, run or read a test are not shown here."
 _NOT_YET = "The agents have not looked at this pair yet. {app.jobs} shows them at work."
 
 
 def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a pair for review (see ReviewPart)."""
     pair = load_item(connection, scope, KIND, item_id)
-    return view(pair, None if pair.blind else load_case(connection, scope, item_id))
+    hidden = pair.blind and pair.tests == "none"
+    return view(pair, None if hidden else load_case(connection, scope, item_id))
 
 
 def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
@@ -62,26 +68,28 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
 
     Args:
         pair: The pair.
-        case: The agents' case; None where the review is blind.
+        case: What may be seen of the agents' case and of experts' tests; None where that is nothing.
     """
     target = QuestionTarget(pair.question_ids[MATCH.name])
     questions = (QuestionPrompt(MATCH, target, claim=_claim(case), unclaimed=_unclaimed(case)),)
-    runs: tuple[TestRunView, ...] = ()
+    guide = PaneText("guideline", "Guide", GUIDELINE)
+    first = _first_test(pair)
+    runs = () if case is None or pair.tests == "none" else _runs(pair, case, first)
+    # Of one's own tests the last run is shown.
+    run = len(runs) - 1 if pair.tests == "own" else 0
+    tests = runs[run].panes if runs else ()
     panes: tuple[PaneText, ...]
     if case is None:
-        panes = (
-            PaneText("guideline", "Guideline", GUIDELINE),
-            history(pair, questions),
-        )
+        panes = (replace(guide, title="Guideline"), history(pair, questions))
+    elif pair.blind:
+        panes = (*tests, guide, history(pair, questions, case.expert_runs))
     else:
-        own = _OWN_TEST if _first_test(pair) else ""
-        runs = runs_of(case, lambda execution: (_test(case, execution, own), _run(case, execution)))
         panes = (
-            PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
-            *runs[0].panes,
-            PaneText("steps", "Steps", describe_steps(case.steps), empty=_NOT_YET),
+            PaneText("verdict", "Verdict", _verdict(case, tests=pair.tests != "none"), empty=_NOT_YET),
+            *tests,
+            PaneText("steps", "Steps", _steps(pair, case), empty=_NOT_YET),
             history(pair, questions, case.expert_runs),
-            PaneText("guideline", "Guide", GUIDELINE),
+            guide,
         )
     return ItemView(
         item_id=pair.item_id,
@@ -102,24 +110,51 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
         blind=pair.blind,
         assignment_id=pair.assignment_id,
         phase=pair.phase,
+        tests=pair.tests,
         runs=runs,
+        run=run,
         reading="" if case is None else _reading(case),
-        first_test="" if case is None else _first_test(pair),
+        first_test=first,
         others=() if case is None else tuple(one.run for one in case.others),
     )
 
 
 def _first_test(pair: ItemDetails) -> str:
-    """Return what an expert's own test of a pair begins with; empty where the code is no Python."""
-    if pair.fields["language"].lower() not in _PYTHON:
+    """Return the beginning of an expert's own test; empty where none can be run, or the code is no Python."""
+    if pair.tests == "none" or pair.fields["language"].lower() not in _PYTHON:
         return ""
-    name = pair.fields["name"]
-    if not name.isidentifier() or iskeyword(name):
-        defined = _DEFINED.search(pair.fields["code"])
-        name = defined[1] if defined else ""
-    bring = f"from candidate import {name}" if name else "import candidate"
-    call = f"{name}(...)" if name else "candidate.NAME(...)"
-    return f"{bring}\n\n\ndef test_{name or 'candidate'}():\n    assert {call} == ...\n"
+    return skeleton(pair.fields["code"], pair.fields["name"])
+
+
+def _runs(pair: ItemDetails, case: AgentCase, first: str) -> tuple[TestRunView, ...]:
+    """Return the runs of the tests that are shown; `first` is the beginning of one's own."""
+    if pair.tests == "own":
+        return own_runs_of(case, lambda execution: _own_panes(case, execution, first))
+    own = _OWN_TEST if first else ""
+    panes = runs_of(case, lambda execution: (_test(case, execution, own), _run(case, execution)))
+    if not pair.blind:
+        return panes
+    # Why there is none would tell what the agents decided.
+    plain = {"test": _NO_TEST_SHOWN + own, "run": _NO_RUN_SHOWN}
+    return tuple(
+        replace(one, panes=tuple(replace(pane, empty=plain[pane.id]) for pane in one.panes)) for one in panes
+    )
+
+
+def _own_panes(case: AgentCase, execution: ExecutionView | None, first: str) -> tuple[PaneText, PaneText]:
+    """Return a run of the rater's own test; without one the beginning of a test, which cannot be cited."""
+    if execution is not None:
+        return _test(case, execution, ""), _run(case, execution)
+    test = PaneText("test", "Test", first, language="python", kind="test", empty=_NO_OWN_TEST)
+    return replace(test, heading=_BEGINNING if first else ""), PaneText(
+        "run", "Run", "", kind="log", empty=_NO_OWN_RUN if first else _NO_OWN_TEST
+    )
+
+
+def _steps(pair: ItemDetails, case: AgentCase) -> str:
+    """Return the turns of the agents, and say where some are hidden."""
+    steps = describe_steps(case.steps)
+    return f"{steps}\n\n{_STEPS_HIDDEN}" if steps and pair.tests == "none" else steps
 
 
 def _heading(pair: ItemDetails) -> str:
@@ -149,7 +184,7 @@ def _claim(case: AgentCase | None) -> Claim | None:
     parts = [f"◆ {MATCH.scale.word(verdict.value)}", verdict.path]
     if case.execution is not None and verdict.execution_id is not None:
         parts += results(case.execution)
-    elif verdict.path == "simulated":
+    elif verdict.path == "simulated" and case.reply_of(SIMULATED_ROLE):
         parts.append(prediction_summary(case.reply_of(SIMULATED_ROLE)))
     return Claim(verdict.id, verdict.execution_id, verdict.value, " · ".join(parts))
 
@@ -163,8 +198,13 @@ def _unclaimed(case: AgentCase | None) -> str:
     return f"no label by {case.run.name}; {others}"
 
 
-def _verdict(case: AgentCase) -> str:
-    """Return the agents' case in the order in which they came to it, and the labels of other runs."""
+def _verdict(case: AgentCase, *, tests: bool) -> str:
+    """Return the agents' case in the order in which they came to it, and the labels of other runs.
+
+    Args:
+        case: The case.
+        tests: Whether tests are shown; what rests on them is not in the case otherwise.
+    """
     if case.verdict is None and not case.steps and not case.others:
         return ""
     lines: list[str] = []
@@ -181,7 +221,8 @@ def _verdict(case: AgentCase) -> str:
         lines += [f"  {failed[-1].error}"] if failed else []
     else:
         claim = _claim(case)
-        lines += [claim.summary if claim else "", f"  {case.verdict.reason}"]
+        reason = case.verdict.reason if tests or case.verdict.reason else _REASON_HIDDEN
+        lines += [claim.summary if claim else "", f"  {reason}"]
     screener, writer = case.reply_of("screener"), case.reply_of("test_writer")
     if screener:
         assessment = str(screener.get("assessment", ""))
@@ -210,7 +251,9 @@ def _verdict(case: AgentCase) -> str:
         lines += ["", "Arbiter", f"  {arbiter.get('reason', '')}"]
     tokens = sum(step.tokens_in + step.tokens_out for step in case.steps)
     seconds = sum(step.seconds for step in case.steps)
-    if case.verdict is not None:
+    if case.verdict is not None and not tests:
+        lines += ["", *_agents(case.verdict.run_name)]
+    elif case.verdict is not None:
         steps = pluralize(len(case.steps), "step")
         lines += ["", *_agents(case.verdict.run_name)]
         lines += [f"{case.verdict.model} · {steps} · {pluralize(tokens, 'token')} · {seconds:.1f} s"]

@@ -17,6 +17,8 @@ from store.record.ids import now
 if TYPE_CHECKING:
     from agents.sandbox.protocol import ExecutionReport
 
+OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
+"""The glyph of each outcome of a test."""
 KIND = 40
 """Characters of the kind of an error, which a program chooses."""
 
@@ -62,6 +64,31 @@ def runs_of(
         shown = TestRunView(run.execution.id, panes(run.execution))
         found.append(_headed(shown, _headings(run), number, total))
     return tuple(found)
+
+
+def own_runs_of(
+    case: AgentCase, panes: Callable[[ExecutionView | None], tuple[PaneText, ...]]
+) -> tuple[TestRunView, ...]:
+    """Return the runs of a rater's own tests, of which none is the agents'.
+
+    Args:
+        case: The rater's runs.
+        panes: Lays a run out as the panes of test and log; None is the beginning of a test that was not run.
+    """
+    if not case.expert_runs:
+        return (TestRunView(None, panes(None)),)
+    total = len(case.expert_runs)
+    found = []
+    for number, run in enumerate(case.expert_runs, start=1):
+        shown = TestRunView(run.execution.id, panes(run.execution), outcome_strip(run.execution))
+        found.append(_headed(shown, _headings(run), number, total))
+    return tuple(found)
+
+
+def outcome_strip(execution: ExecutionView) -> str:
+    """Return in one line what the tests of an execution showed: "1 of 2 passed · ✓ usual · ✗ edge"."""
+    tests = (f"{OUTCOME_GLYPHS[one.outcome]} {one.name.removeprefix('test_')}" for one in execution.outcomes)
+    return " · ".join([*results(execution), *tests])
 
 
 def _headed(run: TestRunView, headings: Sequence[str], number: int, total: int) -> TestRunView:

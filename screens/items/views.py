@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from screens.widgets.text.document import TextKind
 from screens.widgets.text.overlay import Span
 from store.kinds.spec import GROUP, QuestionSpec
-from store.queries.item import OwnLabel, OwnState
+from store.queries.item import OwnLabel, OwnState, ShownTests
 from store.record.evidence import Citation, Part
 from store.record.scope import REVIEW, RunRef, Scope
 from store.tables.record import QuestionTarget
@@ -136,10 +136,12 @@ class TestRunView:
     Attributes:
         execution: Its key; None where the test was never run.
         panes: The test and its log.
+        summary: What it showed, in one line; empty where the claim of the agents says that.
     """
 
     execution: UUID | None
     panes: tuple[PaneText, ...]
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +227,11 @@ class ItemView:
         swapped: The part of the case in the place of the subject; empty for none.
         own: The rater's current labels and marks.
         at: Which of the questions is asked now.
-        runs: The runs of its test, the agents' first; none in a blind review.
+        tests: Which test programs are shown: the agents', those that the rater writes, or none.
+        runs: The runs of its test, the agents' first; none where no tests are shown.
         run: Which of them is shown in the case.
         reading: How the agents' test reads what is asked for; empty where that is not known.
-        first_test: The template of a rater's own test, where agents wrote none; empty where no test
+        first_test: The template of a rater's own test, where no other one is shown; empty where no test
             can be run.
         editable: The texts of it that an expert may rewrite.
         blind: Whether the agents' and other raters' work is hidden.
@@ -251,6 +254,7 @@ class ItemView:
     questions: tuple[QuestionPrompt, ...]
     own: OwnState
     at: int = 0
+    tests: ShownTests = "agents"
     runs: tuple[TestRunView, ...] = ()
     run: int = 0
     reading: str = ""
@@ -330,6 +334,11 @@ class ItemView:
         return bool(self.runs) and any(pane.part == "test" and pane.text for pane in self.runs[0].panes)
 
     @property
+    def lacks_own_test(self) -> bool:
+        """Whether the rater is to write a test, and has not run one yet."""
+        return self.tests == "own" and bool(self.first_test) and self.execution is None
+
+    @property
     def is_covered(self) -> bool:
         """Whether the reference is covered: the rater wants that, and has not answered or given up yet."""
         is_answered = bool(self.own.labels) or self.own.cannot_decide is not None
@@ -380,6 +389,13 @@ class ItemView:
         if part is None:
             return replace(self, subject=subject, subject_word=word, replaced=None, case=case)
         return replace(self, subject=part, subject_word=part.title, replaced=(subject, word), case=case)
+
+    def with_first_test(self, text: str, heading: str) -> ItemView:
+        """Return the item with another beginning of a test of one's own in its pane."""
+        changed = (
+            replace(pane, text=text, heading=heading) if pane.id == "test" else pane for pane in self.case
+        )
+        return replace(self, case=tuple(changed))
 
     def with_run(self, number: int) -> ItemView:
         """Return the item with one of its runs shown."""

@@ -202,6 +202,8 @@ def start_annotation(
     """
     from store.queries.runs import kind_for_agents, kind_of_run
 
+    if context.is_sealed():
+        return False
     with context.workspace.reading() as connection:
         if again is None:
             kind = kind_for_agents(connection, kinds_with_agents())

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from screens.commands import Scope
 from screens.context import ScreenContext
 from screens.items.views import ItemView
 from screens.judging.keys import ScaleKeys
@@ -65,16 +66,19 @@ class JudgingContext:
         screen: The screen.
         context: The context of every screen.
         guard: Knows which item is on the screen.
+        scope: The screen whose keys these are.
 
     Attributes:
         keys: The keys of the question on the screen.
     """
 
-    def __init__(self, screen: Screen[Any], context: ScreenContext, guard: PaintGuard) -> None:
+    def __init__(
+        self, screen: Screen[Any], context: ScreenContext, guard: PaintGuard, scope: Scope = "review"
+    ) -> None:
         self.screen = screen
         self.context = context
         self.guard = guard
-        self.keys = ScaleKeys(context.settings, lambda: guard.item)
+        self.keys = ScaleKeys(context.settings, lambda: guard.item, scope)
 
     @property
     def item(self) -> ItemView | None:

@@ -33,6 +33,9 @@ class JudgingScreen(Protocol):
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
         """Return the lines that the next label cites, and the execution that was shown when the key came."""
 
+    def without_test(self, item: ItemView) -> tuple[str, str]:
+        """Return the question before a label without an own test, and that label's reason; empty for none."""
+
     def show_recorded(self, action: Action) -> None:
         """Show what an action makes of the item on the screen."""
 
@@ -194,7 +197,12 @@ class JudgingController:
         if item.current.nothing:
             self._shared.show_message(f"Not recorded: {item.current.nothing}.", alarm=True)
             return
-        action = self.builder.label(item, value, self._shared.guard.watch, cited=cited, execution=execution)
+        ask, reason = self._shows.without_test(item)
+        if ask:
+            self._shared.show_message(ask, alarm=True)
+            return
+        watch = self._shared.guard.watch
+        action = self.builder.label(item, value, watch, reason, cited, execution=execution)
         self.record(action)
         words = item.question.scale.word(value)
         words = f"{item.current.title}: {words}" if item.has_several else words
@@ -386,7 +394,8 @@ class JudgingController:
         if self.is_by_hand():
             self.reasons.drop()
             self._shared.context.recorder.last_override = None
-            self._shared.context.recorder.undo(redo=redo)
+            rulings = self.builder is not None and self.builder.scope.adjudicates
+            self._shared.context.recorder.undo(redo=redo, rulings=rulings)
 
     def show_undo_result(self, undone: UndoResult) -> None:
         """Go to the item of an undo or redo, and show what is recorded now."""

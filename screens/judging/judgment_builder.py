@@ -24,24 +24,33 @@ from store.tables.record import Judgment, Mark
 from store.workspace.duckdb import Workspace
 
 IDLE_SECONDS = 30.0
-"""A pause between two keys that is longer than this counts as time away."""
+"""A pause between two keys that is longer than this counts as time away, outside a study."""
 
 PACE_FROM = 3
 """Items judged in a session from which its own pace is shown."""
 
 
 class Stopwatch:
-    """Measures how long an item is on the screen, and how much of that the rater was active."""
+    """Measures how long an item is on the screen, and how much of that the rater was active.
 
-    def __init__(self) -> None:
+    Args:
+        idle_seconds: The longest pause between two keys that does not count as time away.
+    """
+
+    def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._idle = idle_seconds
         self._began = self._last = time.monotonic()
         self._away = 0.0
 
-    def touch(self) -> None:
-        """Take note that the rater did something."""
+    def touch(self, away: float | None = None) -> None:
+        """Take note that the rater did something.
+
+        Args:
+            away: For how many seconds the rater was away since the last time; None for all of a long pause.
+        """
         moment = time.monotonic()
         pause = moment - self._last
-        self._away += pause if pause > IDLE_SECONDS else 0.0
+        self._away += away if away is not None else pause if pause > self._idle else 0.0
         self._last = moment
 
     def read(self) -> tuple[int, int]:

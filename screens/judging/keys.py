@@ -25,6 +25,10 @@ _NARROW_FIRST = (
     "review.next",
     "review.cover",
     "review.open_file",
+    "adjudicate.note",
+    "adjudicate.undo",
+    "adjudicate.next",
+    "adjudicate.agents",
 )
 
 LABELS_NAMED = 5
@@ -161,7 +165,8 @@ class JudgingKeyLine(KeyLine):
             others = [self._named(command) for command in offered if not _is_label(command)]
             pairs = [*bands, *others]
         if self._several:
-            back, on = (self._keys.first(f"review.{name}") for name in ("tab_back", "tab"))
+            scope = self._screen.SCOPE
+            back, on = (self._keys.first(f"{scope}.{name}") for name in ("tab_back", "tab"))
             place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
             pairs.insert(place, (f"{back} {on}", "tabs"))
         self._named_pairs = tuple(pairs)

@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from screens.items.views import ItemView
-from screens.judging.judgment_builder import Stopwatch
+from screens.judging.judgment_builder import IDLE_SECONDS, Stopwatch
 from screens.judging.order import OrderPlace
 
 ARRIVAL_SECONDS = 0.7
@@ -140,6 +140,7 @@ class PaintGuard:
         widgets: Returns the widgets that show the item and its question.
         painted: Called when all of them are on the terminal.
         awaited: Returns what has to come before the item counts as painted; empty for nothing.
+        idle_seconds: The longest pause between two keys that does not count as time away.
 
     Attributes:
         wanted: The place that was gone to last; None while there is none.
@@ -154,11 +155,13 @@ class PaintGuard:
         widgets: Callable[[], Iterable[Widget]],
         painted: Callable[[], None],
         awaited: Callable[[], str] = str,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self.wanted: OrderPlace | None = None
         self.on_screen: DisplayedItem | None = None
         self.is_bare = False
-        self.watch = Stopwatch()
+        self.watch = Stopwatch(idle_seconds)
+        self._idle_seconds = idle_seconds
         self._screen = screen
         self._widgets = widgets
         self._painted = painted
@@ -207,7 +210,7 @@ class PaintGuard:
         shown, has_other_claim = self.on_screen, False
         assert shown is not None
         if before is None:
-            self.watch = Stopwatch()
+            self.watch = Stopwatch(self._idle_seconds)
         elif not before.current.is_same_as(shown.view.current):
             # The question has changed, so that the keys have another meaning.
             self.await_paint("question")
@@ -225,7 +228,7 @@ class PaintGuard:
         """Ask another question of the item; no key answers it before it is seen."""
         self.show_as(view)
         self.await_paint("question")
-        self.watch = Stopwatch()
+        self.watch = Stopwatch(self._idle_seconds)
 
     # -- visibility ----------------------------------------------------------------------------------
 

@@ -146,10 +146,11 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
     """Chooses a filter; None when it is left as it was.
 
     Args:
-        settings: Which keys are other ones, and whether the queue is blind.
+        settings: Which keys are other ones.
         wanted: The filter as it is.
-        here: The kinds that there are; none where that is not known.
         count: Returns how many items a filter lets through; called in a thread.
+        here: The kinds that there are; none where that is not known.
+        blind: Leave out what rests on the agents' labels.
     """
 
     CSS_PATH: ClassVar[str] = "modals.tcss"
@@ -161,9 +162,12 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         wanted: QueueFilter,
         count: Callable[[QueueFilter], int],
         here: Collection[str] = (),
+        *,
+        blind: bool,
     ) -> None:
         super().__init__()
         self._settings = settings
+        self._blind = blind
         self._here = here
         self._wanted = wanted
         self._count = count
@@ -173,7 +177,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         settings = self._settings
         with Vertical(classes="modal") as box:
             box.border_title = "Which items"
-            for field in fields(blind=settings.blind, kind=self._wanted.kind, here=self._here):
+            for field in fields(blind=self._blind, kind=self._wanted.kind, here=self._here):
                 yield ChoiceRow(field, getattr(self._wanted, field.name))
             with Horizontal(id="text-line"):
                 yield Static(f"  {'Text':<{TITLE_CELLS + 1}}", id="text-title")
@@ -209,7 +213,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         if message.row.field.name == "kind":
             # The labels of another kind have other words.
             kind = message.row.value
-            offered = fields(blind=self._settings.blind, kind=kind, here=self._here)
+            offered = fields(blind=self._blind, kind=kind, here=self._here)
             named = {field.name: field for field in offered}
             for row in self.query(ChoiceRow):
                 row.offer(named[row.field.name])

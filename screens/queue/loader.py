@@ -72,7 +72,7 @@ class QueueLoader:
         """Return the items of a queue, and how many the workspace holds."""
         from store.queries.queue import items_by_kind
 
-        items, wanted = items_by_kind(self._workspace), query.wanted.kind
+        items, wanted = items_by_kind(self._workspace, self._scope), query.wanted.kind
         kinds = frozenset(items) if wanted is None else frozenset((wanted,))
         ids, total = self._ids(query), sum(items.values())
         return LoadedQueue(ids, complete=True, total=total, kinds=kinds, runs=self._runs())
@@ -80,7 +80,7 @@ class QueueLoader:
     def _runs(self) -> Mapping[str, RunRef]:
         from store.queries.runs import shown_by_kind
 
-        if self._scope.blind:
+        if self._scope.hides_lists:
             return {}
         with self._workspace.reading() as connection:
             return shown_by_kind(connection, self._scope)
@@ -89,7 +89,7 @@ class QueueLoader:
         """Return the runs with labels, and the one of each kind that is shown where none is chosen."""
         from store.queries.runs import labelled_runs, shown_by_kind
 
-        if self._scope.blind:
+        if self._scope.hides_lists:
             return [], {}
         with self._workspace.reading() as connection:
             default = shown_by_kind(connection, replace(self._scope, run=None))
@@ -107,10 +107,10 @@ class QueueLoader:
         return len(self._ids(QueueQuery(wanted, QueueSort())))
 
     def total(self) -> int:
-        """Return how many items the workspace holds."""
+        """Return how many items there are: in a study those of the sitting, else all of the workspace."""
         from store.queries.queue import items_by_kind
 
-        return sum(items_by_kind(self._workspace).values())
+        return sum(items_by_kind(self._workspace, self._scope).values())
 
     def rows(self, item_ids: list[int] | tuple[int, ...]) -> list[QueueRow]:
         """Return the lines of some items."""
@@ -131,7 +131,7 @@ class QueueLoader:
     def of(self, value: Mapping[str, Any]) -> tuple[QueueQuery, int | None]:
         """Return what `kept` returns, of a value that was read already."""
         item = value.get("item")
-        return QueueQuery.of(value, blind=self._scope.blind), item if isinstance(item, int) else None
+        return QueueQuery.of(value, blind=self._scope.hides_lists), item if isinstance(item, int) else None
 
     def keep(self, query: QueueQuery, item_id: int | None) -> None:
         """Keep a queue for the next session, through the write lane."""

@@ -359,7 +359,7 @@ class QueueScreen(BaseScreen):
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect: no opening of an empty list, no clearing without a filter."""
         if command.id == "queue.run":
-            return not self.context.scope.blind and bool(self.context.runs.shown)
+            return not self.context.scope.hides_lists and bool(self.context.runs.shown)
         if command.id == "queue.open":
             return not self._generation or self.items.count > 0
         return self.queue_query.wanted != QueueFilter() if command.id == "queue.clear" else True
@@ -406,7 +406,10 @@ class QueueScreen(BaseScreen):
                 self.load_queue(replace(self.queue_query, wanted=wanted))
 
         settings, wanted = self.context.settings, self.queue_query.wanted
-        self.app.push_screen(FilterScreen(settings, wanted, self.loader.count, self.kinds_here), chosen)
+        blind = self.context.scope.hides_lists
+        self.app.push_screen(
+            FilterScreen(settings, wanted, self.loader.count, self.kinds_here, blind=blind), chosen
+        )
 
     def action_sort(self) -> None:
         """Choose the order of the queue."""
@@ -417,11 +420,14 @@ class QueueScreen(BaseScreen):
                 self.load_queue(replace(self.queue_query, sort=sort))
 
         settings, sort = self.context.settings, self.queue_query.sort
-        self.app.push_screen(SortScreen(settings, sort, self.kinds_here), chosen)
+        blind = self.context.scope.hides_lists
+        self.app.push_screen(SortScreen(settings, sort, self.kinds_here, blind=blind), chosen)
 
     def action_choose_run(self) -> None:
         """Choose the run of the agents whose labels are shown."""
         notices = self.context.notices
+        if self.context.is_sealed():
+            return
         if self.context.scope.blind:
             notices.show("Blind review", "The agents' labels are not shown, whichever run they are of.")
             return

@@ -26,17 +26,21 @@ class SortScreen(ModalScreen[QueueSort | None]):
     """Chooses an order; None when it is left as it was.
 
     Args:
-        settings: Which keys are other ones, and whether the queue is blind.
+        settings: Which keys are other ones.
         sort: The order as it is.
         here: The kinds that there are; none where that is not known.
+        blind: Leave out what rests on the agents' labels.
     """
 
     CSS_PATH: ClassVar[str] = "modals.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("order"))
 
-    def __init__(self, settings: ScreenSettings, sort: QueueSort, here: Collection[str] = ()) -> None:
+    def __init__(
+        self, settings: ScreenSettings, sort: QueueSort, here: Collection[str] = (), *, blind: bool
+    ) -> None:
         super().__init__()
         self._settings = settings
+        self._blind = blind
         self._here = here
         self._sort = sort
         self._orders: list[Order] = []
@@ -46,7 +50,7 @@ class SortScreen(ModalScreen[QueueSort | None]):
     def compose(self) -> ComposeResult:
         """Lay out a line for each order."""
         settings = self._settings
-        self._orders = orders(blind=settings.blind, here=self._here)
+        self._orders = orders(blind=self._blind, here=self._here)
         keys = [order.key for order in self._orders]
         self._index = keys.index(self._sort.key) if self._sort.key in keys else 0
         with Vertical(classes="modal -small") as box:

@@ -141,6 +141,8 @@ class ClaimLine(Static):
             return item.claim.summary
         if item.current.unclaimed:
             return item.current.unclaimed
+        if item.tests == "own":
+            return f"your test: {item.runs[item.run].summary or 'none was run yet'}"
         if self._blind and not item.has_several:
             return "blind: the agents' labels are not shown"
         # Of a kind that nobody else labels, nothing is missing.
@@ -343,7 +345,7 @@ class ReviewHeader:
 
     def _read_delta(self, action: Action) -> ProgressDelta:
         with self._shared.context.workspace.reading() as connection:
-            return progress_delta(connection, action)
+            return progress_delta(connection, action, self._shared.context.scope)
 
     def _count(self, item_id: int, delta: ProgressDelta) -> None:
         if self.progress is not None:

@@ -139,7 +139,11 @@ class Citations:
                 *(each.title for each in item.case if each.part is not None and each.text),
             ]
             places = f"{', '.join(first)} and {last}" if first else last
-            hidden = " The agents' test is not shown in a blind review." if item.blind else ""
+            hidden = (
+                " The agents' test is not shown in a blind review."
+                if item.blind and item.tests == "none"
+                else ""
+            )
             self._shared.show_message(
                 f"Nothing to cite in this pane: lines of {places} can be cited.{hidden}"
             )

@@ -63,7 +63,7 @@ def count_list(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> L
         ids = numpy.asarray(queue_ids(workspace, scope, QueueFilter(status=status)))
         counts[status] = int(numpy.isin(ids, listed).sum())
     elsewhere = {}
-    for kind in items_by_kind(workspace):
+    for kind in items_by_kind(workspace, scope):
         unjudged = [
             numpy.asarray(queue_ids(workspace, scope, QueueFilter(kind=kind, status=status)))
             for status in ("open", "skipped")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from screens.dispatch import Handler, Handlers
 from screens.external_programs import TEST_FILE
-from screens.items.views import ItemView
+from screens.items.views import ItemView, PaneText
 from screens.judging.context import JudgingContext
 from screens.judging.drafts import text_drafts
+from screens.judging.judgment_builder import IDLE_SECONDS, Stopwatch
 from screens.review.text_editor import TextEditor, can_edit_here, edit_externally
 from screens.test_runner import TestEnded
 from screens.widgets.text.sanitize import one_line
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from screens.context import ScreenContext
 
 _BLIND = "The agents' test is not shown in a blind review, and cannot be run in one."
+_NO_TESTS = "Tests are not shown for this item, and none can be run."
+_DRAFT = "Your draft · not run yet"
+_NO_PYTHON = "Tests are written in Python, and this code is not."
 
 
 class TestEditor(TextEditor):
@@ -46,8 +51,10 @@ class TestEditor(TextEditor):
         draft: str | None,
         keep: Callable[[str], None],
     ) -> None:
-        super().__init__(context, shown if draft is None else draft, keep)
+        super().__init__(context, shown if draft is None else draft, self._kept)
+        self._keep_draft = keep
         self._item = item
+        self._watch = Stopwatch(IDLE_SECONDS if context.study is None else context.study.idle_seconds)
         self._shown = shown
         self._draft = draft
         self._begins = shown == item.first_test
@@ -71,12 +78,26 @@ class TestEditor(TextEditor):
         return (("editor.run", "runs it"), ("editor.reset", again))
 
     @property
+    def beside(self) -> PaneText:
+        """The code that is tested."""
+        return self._item.subject
+
+    @property
     def beginning(self) -> tuple[str, str]:
         """The test that the review shows."""
         return (
             self._shown,
             "This is how it began." if self._begins else "This is the test that the review shows.",
         )
+
+    @property
+    def time(self) -> tuple[int, int]:
+        """For how many milliseconds it has been open, and for how many of these the rater was active."""
+        return self._watch.read()
+
+    def _kept(self, text: str) -> None:
+        self._watch.touch()
+        self._keep_draft(text)
 
     def on_mount(self) -> None:
         """Say what is edited."""
@@ -134,6 +155,10 @@ class ItemTests:
         self._changed = changed
         self.drafts = text_drafts("tests")
         self._chosen_runs: dict[int, UUID | None] = {}
+        # For how many milliseconds the test of an item was edited since its last run.
+        self._edited_ms: Counter[int] = Counter()
+        # The item for which a label without a test was asked about.
+        self._asked_without: int | None = None
         # The execution shown before the current one, and when that changed; see `execution_on_screen`.
         self._replaced: tuple[int, UUID | None, float] | None = None
 
@@ -146,7 +171,7 @@ class ItemTests:
 
     def _can_run(self) -> bool:
         item = self._shared.item
-        return item is None or (item.has_test and self._shared.context.rater is not None)
+        return item is None or bool(self._runnable(item) and self._shared.context.rater is not None)
 
     def _has_others(self) -> bool:
         return self._shared.item is None or len(self._shared.item.runs) > 1
@@ -169,24 +194,36 @@ class ItemTests:
             self._shared.context.notices.show_no_rater()
         elif item is None or not self._shared.guard.is_painted:
             self._shared.show_message("There is no item on the screen yet.")
-        elif item.blind:
-            self._shared.show_message(_BLIND)
-        elif not (test := shown_test(item) or (item.first_test if verb == "edit" else "")):
-            can = f"; {self._shared.key('edit')} writes one of your own" if item.first_test else ""
-            self._shared.show_message(
-                f"There is no test to {verb}: the agents wrote none for this item{can}."
-            )
+        elif item.tests == "none":
+            self._shared.show_message(_BLIND if item.blind else _NO_TESTS)
+        elif not (test := shown_test(item) if verb == "edit" else self._runnable(item)) and (
+            verb == "run" or not item.first_test
+        ):
+            self._shared.show_message(self._why_no_test(item, verb))
         elif item.item_id in self._shared.context.tests.running:
             self._shared.show_message(
                 "The test of this item is running already; it is told when it has ended."
             )
         else:
-            return test
+            return test or item.first_test
         return None
+
+    def _runnable(self, item: ItemView) -> str:
+        """Return the test that a key runs: the shown one, or the draft of a first one of one's own."""
+        return shown_test(item) or (self.drafts.get(item.item_id) or "" if item.lacks_own_test else "")
+
+    def _why_no_test(self, item: ItemView, verb: str) -> str:
+        """Say why there is no test to run or edit."""
+        edit = self._shared.key("edit")
+        if item.tests == "own":
+            return f"You have no test of it yet; {edit} writes one." if item.first_test else _NO_PYTHON
+        can = f"; {edit} writes one of your own" if item.first_test else ""
+        return f"There is no test to {verb}: the agents wrote none for this item{can}."
 
     def run(self, item: ItemView, test: str) -> None:
         """Run a test of an item."""
-        self._shared.context.tests.start(item.item_id, item.external_id, test, item.execution)
+        if self._shared.context.tests.start(item, test, self._edited_ms[item.item_id]):
+            del self._edited_ms[item.item_id]
         self._shared.show_message("Running the test behind the review; it is told when it has ended.")
 
     def ended(self, test: TestEnded) -> None:
@@ -206,8 +243,8 @@ class ItemTests:
         item = self._shared.item
         if item is None:
             self._shared.show_message("There is no item on the screen yet.")
-        elif item.blind:
-            self._shared.show_message(_BLIND)
+        elif item.tests == "none":
+            self._shared.show_message(_BLIND if item.blind else _NO_TESTS)
         elif len(item.runs) < 2:
             self._shared.show_message(
                 f"There is no other run of the test; {self._shared.key('run')} runs it again."
@@ -232,6 +269,8 @@ class ItemTests:
         keys = [run.execution for run in view.runs]
         if chosen in keys and keys.index(chosen) != view.run:
             view = view.with_run(keys.index(chosen))
+        if view.lacks_own_test and (draft := self.drafts.get(view.item_id)):
+            view = view.with_first_test(draft, _DRAFT)
         shown = self._shared.item
         if shown is not None and shown.item_id == view.item_id and shown.execution != view.execution:
             self._replaced = (view.item_id, shown.execution, time.monotonic())
@@ -270,9 +309,12 @@ class ItemTests:
         editor = TestEditor(
             self._shared.context, item, test, draft, lambda text: self._keep_test(item, test, text)
         )
-        self._shared.screen.app.push_screen(editor, lambda text: self._edited(item, text))
+        self._shared.screen.app.push_screen(editor, lambda text: self._edited(item, text, editor.time))
 
-    def _edited(self, item: ItemView, text: str | None) -> None:
+    def _edited(self, item: ItemView, text: str | None, time: tuple[int, int]) -> None:
+        elapsed, active = time
+        self._edited_ms[item.item_id] += active
+        self._shared.guard.watch.touch(away=(elapsed - active) / 1000)
         if text is not None:
             self.run(item, text)
         elif item.item_id in self.drafts:
@@ -280,6 +322,13 @@ class ItemTests:
         else:
             began = self._shared.item is not None and not shown_test(self._shared.item)
             self._shared.show_message("No test was begun." if began else "The test is as it was.")
+        self._show_draft(item)
+
+    def _show_draft(self, item: ItemView) -> None:
+        """Show the first test of one's own as it stands now."""
+        shown = self._shared.item
+        if shown is not None and shown.item_id == item.item_id and shown.lacks_own_test:
+            self._reload(item.item_id)
 
     def edit_outside(self) -> None:
         """Edit the test that is shown, or the draft of it, in `$EDITOR`, and run what comes back."""
@@ -287,7 +336,7 @@ class ItemTests:
         if test is None or item is None:
             return
         draft = self.drafts.get(item.item_id)
-        before = test if draft is None else draft
+        before, began = test if draft is None else draft, time.monotonic()
         text = edit_externally(
             self._shared,
             before,
@@ -295,6 +344,8 @@ class ItemTests:
             lambda text: self._keep_test(item, test, text),
             lambda: item.item_id in self.drafts,
         )
+        self._edited_ms[item.item_id] += round((time.monotonic() - began) * 1000)
+        self._shared.guard.watch.touch(away=0)
         if text is None:
             return
         self._keep_test(item, test, text)
@@ -312,11 +363,33 @@ class ItemTests:
         self.drafts.put(item.item_id, text if text != shown else None)
         self._changed()
 
-    def mention_draft(self, item_id: int) -> None:
-        """Say that an item that has come onto the screen has a draft."""
-        if item_id in self.drafts and item_id not in self._shared.context.tests.running:
-            edit = self._shared.key("edit")
+    def mention_draft(self, item: ItemView) -> None:
+        """Say that an item that has come onto the screen has a draft, or is to have a test."""
+        edit = self._shared.key("edit")
+        if item.item_id in self._shared.context.tests.running:
+            return
+        if item.item_id in self.drafts:
             self._shared.append_message(f"Your edited test is kept: {edit} goes on with it.")
+        elif item.lacks_own_test:
+            self._shared.append_message(f"Write a test: {edit}; then judge.")
+
+    # -- labels without a test ------------------------------------------------------------------------
+
+    def ask_without(self, item: ItemView) -> str:
+        """Return what is asked before an item is judged without a test of one's own; empty where it may be.
+
+        It is asked once.
+        """
+        if not item.lacks_own_test or self._asked_without == item.item_id:
+            return ""
+        self._asked_without = item.item_id
+        if item.item_id in self._shared.context.tests.running:
+            return "Your test is still running. Press again to label without its result."
+        return "No test of yours was run. Press again to label without one."
+
+
+WITHOUT_TEST = "no own test was run"
+"""The reason of a label that was given without the test which the condition asks for."""
 
 
 def shown_test(item: ItemView) -> str:

@@ -68,7 +68,7 @@ def resumed_item(
     kept = item if isinstance(item, int) else None
     following = [number for number in _listed(session.get("following")) if isinstance(number, int)]
     with workspace.reading() as connection:
-        if kept is not None and not has_item(connection, kept):
+        if kept is not None and not has_item(connection, scope, kept):
             kept = None
         near = open_among(connection, scope, [*([kept] if kept is not None else []), *following])
     if kept is not None and (kept in near or not scope.rater_id or _has_draft(session, kept)):
@@ -100,7 +100,7 @@ def restored_order(
         scope: Whose session.
         session: Its stored state.
     """
-    query = QueueQuery.of(session.get("queue"), blind=scope.blind)
+    query = QueueQuery.of(session.get("queue"), blind=scope.hides_lists)
     item = resumed_item(workspace, scope, session, query)
     ids: list[int] = queue_ids(workspace, scope, query.wanted, query.sort).tolist()
     if item is not None and item not in ids and item != session.get("item"):

@@ -25,7 +25,7 @@ from screens.jobs.job_line import JobLine
 from screens.judging.context import JudgingContext, MessageLine
 from screens.judging.controller import JudgingController
 from screens.judging.drafts import COMMENT, CommentEditor
-from screens.judging.judgment_builder import JudgmentBuilder, SessionProgress
+from screens.judging.judgment_builder import IDLE_SECONDS, JudgmentBuilder, SessionProgress
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import OrderPlace, ReviewOrder
 from screens.judging.paint_guard import PaintGuard
@@ -38,7 +38,7 @@ from screens.review.comparison import RunComparison
 from screens.review.context_files import ContextFiles
 from screens.review.copying import TextCopier
 from screens.review.end_card import EndCard, EndOfList
-from screens.review.item_tests import ItemTests
+from screens.review.item_tests import WITHOUT_TEST, ItemTests
 from screens.review.next_item import next_open, restored_order
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.review.reference_cover import ReferenceCover
@@ -106,7 +106,8 @@ class ReviewScreen(BaseScreen):
         self.order = ReviewOrder(ids, index)
         self._resume_from = resume_from
         self.items = ItemReader(context.workspace, context.scope)
-        self.guard = PaintGuard(self, self._shows_item, self._painted, lambda: self.revisions.awaited)
+        idle = IDLE_SECONDS if context.study is None else context.study.idle_seconds
+        self.guard = PaintGuard(self, self._shows_item, self._painted, lambda: self.revisions.awaited, idle)
         self.shared = shared = JudgingContext(self, context, self.guard)
         self.panes = PaneController(shared, self._pane_chosen, self._show_chosen)
         self.search = PaneSearch(shared, self.panes)
@@ -187,7 +188,7 @@ class ReviewScreen(BaseScreen):
         workspace, rater, scope = self.context.workspace, self.context.rater, self.context.scope
         builder, restored = None, None
         try:
-            kinds, runs = tuple(items_by_kind(workspace)), self.context.runs.read_shown()
+            kinds, runs = tuple(items_by_kind(workspace, scope)), self.context.runs.read_shown()
             if rater is not None:
                 builder = JudgmentBuilder.read(workspace, scope)
             if self._resume_from:
@@ -327,7 +328,7 @@ class ReviewScreen(BaseScreen):
         self.comments.mention_draft(view.item_id)
         self.panes.by_id.restore(places)
         self.citations.mention_draft(view.item_id)
-        self.tests.mention_draft(view.item_id)
+        self.tests.mention_draft(view)
         self.revisions.mention_draft(view)
 
     def _as_chosen(self, view: ItemView) -> ItemView:
@@ -416,6 +417,10 @@ class ReviewScreen(BaseScreen):
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
         """Return the lines that the next label cites, and the execution that was shown when the key came."""
         return self.citations.cited, self.tests.execution_on_screen
+
+    def without_test(self, item: ItemView) -> tuple[str, str]:
+        """Return the question before a label without an own test, and that label's reason; empty for none."""
+        return self.tests.ask_without(item), WITHOUT_TEST if item.lacks_own_test else ""
 
     def show_recorded(self, action: Action) -> None:
         """Show what an action makes of the item on the screen."""

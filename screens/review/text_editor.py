@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
@@ -19,11 +19,15 @@ from screens.help import hint
 from screens.judging.context import JudgingContext, MessageLine
 from screens.widgets.text.code_area import CodeArea, can_hold
 from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.view import TextPane
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
+    from screens.items.views import PaneText
 
+BESIDE_FROM = 120
+"""Columns from which a text is shown beside the one that is edited."""
 WORDS = 300
 """Characters of each sentence that stands above the text."""
 
@@ -70,6 +74,11 @@ class TextEditor(ModalScreen[str | None]):
         raise NotImplementedError
 
     @property
+    def beside(self) -> PaneText | None:
+        """The text that stays in sight beside it where there is room; None for none."""
+        return None
+
+    @property
     def beginning(self) -> tuple[str, str]:
         """The text that a reset restores, and the message for it."""
         raise NotImplementedError
@@ -93,9 +102,22 @@ class TextEditor(ModalScreen[str | None]):
             for name, sentence in zip(("editor-about", "editor-further"), self.about, strict=True):
                 if sentence:
                     yield Static(Content(one_line(sentence, WORDS)), id=name)
-            yield CodeArea(self._text, self.LANGUAGE, wraps=self.WRAPS, id="editor-text")
+            with Horizontal(id="editor-body"):
+                if self.beside is not None:
+                    yield TextPane(id="editor-beside")
+                yield CodeArea(self._text, self.LANGUAGE, wraps=self.WRAPS, id="editor-text")
             yield MessageLine(id="editor-say")
             yield Static(Content(hint(self.context.settings, *keys)), id="editor-keys")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Show the text beside it where there is room."""
+        self.set_class(event.size.width >= BESIDE_FROM, "-beside")
+
+    @on(events.Mount)
+    def _show_beside(self) -> None:
+        if self.beside is not None:
+            pane = self.query_one("#editor-beside", TextPane)
+            self.beside.load_into(pane, title=self.beside.border, empty="")
 
     @property
     def area(self) -> CodeArea:

@@ -75,8 +75,8 @@ class WorkspaceContent:
         select = records.records(self.cursor)
         total = count(
             self.cursor,
-            f"""SELECT (SELECT count(*) FROM judgment WHERE item_id IN {labels.EXPORTED})
-                + (SELECT count(*) FROM mark WHERE item_id IN {labels.EXPORTED})""",
+            f"""SELECT (SELECT count(*) FROM exported_judgment WHERE item_id IN {labels.EXPORTED})
+                + (SELECT count(*) FROM exported_mark WHERE item_id IN {labels.EXPORTED})""",
         )
         return SelectedRows(self, select, records.RECORD_COLUMNS, WriteResult(total))
 

@@ -16,11 +16,13 @@ from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
 from store.export.content import WorkspaceContent
 from store.export.labels import create_exported_items
+from store.export.studied import count_withdrawn, create_exported_records
 from store.formats.protocol import Choice, Format, WriteResult, find_format, formats
 from store.queries.runs import all_runs, named_run, rater_or_run, shown_by_kind
 from store.queries.sampling import ItemSample
 from store.record.rater_ref import RaterRef
 from store.record.scope import Scope
+from store.studies.studies import find_study
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
@@ -42,6 +44,9 @@ class ExportReport:
         setting: The only setting that was written; None for all.
         sampled: Items of the sample that was written; None for all items.
         strata: The strata of the sample, each with its items and those sampled; None without strata.
+        study: The only study whose records were written; None for all.
+        pseudonyms: Whether raters have their pseudonyms of that study in place of names.
+        withdrawn: Records of raters who withdrew from a study, which were left out.
     """
 
     destination: str
@@ -54,6 +59,9 @@ class ExportReport:
     setting: str | None = None
     sampled: int | None = None
     strata: Sequence[Mapping[str, Any]] | None = None
+    study: str | None = None
+    pseudonyms: bool = False
+    withdrawn: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -69,6 +77,9 @@ def export(
     setting: str | None = None,
     only_kept: bool = False,
     sample: ItemSample | None = None,
+    study: str | None = None,
+    names: bool = False,
+    with_withdrawn: bool = False,
     progress: Report | None = None,
     overwrite: bool = False,
 ) -> ExportReport:
@@ -84,6 +95,9 @@ def export(
         setting: The only setting whose context, or responses, to write; None for all.
         only_kept: Whether to write only the examples that the rater keeps.
         sample: The only items to write; None for all.
+        study: The only study whose records are written, under pseudonyms; None for all records.
+        names: Whether raters of the study keep their names.
+        with_withdrawn: Whether the full record holds those of raters who withdrew from a study, too.
         progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
 
@@ -92,7 +106,7 @@ def export(
 
     Raises:
         ExportFailed: Something is at the destination, it cannot be written, or there is nothing to write.
-        UnknownName: There is no such format, rater or run.
+        UnknownName: There is no such format, rater, run or study.
     """
     # What a link points to is written, so that the link stays one.
     target = Path(os.path.realpath(destination))
@@ -102,14 +116,21 @@ def export(
         "setting": setting is not None,
         "only_kept": only_kept,
         "sample": sample is not None,
+        "study": study is not None,
+        "withdrawn": with_withdrawn,
     }
     _check_choices(form, chosen)
+    if names and study is None:
+        raise ExportFailed(
+            "Names as they are", "Without --study raters have their names.", "Leave --names away."
+        )
     whose: RaterRef | None = None
     with workspace.reading() as connection:
         if form.of_run:
             whose = _agents_of_run(connection, rater)
         elif rater is not None:
             whose = rater_or_run(connection, rater)
+        study_id = None if study is None else find_study(connection, study).id
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
     _check(target, form, overwrite=overwrite)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -120,6 +141,7 @@ def export(
         # One snapshot, so that a judgment made meanwhile is in all of the file or in none.
         cursor.execute("BEGIN")
         create_exported_items(cursor, None if sample is None else sample.item_ids)
+        create_exported_records(cursor, study_id, names=names, withdrawn=with_withdrawn)
         wanted = WorkspaceContent(
             cursor,
             partial,
@@ -130,6 +152,7 @@ def export(
             only_kept,
         )
         written = _write(form, wanted)
+        left = count_withdrawn(cursor) if "study" in form.choices and not with_withdrawn else 0
         cursor.execute("COMMIT")
         _put_in_place(partial, target)
     except OSError as error:
@@ -152,6 +175,9 @@ def export(
         setting,
         None if sample is None else len(sample.item_ids),
         None if sample is None else sample.strata_as_json(),
+        study,
+        study is not None and not names,
+        left,
     )
 
 
@@ -160,6 +186,11 @@ _CHOICES: dict[Choice, tuple[str, str]] = {
     "setting": ("knows no settings", "Leave --setting away."),
     "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept away."),
     "sample": ("does not choose pairs", "Leave --sample-pairs away."),
+    "study": ("holds no labels of a study", "Leave --study away; labels of any kind: --format labels"),
+    "withdrawn": (
+        "does not hold the full record",
+        "Leave --with-withdrawn away, or write the record: --format jsonl",
+    ),
 }
 
 
@@ -170,6 +201,9 @@ def _check_choices(form: Format, chosen: Mapping[Choice, bool]) -> None:
             raise ExportFailed(
                 "Not of this format", f"The format {form.name} {said}. Nothing was written.", hint
             )
+    if chosen["withdrawn"] and chosen["rater"]:
+        said, hint = _CHOICES["withdrawn"]
+        raise ExportFailed("Not of this format", f"An export with --rater {said}. Nothing was written.", hint)
     if chosen["only_kept"] and not chosen["rater"]:
         raise ExportFailed(
             "Rater missing", "--only-kept needs the rater whose labels count.", "Name one: --rater NAME"

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 
 from store.errors import ExportFailed
+from store.export.studied import STUDIED, STUDY_COLUMNS
 from store.formats.protocol import WriteResult
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
@@ -21,7 +22,10 @@ CURRENT_LABEL = "current_label"
 """The table of current labels: item_id, question_id, response_ref_id, rater_id, value, id of the judgment or
 verdict."""
 
-LONG_COLUMNS: tuple[str, ...] = ("item", "kind", "question", "rater", "value", "word", "comment")
+LONG_COLUMNS: tuple[str, ...] = (
+    *("item", "kind", "question", "rater", "value", "word", "comment", "phase"),
+    *STUDY_COLUMNS,
+)
 """The columns of labels in long form, in order."""
 
 EXPORTED = "(SELECT id FROM exported_item)"
@@ -82,7 +86,8 @@ def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | Non
         WITH latest AS (
             SELECT item_id, question_id, response_ref_id, rater_id, arg_max_null(value, id) AS value,
                 max(id) AS id, min(id) AS begun
-            FROM judgment WHERE list_contains($phases, phase) AND ($rater IS NULL OR rater_id = $rater)
+            FROM exported_judgment
+            WHERE list_contains($phases, phase) AND ($rater IS NULL OR rater_id = $rater)
                 AND item_id IN {EXPORTED}
             GROUP BY item_id, question_id, response_ref_id, rater_id, assignment_id
         )
@@ -181,10 +186,12 @@ def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
         SELECT {", ".join(LONG_COLUMNS)} FROM (
             SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
                 AS value, coalesce(w.word, '') AS word, coalesce(j.comment, v.reason) AS comment,
+                coalesce(j.phase, '') AS phase, {STUDIED},
                 i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
             FROM {CURRENT_LABEL} s LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
+            LEFT JOIN studied t ON t.assignment_id = j.assignment_id
             JOIN item i ON i.id = s.item_id
-            JOIN question asks ON asks.id = s.question_id JOIN rater a ON a.id = s.rater_id
+            JOIN question asks ON asks.id = s.question_id JOIN exported_rater a ON a.id = s.rater_id
             LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
             LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value
         ) ORDER BY place, model NULLS FIRST, setting, trial, asked, rater"""

@@ -10,6 +10,7 @@ import duckdb
 
 from store.errors import ExportFailed
 from store.export.labels import EXPORTED, QUESTION_NAME, SIMILARITIES, create_words
+from store.export.studied import STUDIED, STUDY_COLUMNS
 from store.kinds.spec import task_kinds
 
 _UUIDS = ("id", "action", "supersedes", "target_action", "restores", "shown_verdict", "shown_execution")
@@ -17,17 +18,9 @@ _UUIDS = ("id", "action", "supersedes", "target_action", "restores", "shown_verd
 RECORD_COLUMNS: tuple[str, ...] = (
     *("record", "id", "action", "kind", "item", "question", "rater", "rater_kind", "phase", "value", "word"),
     *("origin", "mark", "active", "supersedes", "target_action", "restores", "blind", "shown_verdict"),
-    *(
-        "shown_execution",
-        "shown_as",
-        "guideline",
-        "assignment",
-        "reason",
-        "comment",
-        "evidence",
-        "elapsed_ms",
-    ),
-    *("active_ms", "created_at", "content_hash", "query", "code", "name", "language", "repository", "path"),
+    *("shown_execution", "shown_as", "guideline", "assignment", *STUDY_COLUMNS, "reason", "comment"),
+    *("evidence", "elapsed_ms", "active_ms", "created_at", "content_hash", "query", "code", "name"),
+    *("language", "repository", "path"),
     *("licence", "rank", "similarity", "extra", "content"),
 )
 """The columns of the full record, in order. `record` is judgment or mark; `value` and `word` are the code and
@@ -67,10 +60,11 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
         SELECT 'judgment' AS record, id, action, item_id, question_id, response_ref_id, rater_id, phase,
             value, origin, NULL::VARCHAR AS mark, NULL::BOOLEAN AS active, supersedes, target_action,
             restores, blind, shown_verdict, shown_execution, shown_as, guideline_id, assignment_id, reason,
-            comment, evidence, elapsed_ms, active_ms, created_at FROM judgment
+            comment, evidence, elapsed_ms, active_ms, created_at FROM exported_judgment
         UNION ALL BY NAME
         SELECT 'mark' AS record, id, action, item_id, rater_id, phase, origin, kind AS mark, active,
-            supersedes, target_action, restores, assignment_id, text AS comment, created_at FROM mark"""
+            supersedes, target_action, restores, assignment_id, text AS comment, created_at
+        FROM exported_mark"""
     flat = " UNION ALL BY NAME ".join(
         kind.record.select for kind in task_kinds().values() if kind.record.flat
     )
@@ -80,11 +74,13 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
             SELECT r.* EXCLUDE ({", ".join(_UUIDS)}, created_at),
                 {uuids}, i.kind, i.external_id AS item, {QUESTION_NAME} AS question, a.name AS rater,
                 a.kind AS rater_kind, w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
+                {STUDIED},
                 strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at,
                 i.content_hash, p.* EXCLUDE (item_id), m.similarity, CAST(i.extra AS JSON) AS extra,
                 CAST(k.content AS JSON) AS content
             FROM ({both}) r
-            JOIN item i ON i.id = r.item_id JOIN rater a ON a.id = r.rater_id
+            JOIN item i ON i.id = r.item_id JOIN exported_rater a ON a.id = r.rater_id
+            LEFT JOIN studied t ON t.assignment_id = r.assignment_id
             LEFT JOIN question asks ON asks.id = r.question_id
             LEFT JOIN response_ref ref ON ref.id = r.response_ref_id
             LEFT JOIN guideline g ON g.id = r.guideline_id
@@ -111,7 +107,7 @@ def _content_table(cursor: duckdb.DuckDBPyConnection) -> str:
         """
         CREATE OR REPLACE TEMP TABLE recorded_item AS
         SELECT item_id, min(r.id) AS first FROM (
-            SELECT item_id, id FROM judgment UNION ALL SELECT item_id, id FROM mark
+            SELECT item_id, id FROM exported_judgment UNION ALL SELECT item_id, id FROM exported_mark
         ) r JOIN item i ON i.id = r.item_id WHERE list_contains($kinds, i.kind) GROUP BY item_id
         """,
         {"kinds": list(kinds)},

@@ -20,6 +20,7 @@ from store.queries.rows import QueueRow, titled_kinds, with_revised_titles
 from store.record.rater_ref import RaterRef
 from store.record.revisions import current_texts
 from store.record.scope import RunRef
+from store.workspace.packet_fact import SELECT_FACT
 
 if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
@@ -35,8 +36,8 @@ RUN_SESSION = "run"
 
 
 _IN_STUDY = """
-    SELECT 1 FROM study_rater m JOIN study s ON s.id = m.study_id
-    WHERE m.rater_id = ? AND m.withdrawn_at IS NULL AND s.frozen_at IS NOT NULL AND s.closed_at IS NULL
+    SELECT 1 FROM study_rater m JOIN study s ON s.id = m.study_id JOIN rater r ON r.id = m.rater_id
+    WHERE r.name = ? AND m.withdrawn_at IS NULL AND s.frozen_at IS NOT NULL AND s.closed_at IS NULL
     LIMIT 1"""
 """As `store.studies.session.open_studies`."""
 
@@ -50,7 +51,8 @@ class FirstLook:
         queue: The queue of their last session, as it was stored; None when that was not looked up.
         rows: The first items in the default order; None when they could not be read in this way.
         run: The run of the agents that they chose; None for none, and in a blind review.
-        in_study: Whether they are a rater of an open study, whose items are all that they may see.
+        in_study: Whether they are a rater of an open study, or the workspace is a packet, whose items
+            are all that they may see.
     """
 
     rater: RaterRef | None = None
@@ -71,11 +73,14 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
     """
     cursor = workspace.native()
     try:
+        if cursor.execute(SELECT_FACT).fetchone():
+            # Whose packet it is, it says itself.
+            return FirstLook(in_study=True)
         found = _rater(cursor, rater) if rater else None
         if rater and found is None:
             return FirstLook()
         number = found.id if found else 0
-        if number and cursor.execute(_IN_STUDY, [number]).fetchone():
+        if found and cursor.execute(_IN_STUDY, [found.name]).fetchone():
             return FirstLook(found, in_study=True)
         queue = _session(cursor, number, QUEUE_SESSION) if number else {}
         run = _run(cursor, number) if number and not blind else None
@@ -85,6 +90,15 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
         return FirstLook(found, queue, rows, run)
     except duckdb.Error:
         return FirstLook()
+    finally:
+        cursor.close()
+
+
+def is_in_study(workspace: Workspace, rater: str) -> bool:
+    """Return whether a person is a rater of an open study."""
+    cursor = workspace.native()
+    try:
+        return cursor.execute(_IN_STUDY, [rater]).fetchone() is not None
     finally:
         cursor.close()
 

@@ -7,9 +7,13 @@ FROM run) AS ranked_run
 WHERE ranked_run.place = 1)
  SELECT item.id AS item_id, item.external_id, item.kind, coalesce(listed.title, '') AS title, coalesce(listed.detail, '') AS detail, listed.rank, listed.similarity, CASE WHEN (coalesce(answered.answered, 0) >= CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) WHEN (item.kind = 'comparison') THEN 1 ELSE 1 END) THEN 'judged' WHEN marked.cannot_decide THEN 'cannot_decide' WHEN marked.skipped THEN 'skipped' ELSE 'open' END AS status, answered.value AS label, CASE WHEN (item.id IN (SELECT assignment.item_id
 FROM assignment
-WHERE assignment.rater_id = {rater} AND (strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0 OR strpos(concat(' ', assignment.condition, ' '), ' own-test ') > 0))) THEN NULL ELSE current_verdict.value END AS agent_label, CASE WHEN (item.id IN (SELECT assignment.item_id
+WHERE assignment.rater_id = {rater} AND (assignment.study_id NOT IN (SELECT study.id
+FROM study
+WHERE study.closed_at IS NOT NULL)) AND (strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0 OR strpos(concat(' ', assignment.condition, ' '), ' own-test ') > 0))) THEN NULL ELSE current_verdict.value END AS agent_label, CASE WHEN (item.id IN (SELECT assignment.item_id
 FROM assignment
-WHERE assignment.rater_id = {rater} AND (strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0 OR strpos(concat(' ', assignment.condition, ' '), ' own-test ') > 0))) THEN NULL WHEN (item.id IN (SELECT refused.item_id
+WHERE assignment.rater_id = {rater} AND (assignment.study_id NOT IN (SELECT study.id
+FROM study
+WHERE study.closed_at IS NOT NULL)) AND (strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0 OR strpos(concat(' ', assignment.condition, ' '), ' own-test ') > 0))) THEN NULL WHEN (item.id IN (SELECT refused.item_id
 FROM (SELECT step.item_id AS item_id, max(step.id) AS id
 FROM step
 WHERE step.outcome = 'failed' AND (step.error LIKE 'Needs a sandbox: ' || '%%' ESCAPE '/') AND step.run_id IN (SELECT shown_run.id
@@ -22,7 +26,9 @@ FROM verdict
 WHERE verdict.item_id = refused.item_id AND verdict.run_id IN (SELECT shown_run.id
 FROM shown_run) AND verdict.item_id IN ({items}))))) THEN 'needs_sandbox' ELSE current_verdict.path END AS agent_path, coalesce(marked.flagged, false) AS flagged, coalesce(marked.commented, false) AS commented, coalesce(answered.answered, 0) AS answered, CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) WHEN (item.kind = 'comparison') THEN 1 ELSE 1 END AS required, item.id IN (SELECT assignment.item_id
 FROM assignment
-WHERE assignment.rater_id = {rater} AND (strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0 OR strpos(concat(' ', assignment.condition, ' '), ' own-test ') > 0)) AS blind
+WHERE assignment.rater_id = {rater} AND (assignment.study_id NOT IN (SELECT study.id
+FROM study
+WHERE study.closed_at IS NOT NULL)) AND (strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0 OR strpos(concat(' ', assignment.condition, ' '), ' own-test ') > 0)) AS blind
 FROM item LEFT OUTER JOIN (SELECT summaries.item_id AS item_id, summaries.title AS title, summaries.detail AS detail, summaries.rank AS rank, summaries.similarity AS similarity
 FROM (SELECT pair.item_id AS item_id, query.text AS title, code.name AS detail, pair.rank AS rank, mean_similarity.similarity AS similarity
 FROM pair JOIN query ON query.id = pair.query_id JOIN code ON code.id = pair.code_id LEFT OUTER JOIN (SELECT similarity.item_id AS item_id, avg(similarity.value) AS similarity

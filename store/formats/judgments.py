@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from store.formats.fields import Field, FieldType, Layout
+from store.formats.labels import STUDY_FIELDS
 from store.formats.protocol import ANY, Format
 from store.tables.record import ORIGINS
 
@@ -42,5 +43,5 @@ JUDGMENTS = Format(
     name="judgments",
     description="every judgment and mark with its provenance, as export writes it without --rater",
     containers=ANY,
-    layouts=(Layout("judgment", (*RECORD_FIELDS, _WORD), extra=False),),
+    layouts=(Layout("judgment", (*RECORD_FIELDS, _WORD, *STUDY_FIELDS[1:]), extra=False),),
 )

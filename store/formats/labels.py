@@ -22,6 +22,15 @@ def write_labels(export: Export) -> WriteResult:
     )
 
 
+STUDY_FIELDS = (
+    Field("phase", ("phase",)),
+    Field("study", ("study",)),
+    Field("condition", ("condition",)),
+    Field("presentation", ("presentation",), "integer"),
+    Field("pseudonym", ("pseudonym",)),
+)
+"""What a label says of the assignment under which it was given, for people; an import reads nothing of it."""
+
 LABELS = Format(
     name="labels",
     description="labels of items of any kind: item, rater, value, and kind, question, word, comment",
@@ -37,6 +46,7 @@ LABELS = Format(
                 Field("question", ("question",)),
                 Field("word", ("word",)),
                 Field("comment", ("comment",)),
+                *STUDY_FIELDS,
             ),
             extra=False,
         ),

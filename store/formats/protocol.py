@@ -15,7 +15,7 @@ from store.plugins import registered
 
 GROUP = "workbench.formats"
 
-Choice = Literal["rater", "setting", "only_kept", "sample"]
+Choice = Literal["rater", "setting", "only_kept", "sample", "study", "withdrawn"]
 
 Container = Literal["json lines", "JSON array", "JSON objects", "CSV", "Parquet"]
 JSON: frozenset[Container] = frozenset({"json lines", "JSON array", "JSON objects"})
@@ -285,7 +285,7 @@ class Format:
     write: Callable[[Export], WriteResult] | None = None
     needs_rater: bool = False
     of_run: bool = False
-    choices: frozenset[Choice] = frozenset({"rater", "sample"})
+    choices: frozenset[Choice] = frozenset({"rater", "sample", "study"})
     holds: tuple[str, str] | None = None
     leaves_out: tuple[str, str] | None = None
     folder: bool = False

@@ -55,6 +55,7 @@ JSONL = Format(
     layouts=(TABLE,),
     unless=frozenset({"record", "action"}),
     write=partial(write_table, "jsonl"),
+    choices=frozenset({"rater", "sample", "study", "withdrawn"}),
 )
 CSV = replace(
     JSONL,

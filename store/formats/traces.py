@@ -52,7 +52,10 @@ TRACE_ROWS: dict[str, tuple[type[SQLModel], frozenset[str]]] = {
     "trace_run": (Run, frozenset({"rater_id"})),
     "trace_step": (Step, frozenset({"run_id", "item_id"})),
     "trace_reply": (Reply, frozenset()),
-    "trace_execution": (Execution, frozenset({"item_id", "step_id", "rater_id"})),
+    "trace_execution": (
+        Execution,
+        frozenset({"item_id", "step_id", "rater_id", "assignment_id", "editing_ms"}),
+    ),
     "trace_test": (TestOutcomeRow, frozenset({"execution_id", "position"})),
     "trace_verdict": (Verdict, frozenset({"run_id", "item_id", "question_id", "response_ref_id"})),
 }
@@ -301,5 +304,6 @@ TRACES = Format(
     converter=Traces,
     write=write_traces,
     of_run=True,
+    choices=frozenset({"rater", "sample"}),
     holds=("trace", "traces"),
 )

@@ -55,6 +55,7 @@ from store.record.rater_ref import RaterKind, name_fault
 from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
 from store.sql import any_row, count
 from store.workspace.duckdb import Workspace
+from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -104,6 +105,7 @@ def import_files(
         UnknownName: There is no such format or field.
     """
     report = progress or silent
+    refuse_packet(workspace, "Files are imported")
     if label_as is not None and (fault := name_fault(label_as.strip())):
         raise ImportFailed(
             "Not a rater's name",

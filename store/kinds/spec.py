@@ -37,7 +37,7 @@ SQL_WORDS = frozenset(_WORDS.split())
 """Words that DuckDB takes for no table's or column's name unless they are quoted."""
 
 _TABLES = """
-    assignment code comparison completion context_chunk execution guideline item judgment mark pair
+    assignment code comparison completion context_chunk execution guideline item judgment mark packet pair
     pending_response prompt query question rater reply repository_question response response_ref run
     schema_version score sessionstate similarity source step study study_item
     study_look study_rater test_outcome verdict workspace_fact

@@ -12,11 +12,13 @@ from uuid import UUID
 from sqlalchemy import select
 
 from store.errors import WorkbenchError
+from store.formatting import pluralize
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
 from store.measures.alternative_test import Alignment, AlternativeTest, alternative_test
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.sample_estimates import SampleEstimates, Stratum, sample_estimates
 from store.measures.truth import LEAST_RATERS, POLICIES, Policy, Truth, truth
+from store.queries.conditions import ConditionRow, by_condition
 from store.queries.current import all_marks
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
 from store.queries.pair_runs import executed_programs
@@ -49,6 +51,9 @@ class TruthSource:
         accepted: Those of these that were accepted.
         other: All others: imported ones, and those judged where there was nothing to see.
         with_revealed: Whether labels judged with others in sight count.
+        rulings: Units whose true label is an adjudicator's ruling.
+        rulings_revealed: Rulings that were made beside the agents' label; left out, unless they were asked
+            for.
         warnings: Why not to rely on it, a sentence each.
     """
 
@@ -62,6 +67,8 @@ class TruthSource:
     accepted: int
     other: int
     with_revealed: bool
+    rulings: int
+    rulings_revealed: int
     warnings: tuple[str, ...]
 
 
@@ -143,12 +150,14 @@ class AccuracyReport:
         truth: The labels that count as true.
         raters: A row for each rater.
         comparisons: Every two of the raters that were to be compared.
+        by_condition: People's labels under each condition of the study; none without a study.
     """
 
     labels: QuestionLabels
     truth: TruthSource
     raters: tuple[RaterAccuracy, ...]
     comparisons: tuple[Comparison, ...]
+    by_condition: tuple[ConditionRow, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
@@ -161,6 +170,7 @@ class AccuracyReport:
             "truth": asdict(self.truth),
             "raters": [one.to_dict() for one in self.raters],
             "comparisons": [asdict(one) for one in self.comparisons],
+            "by_condition": [asdict(one) for one in self.by_condition],
         }
 
 
@@ -238,7 +248,14 @@ def accuracy_report(
                 bootstrap=bootstrap,
             )
         )
-    return AccuracyReport(labels, source.described(connection), found, tuple(holm_adjusted(comparisons)))
+    conditions = by_condition(connection, question, study, source.count_right) if study is not None else []
+    return AccuracyReport(
+        labels,
+        source.described(connection),
+        found,
+        tuple(holm_adjusted(comparisons)),
+        tuple(conditions),
+    )
 
 
 class _Source:
@@ -270,7 +287,9 @@ class _Source:
             self.places = [place for place, one in enumerate(labels.raters) if one.kind == "human"]
         else:
             self.places = labels.places(panel)
-        self._ruled = ruled
+        rulings = [] if ruled is None else [one.over(labels.units) for one in ruled.raters]
+        self._ruled = {one.name: self._counted(one) for one in rulings}
+        self._revealed_rulings = sum(int(one.revealed.sum()) for one in rulings)
         self._found: dict[tuple[tuple[int, ...], frozenset[str]], Truth] = {}
         if not self.places and ruled is None:
             raise WorkbenchError(
@@ -302,29 +321,53 @@ class _Source:
 
     def rules(self, place: int) -> bool:
         """Return whether a rater is an adjudicator whose rulings are true."""
-        name = self.labels.raters[place].name
-        return self._ruled is not None and any(one.name == name for one in self._ruled.raters)
+        return self.labels.raters[place].name in self._ruled
 
-    def _rulings(self, without: frozenset[str]) -> Array | None:
-        """Return the rulings of adjudicators but some; those made beside the agents' labels are left out."""
+    def leaves_out(self, place: int) -> bool:
+        """Return whether a rater's own labels are left out of the truth that they are compared with."""
+        return self.policy is not None and (place in self.places or self.rules(place))
+
+    def count_right(self, one: RaterLabels) -> tuple[int, int]:
+        """Return how many of a rater's labels are right, and of how many it is known."""
         import numpy
 
-        if self._ruled is None:
+        own = [(each.name, each.kind) for each in self.labels.raters]
+        if (one.name, one.kind) not in own:
+            return 0, 0
+        place = own.index((one.name, one.kind))
+        if self.policy is None and place in self.places:
+            return 0, 0
+        true = self.without([place] if self.leaves_out(place) else []).values
+        values = one.over(self.labels.units).values
+        both = ~numpy.isnan(true) & ~numpy.isnan(values)
+        return int((true == values)[both].sum()), int(both.sum())
+
+    def _rulings(self, without: frozenset[str]) -> Array | None:
+        """Return the rulings of adjudicators but some; none where two of them ruled differently."""
+        import numpy
+
+        given = [values for name, values in self._ruled.items() if name not in without]
+        if not given:
             return None
-        values = numpy.full(len(self.labels.units), numpy.nan)
-        for one in self._ruled.raters:
-            own = one.over(self.labels.units)
-            counts = ~numpy.isnan(own.values) & (self.with_revealed | ~own.revealed)
-            if one.name not in without:
-                values[counts] = own.values[counts]
-        return values
+        lowest, highest = numpy.fmin.reduce(given), numpy.fmax.reduce(given)
+        return numpy.where(lowest == highest, lowest, numpy.nan)
+
+    def _differing(self) -> int:
+        """Return on how many units adjudicators ruled differently."""
+        import numpy
+
+        given = list(self._ruled.values())
+        return int((numpy.fmin.reduce(given) < numpy.fmax.reduce(given)).sum()) if given else 0
+
+    def _counted(self, one: RaterLabels) -> Array:
+        """Return the values of a rater that count; those given beside the agents' labels are left out."""
+        import numpy
+
+        return one.values if self.with_revealed else numpy.where(one.revealed, numpy.nan, one.values)
 
     def values(self, place: int) -> Array:
         """Return the labels of a rater of the panel that count."""
-        import numpy
-
-        one = self.labels.raters[place]
-        return one.values if self.with_revealed else numpy.where(one.revealed, numpy.nan, one.values)
+        return self._counted(self.labels.raters[place])
 
     def without(self, places: Sequence[int]) -> Truth:
         """Return the truth of the panel without some raters."""
@@ -340,6 +383,8 @@ class _Source:
 
     def described(self, connection: Connection) -> TruthSource:
         """Return what the truth rests on."""
+        import numpy
+
         found = self.without(())
         panel = [self.labels.raters[place] for place in self.places]
         blind, revealed, accepted = (
@@ -347,6 +392,7 @@ class _Source:
         )
         both = sum(int((one.blind & one.revealed).sum()) for one in panel)
         labelled = sum(one.labelled for one in panel)
+        rulings = self._rulings(frozenset())
         return TruthSource(
             self.against,
             tuple(one.name for one in panel),
@@ -358,6 +404,8 @@ class _Source:
             accepted,
             labelled - blind - revealed + both,
             self.with_revealed,
+            0 if rulings is None else int((~numpy.isnan(rulings)).sum()),
+            self._revealed_rulings,
             tuple(self._warnings(connection, panel)),
         )
 
@@ -365,6 +413,10 @@ class _Source:
         found = []
         if any(one.name == self.policy for one in self.labels.raters):
             found.append(f"A rater is called {self.policy}, too; the true labels are those of the policy.")
+        if differ := self._differing():
+            found.append(
+                f"Adjudicators ruled differently on {pluralize(differ, 'unit')}; these rulings do not count."
+            )
         if self.policy != "dawid-skene":
             return found
         if len(panel) < LEAST_RATERS:
@@ -388,7 +440,7 @@ def _row(
 
     labels = source.labels
     one = labels.raters[place]
-    left_out = source.policy is not None and (place in source.places or source.rules(place))
+    left_out = source.leaves_out(place)
     found = source.without([place] if left_out else [])
     whole = source.without(())
     given = _given(connection, labels, one)

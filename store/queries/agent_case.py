@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, or_, select
 
 from store.queries.current import on_label, shown_runs
 from store.queries.executions import ExecutionView, load_executions
-from store.queries.expert_runs import ExpertRunView, expert_runs
-from store.record.scope import RunRef, Scope
-from store.tables.columns import among, table_of
+from store.queries.expert_runs import TEST_WRITER, ExpertRunView, expert_runs
+from store.queries.item import ItemAccess, item_access
+from store.record.scope import REPEAT, RunRef, Scope
+from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow
+
+TEST_CORRECTION = "test_correction"
+"""The role in which a test writer corrects its program."""
+WITHOUT_TESTS = ("screener", "annotator")
+"""The roles whose turns tell nothing of a test program: they come before there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +52,12 @@ class StepView:
     outcome: str
     reply: Mapping[str, Any]
     error: str
-    model: str
-    tokens_in: int
-    tokens_out: int
-    money: float | None
-    seconds: float
-    from_cache: bool
+    model: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    money: float | None = None
+    seconds: float = 0.0
+    from_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +98,114 @@ class AgentCase:
 def load_case(connection: Connection, scope: Scope, item_id: int) -> AgentCase:
     """Read the verdict of the shown run on an item with that run's steps; without a verdict, its steps.
 
+    What the rater may not see of it is not read. Where the label is hidden, it is the agents' test program
+    with its execution, or the rater's own tests, or nothing. Where tests are hidden, it is the label without
+    what rests on a test: of the steps those before it, and no reason where there were others.
+
     Args:
         connection: A reading connection.
         scope: Who looks at it, and which run is shown.
         item_id: The item.
     """
+    access = item_access(connection, scope, item_id)
+    if access.blind and access.tests != "agents":
+        return AgentCase(None, (), None, _expert_runs(connection, scope, access, item_id))
     run = _shown_run(connection, scope, item_id)
+    steps = [] if run is None else _steps(connection, run, item_id, access)
+    if access.blind:
+        rests_on = None if run is None else _rests_on(connection, item_id, run)
+        execution = _execution(connection, item_id, run, rests_on)
+        return AgentCase(None, tuple(steps), execution, _expert_runs(connection, scope, access, item_id))
     seen, others = _verdicts(connection, item_id, run)
-    step = table_of(StepRow)
-    steps = []
-    if run is not None:
-        of_run = select(step).where(step.c.item_id == item_id, step.c.run_id == run.id).order_by(step.c.id)
-        steps = list(connection.execute(of_run).mappings())
-    made = table_of(ExecutionRow)
-    executions = load_executions(
-        connection, made.c.item_id == item_id, among(made.c.step_id, [row["id"] for row in steps])
-    )
-    shown = [each for each in executions if seen is not None and each.id == seen.execution_id]
+    if access.tests == "none":
+        if seen is not None:
+            tested = run is not None and _is_tested(connection, run, item_id)
+            seen = replace(seen, reason="" if tested else seen.reason, execution_id=None)
+        return AgentCase(seen, tuple(steps), None, run=run, others=others)
     return AgentCase(
         verdict=seen,
-        steps=tuple(_step(row) for row in steps),
-        execution=shown[0] if shown else executions[-1] if executions else None,
-        expert_runs=expert_runs(connection, [item_id], scope.rater_id).get(item_id, ()),
+        steps=tuple(steps),
+        execution=_execution(connection, item_id, run, None if seen is None else seen.execution_id),
+        expert_runs=_expert_runs(connection, scope, access, item_id),
         run=run,
         others=others,
     )
+
+
+def _steps(connection: Connection, run: RunRef, item_id: int, access: ItemAccess) -> list[StepView]:
+    """Read the turns of a run on an item that a rater may see."""
+    step = table_of(StepRow)
+    wanted = select(step).where(step.c.item_id == item_id, step.c.run_id == run.id).order_by(step.c.id)
+    if access.blind:
+        # Of what wrote the test only the program: the rest of a reply may tell what its writer thinks.
+        wanted = wanted.where(step.c.role.in_((TEST_WRITER, TEST_CORRECTION)), step.c.outcome == "ok")
+    elif access.tests == "none":
+        wanted = wanted.where(step.c.role.in_(WITHOUT_TESTS))
+    found = [_step(row) for row in connection.execute(wanted).mappings()]
+    if not access.blind:
+        return found
+    return [
+        StepView(one.role, 0, "ok", {name: one.reply[name] for name in _PROGRAM if name in one.reply}, "")
+        for one in found
+    ]
+
+
+_PROGRAM = ("test_program",)
+
+
+def _is_tested(connection: Connection, run: RunRef, item_id: int) -> bool:
+    """Return whether a run had a turn on an item that writes, runs or reads a test."""
+    step = table_of(StepRow)
+    other = select(step.c.id).where(
+        step.c.item_id == item_id, step.c.run_id == run.id, step.c.role.not_in(WITHOUT_TESTS)
+    )
+    return connection.execute(other.limit(1)).first() is not None
+
+
+def _rests_on(connection: Connection, item_id: int, run: RunRef) -> UUID | None:
+    """Return the execution that a run's verdict on an item's label saw, and nothing else of the verdict."""
+    verdict = table_of(VerdictRow)
+    found = select(verdict.c.execution_id).where(
+        verdict.c.item_id == item_id, verdict.c.run_id == run.id, on_label(verdict)
+    )
+    return connection.execute(found).scalar()
+
+
+def _execution(
+    connection: Connection, item_id: int, run: RunRef | None, rests_on: UUID | None
+) -> ExecutionView | None:
+    """Read the execution of a run on an item that its verdict rests on; without one the last."""
+    if run is None:
+        return None
+    made, step = table_of(ExecutionRow), table_of(StepRow)
+    keys = select(made.c.id).join(step, step.c.id == made.c.step_id)
+    keys = keys.where(made.c.item_id == item_id, step.c.run_id == run.id, step.c.item_id == item_id)
+    found = list(connection.execute(keys.order_by(made.c.id)).scalars())
+    if not found:
+        return None
+    return load_executions(connection, made.c.id == (rests_on if rests_on in found else found[-1]))[0]
+
+
+def _expert_runs(
+    connection: Connection, scope: Scope, access: ItemAccess, item_id: int
+) -> tuple[ExpertRunView, ...]:
+    """Read the tests that experts ran on an item and that a rater may see.
+
+    Where others' work is hidden they are the rater's own. Under an assignment these are of it alone: a rater
+    who meets an item again meets it as at first.
+    """
+    if access.tests == "none":
+        return ()
+    made, conditions = table_of(ExecutionRow), list[ColumnElement[bool]]()
+    own = made.c.rater_id == scope.rater_id
+    here = own & (made.c.assignment_id == access.assignment_id)
+    if access.blind:
+        conditions = [here]
+    elif access.phase == REPEAT:
+        conditions = [or_(~own, here)]
+    with_agents = access.tests == "agents"
+    found = expert_runs(connection, [item_id], scope.rater_id, *conditions, with_agents=with_agents)
+    return found.get(item_id, ())
 
 
 def _shown_run(connection: Connection, scope: Scope, item_id: int) -> RunRef | None:

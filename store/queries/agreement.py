@@ -14,6 +14,7 @@ from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.rating_table import RatingTable
 from store.measures.registry import Measure, extra_measures
 from store.measures.table_agreement import RaterPair, TableAgreement, rater_pairs, table_agreement
+from store.queries.conditions import ConditionRow, by_condition
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
 from store.record.scope import FIRST_PHASES, REPEAT, RunRef
 from store.tables.columns import table_of
@@ -134,6 +135,7 @@ class AgreementReport:
         by_pair: Every two of them.
         by_item: Every unit with a label of a compared rater; None where it was not asked for.
         measures: Measures of other packages over the compared raters, by measure.
+        by_condition: People's labels under each condition of the study; none without a study.
     """
 
     labels: QuestionLabels
@@ -144,6 +146,7 @@ class AgreementReport:
     by_pair: tuple[PairRow, ...]
     by_item: tuple[ItemAgreement, ...] | None
     measures: Mapping[Measure, Agreement]
+    by_condition: tuple[ConditionRow, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
@@ -164,6 +167,7 @@ class AgreementReport:
             },
             "by_rater": [asdict(one) for one in self.by_rater],
             "by_pair": [pair.to_dict() for pair in self.by_pair],
+            "by_condition": [asdict(one) for one in self.by_condition],
             **({} if self.by_item is None else {"by_item": [asdict(one) for one in self.by_item]}),
             **{measure.name: found.to_dict() for measure, found in self.measures.items()},
         }
@@ -231,6 +235,7 @@ def agreement(
             measure: measure.compute([labels.raters[place].values for place in compared], labels.level)
             for measure in extra
         },
+        by_condition=() if study is None else tuple(by_condition(connection, question, study)),
     )
 
 

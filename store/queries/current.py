@@ -7,7 +7,8 @@ runs are never mixed: those of one run for each kind are shown.
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cache
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Connection,
     FromClause,
     Row,
+    ScalarSelect,
     Select,
     String,
     Subquery,
@@ -32,9 +34,9 @@ from sqlalchemy import (
 
 from store.kinds.spec import task_kinds
 from store.queries.rows import NEEDS_SANDBOX
-from store.record.scope import FIRST_PHASES, Scope
+from store.record.scope import ADJUDICATE, FIRST_PHASES, Scope
 from store.tables.columns import among, table_of
-from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, Assignment, Question, Study
+from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, TESTS, Assignment, Question, Study
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import Run, StepRow, VerdictRow
 
@@ -48,7 +50,10 @@ def is_own(scope: Scope, records: FromClause) -> ColumnElement[bool]:
 
 
 def hides_agents(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that the agents' and other raters' work on an item is hidden."""
+    """Return the condition that the agents' and other raters' work on an item is hidden.
+
+    In the sitting of a study it is so on all items that are not in it.
+    """
     return true() if scope.blind else _says(scope, item_id, BLIND, OWN_TEST)
 
 
@@ -90,14 +95,32 @@ def positions(scope: Scope) -> Subquery:
 _KEY = table_of(Assignment).c.id
 
 
+def texts_until(connection: Connection, scope: Scope) -> datetime | None:
+    """Return until when rewritten texts count in a scope; None outside a study, where all of them do.
+
+    The items of a study stay as they were when it was frozen.
+    """
+    until = frozen_at(scope)
+    return None if until is None else connection.execute(select(until)).scalar()
+
+
+def frozen_at(scope: Scope) -> ScalarSelect[datetime | None] | None:
+    """Select when the study of a scope was frozen; None outside a study."""
+    study = table_of(Study)
+    if scope.sitting is None:
+        return None
+    return select(study.c.frozen_at).where(study.c.id == scope.sitting.study).scalar_subquery()
+
+
 def _assignments(scope: Scope) -> Select[tuple[int]]:
-    """Select the items that are assigned to the rater; outside a study those of every study."""
-    assignment = table_of(Assignment)
+    """Select the items that are assigned to the rater; outside a study those of every study not closed."""
+    assignment, study = table_of(Assignment), table_of(Study)
     found = select(assignment.c.item_id).where(assignment.c.rater_id == scope.rater_id)
     if scope.sitting is not None:
         part = scope.sitting
-        found = found.where(assignment.c.study_id == part.study, assignment.c.sitting == part.number)
-    return found
+        return found.where(assignment.c.study_id == part.study, assignment.c.sitting == part.number)
+    closed = select(study.c.id).where(study.c.closed_at.is_not(None))
+    return found.where(assignment.c.study_id.not_in(closed))
 
 
 def _assigned(scope: Scope, *words: str) -> Select[tuple[int]]:
@@ -107,7 +130,13 @@ def _assigned(scope: Scope, *words: str) -> Select[tuple[int]]:
 
 
 def _says(scope: Scope, item_id: ColumnElement[int], *words: str) -> ColumnElement[bool]:
-    return item_id.in_(_assigned(scope, *words))
+    says = item_id.in_(_assigned(scope, *words))
+    return says if scope.sitting is None else or_(says, ~in_scope(scope, item_id))
+
+
+def _shows_runs(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that something of the agents' runs is shown on an item: a label, or a test."""
+    return or_(~hides_agents(scope, item_id), item_id.in_(_assigned(scope, TESTS)))
 
 
 STATUSES = ("judged", "open", "skipped", "cannot_decide")
@@ -156,9 +185,19 @@ def all_values(
         questions: To which questions.
 
     Returns:
-        The columns of the judgment table; judgments without a value are left out.
+        The columns of the judgment table; judgments without a value are left out, and those of raters who
+        withdrew from their study.
     """
-    return _values(item_ids, questions, *_in_phases(table_of(JudgmentRow), phases))
+    judgment = table_of(JudgmentRow)
+    return _values(item_ids, questions, not_withdrawn(judgment), *_in_phases(judgment, phases))
+
+
+def not_withdrawn(records: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a judgment or mark is not of a rater who withdrew from its study."""
+    # The design of studies, which comes with it, is not needed at a start.
+    from store.studies.studies import withdrawn_assignments
+
+    return records.c.assignment_id.is_(None) | records.c.assignment_id.not_in(withdrawn_assignments())
 
 
 def first_values(
@@ -167,6 +206,7 @@ def first_values(
     *,
     phases: Collection[str] = FIRST_PHASES,
     study: int | None = None,
+    condition: str | None = None,
 ) -> Subquery:
     """Return the labels that count in measures: of each rater, those of the first presentation of an item.
 
@@ -175,12 +215,14 @@ def first_values(
         questions: To which questions.
         phases: In which phases.
         study: The study whose assignments count; None for all labels of the phases.
+        condition: The condition of the assignments that count; None for all. The first presentation is
+            chosen among all.
 
     Returns:
         The columns of the judgment table, a row for each item, question, response and rater.
     """
     judgment, assignment = table_of(JudgmentRow), table_of(Assignment)
-    wanted = _in_phases(judgment, phases)
+    wanted = [not_withdrawn(judgment), *_in_phases(judgment, phases)]
     if study is not None:
         of_study = select(assignment.c.id).where(assignment.c.study_id == study)
         wanted.append(judgment.c.assignment_id.in_(of_study))
@@ -189,7 +231,35 @@ def first_values(
     place = func.row_number().over(partition_by=key, order_by=labels.c.begun)
     ranked = select(labels, place.label("presentation")).subquery()
     columns = [ranked.c[column.name] for column in judgment.c]
-    return select(*columns).where(ranked.c.presentation == 1).subquery("first_label")
+    found = select(*columns).where(ranked.c.presentation == 1)
+    if condition is not None:
+        under = select(assignment.c.id).where(assignment.c.condition == condition)
+        found = found.where(ranked.c.assignment_id.in_(under))
+    return found.subquery("first_label")
+
+
+def ruling_values(
+    item_ids: Collection[int] | None = None, questions: Questions = None, *, study: int | None = None
+) -> Subquery:
+    """Return the current rulings of adjudicators, one for each key of the record.
+
+    Args:
+        item_ids: On which items; None for all.
+        questions: On which questions.
+        study: The study under whose assignments they were made; None for all rulings.
+
+    Returns:
+        The columns of the judgment table; rulings that were taken back are left out.
+    """
+    judgment, assignment = table_of(JudgmentRow), table_of(Assignment)
+    wanted = _in_phases(judgment, (*FIRST_PHASES, ADJUDICATE))
+    if study is not None:
+        of_study = select(assignment.c.id).where(assignment.c.study_id == study)
+        wanted.append(judgment.c.assignment_id.in_(of_study))
+    found = _values(item_ids, questions, *wanted)
+    # One that a redo brought back has another origin.
+    is_ruling = or_(found.c.origin == "ruling", found.c.phase == ADJUDICATE)
+    return select(found).where(is_ruling).subquery("ruling")
 
 
 def own_marks(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:
@@ -225,7 +295,7 @@ def all_marks(kind: str, phases: Collection[str] = FIRST_PHASES, study: str | No
     """
     mark = table_of(MarkRow)
     key = ("item_id", "rater_id", "assignment_id", "phase", "kind")
-    wanted = [mark.c.kind == kind, *_in_phases(mark, phases)]
+    wanted = [mark.c.kind == kind, not_withdrawn(mark), *_in_phases(mark, phases)]
     if study is not None:
         assignment, studies = table_of(Assignment), table_of(Study)
         of_study = select(assignment.c.id).join(studies, studies.c.id == assignment.c.study_id)
@@ -238,21 +308,26 @@ def shown_runs(scope: Scope) -> Select[Any]:
     """Select the id of the run of each kind whose verdicts are the agents' labels.
 
     It is the one that the scope names, for its kind. Otherwise it is the newest of the runs with the fullest
-    configuration; runs without a verdict come after all others.
+    configuration; runs without a verdict come after all others. In the sitting of a study only runs count
+    that took a step on an item of which it shows something, and only verdicts on these items.
     """
-    return _shown_runs(None if scope.run is None else scope.run.id)
+    return _shown_runs(None if scope.run is None else scope.run.id, None if scope.sitting is None else scope)
 
 
-@cache
-def _shown_runs(chosen: UUID | None) -> Select[Any]:
-    """Select `shown_runs`.
+@lru_cache(maxsize=64)
+def _shown_runs(chosen: UUID | None, study: Scope | None) -> Select[Any]:
+    """Select `shown_runs`; `study` is the scope where that is a sitting.
 
     One object for all uses, so that a statement that names it several times computes it once (a page of
     412,080 pairs with two runs: 49 ms, and 225 ms otherwise).
     """
-    run, verdict = table_of(Run), table_of(VerdictRow)
+    run, verdict, step = table_of(Run), table_of(VerdictRow), table_of(StepRow)
+    labelled, worked = select(verdict.c.run_id), select(step.c.run_id)
+    if study is not None:
+        labelled = labelled.where(_shows_runs(study, verdict.c.item_id))
+        worked = worked.where(_shows_runs(study, step.c.item_id))
     order = [
-        case((run.c.id.in_(select(verdict.c.run_id)), 1), else_=0).desc(),
+        case((run.c.id.in_(labelled), 1), else_=0).desc(),
         run.c.fullness.desc(),
         run.c.started_at.desc(),
         run.c.id.desc(),
@@ -260,7 +335,10 @@ def _shown_runs(chosen: UUID | None) -> Select[Any]:
     if chosen is not None:
         order.insert(0, case((run.c.id == chosen, 1), else_=0).desc())
     place = func.row_number().over(partition_by=run.c.kind, order_by=order)
-    ranked = select(run.c.id, place.label("place")).subquery("ranked_run")
+    there = select(run.c.id, place.label("place"))
+    if study is not None:
+        there = there.where(or_(run.c.id.in_(labelled), run.c.id.in_(worked)))
+    ranked = there.subquery("ranked_run")
     shown = select(ranked.c.id).where(ranked.c.place == 1).cte("shown_run")
     return select(shown.c.id)
 

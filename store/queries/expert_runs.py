@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from store.queries.executions import ExecutionView, load_executions
 from store.tables.columns import among, table_of
@@ -40,7 +40,11 @@ class ExpertRunView:
 
 
 def expert_runs(
-    connection: Connection, item_ids: Sequence[int], rater_id: int
+    connection: Connection,
+    item_ids: Sequence[int],
+    rater_id: int,
+    *conditions: ColumnElement[bool],
+    with_agents: bool = True,
 ) -> dict[int, tuple[ExpertRunView, ...]]:
     """Read the tests that experts ran on some items.
 
@@ -48,6 +52,8 @@ def expert_runs(
         connection: A reading connection.
         item_ids: The items.
         rater_id: Who looks at them.
+        *conditions: Which runs, on the columns of `execution`; all without any.
+        with_agents: Whether the agents' tests may be seen; else each run counts as of a test of one's own.
 
     Returns:
         Runs by item, in order; items without any are left out.
@@ -58,11 +64,13 @@ def expert_runs(
         .outerjoin(rater, rater.c.id == execution.c.rater_id)
         .where(among(execution.c.item_id, item_ids), execution.c.rater_id.is_not(None))
     )
-    rows = {row.id: row for row in connection.execute(found)}
+    rows = {row.id: row for row in connection.execute(found.where(*conditions))}
     if not rows:
         return {}
     items = sorted({row.item_id for row in rows.values()})
-    written = {item_id: agents_tests(connection, item_id) for item_id in items}
+    written = {
+        item_id: agents_tests(connection, item_id) if with_agents else frozenset() for item_id in items
+    }
     runs: dict[int, list[ExpertRunView]] = {}
     for seen in load_executions(connection, among(execution.c.id, list(rows))):
         row = rows[seen.id]

@@ -9,17 +9,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Table, cast, func, or_, select
 
 from store.errors import UnknownName
 from store.kinds.listing import relation
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
-from store.queries.current import assignment_of, hides_agents, hides_models, is_own
+from store.queries.current import (
+    assignment_of,
+    hides_agents,
+    hides_models,
+    in_scope,
+    is_own,
+    texts_until,
+)
 from store.queries.responses import ChunkView, ResponseView, load_chunks, load_responses
 from store.record.evidence import Citation, readable_citations
 from store.record.revisions import RevisionView, current_texts, load_revisions
-from store.record.scope import REVIEW, Scope
+from store.record.scope import EVERYTHING, REVEAL, REVIEW, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Similarity, Source
 from store.tables.people import OWN_TEST, TESTS, Question, Rater
@@ -160,24 +167,31 @@ def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAcces
     return ItemAccess(assigned.id, assigned.phase, bool(blind), bool(models), tests)
 
 
-def has_item(connection: Connection, number: int) -> bool:
-    """Return whether there is an item of that key."""
+def has_item(connection: Connection, scope: Scope, number: int) -> bool:
+    """Return whether there is an item of that key in a scope."""
     item = table_of(Item)
-    return connection.execute(select(item.c.id).where(item.c.id == number)).first() is not None
+    found = select(item.c.id).where(item.c.id == number, in_scope(scope, item.c.id))
+    return connection.execute(found).first() is not None
 
 
-def find_item(connection: Connection, name: str) -> int:
+def find_item(connection: Connection, name: str, scope: Scope = EVERYTHING) -> int:
     """Return the key of the item that is called `name` in its file, or that has it as its number here.
+
+    Args:
+        connection: A reading connection.
+        name: The name or number.
+        scope: Whose items; in a study those of the sitting alone.
 
     Raises:
         UnknownName: There is none, or several files have such an item.
     """
     item = table_of(Item)
-    found = connection.execute(select(item.c.id).where(item.c.external_id == name).limit(2)).scalars().all()
+    there = select(item.c.id).where(in_scope(scope, item.c.id))
+    found = connection.execute(there.where(item.c.external_id == name).limit(2)).scalars().all()
     if len(found) == 1:
         return int(found[0])
     if not found and name.isdecimal() and len(name) <= _DIGITS:
-        number = connection.execute(select(item.c.id).where(item.c.id == int(name))).scalar()
+        number = connection.execute(there.where(item.c.id == int(name))).scalar()
         if number is not None:
             return int(number)
     what = "several items are" if found else "no item is"
@@ -202,7 +216,8 @@ def question_names(connection: Connection) -> dict[int, str]:
 def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int) -> ItemDetails:
     """Read everything that a review of one item shows, but the agents' case.
 
-    Judges' scores, the names of models and other raters' records are not read where they are hidden.
+    Judges' scores, the names of models and other raters' records are not read where they are hidden. In a
+    study only the items of the sitting are there.
 
     Args:
         connection: A reading connection.
@@ -228,7 +243,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
                 *columns.values(),
             )
             .select_from(joined)
-            .where(item.c.id == item_id, found.item_id == item_id)
+            .where(item.c.id == item_id, found.item_id == item_id, in_scope(scope, item.c.id))
         )
         .mappings()
         .first()
@@ -240,15 +255,16 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
             "List them: workbench items WORKSPACE",
         )
     fields = {name: row[f"_{name}"] for name in columns}
-    revisions = load_revisions(connection, item_id, fields, scope.rater_id) if kind.editing.columns else {}
+    revisions: dict[str, RevisionView] = {}
+    if kind.editing.columns:
+        until = texts_until(connection, scope)
+        revisions = load_revisions(connection, item_id, fields, scope.rater_id, until=until)
     access = item_access(connection, scope, item_id)
     chunks: tuple[ChunkView, ...] = ()
     responses: tuple[ResponseView, ...] = ()
     if kind.record.responses:
         chunks = load_chunks(connection, item_id)
-        responses = load_responses(
-            connection, item_id, scope.rater_id, blind=access.blind, hidden=access.hides_models
-        )
+        responses = load_responses(connection, item_id, scope, blind=access.blind, hidden=access.hides_models)
     size, similarities = (
         _ranking(connection, kind, item_id, row["group_id"]) if kind.record.ranked else (1, {})
     )
@@ -266,7 +282,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
         revisions=revisions,
         hides_models=access.hides_models,
         own=load_own(connection, scope, item_id),
-        history=load_history(connection, item_id, scope.rater_id if access.blind else None),
+        history=load_history(connection, item_id, scope, access),
         question_ids=question_ids(connection, [spec.name for spec in kind.questions]),
         assignment_id=access.assignment_id,
         phase=access.phase,
@@ -324,14 +340,18 @@ def load_own(connection: Connection, scope: Scope, item_id: int) -> OwnState:
 
 
 def load_history(
-    connection: Connection, item_id: int, only_rater: int | None = None
+    connection: Connection, item_id: int, scope: Scope = EVERYTHING, access: ItemAccess | None = None
 ) -> tuple[RecordView, ...]:
-    """Read every judgment and mark of an item, oldest first.
+    """Read the judgments and marks of an item that a rater may see, oldest first.
+
+    Others' records are left out where they are hidden. In a study the rater's own are those of the sitting,
+    so that an item that comes again is met as at first; where everything is revealed they are all there.
 
     Args:
         connection: A reading connection.
         item_id: The item.
-        only_rater: Whose records; None for everybody's.
+        scope: Who looks at it.
+        access: What of the item they may see; None for all of it.
     """
     judgment, mark, question, rater = (table_of(model) for model in (JudgmentRow, MarkRow, Question, Rater))
     judgments = (
@@ -350,9 +370,9 @@ def load_history(
         .join(rater, rater.c.id == mark.c.rater_id)
         .where(mark.c.item_id == item_id)
     )
-    if only_rater is not None:
-        judgments = judgments.where(judgment.c.rater_id == only_rater)
-        marks = marks.where(mark.c.rater_id == only_rater)
+    if access is not None and not (access.phase == REVEAL and not access.blind):
+        judgments = judgments.where(_in_history(scope, judgment, access))
+        marks = marks.where(_in_history(scope, mark, access))
     shared = ("id", "rater", "rater_kind", "origin", "created_at")
     seen = [
         RecordView(
@@ -378,7 +398,17 @@ def load_history(
     return tuple(sorted(seen, key=lambda record: record.id.int))
 
 
-def item_texts(connection: Connection, item_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def _in_history(scope: Scope, records: Table, access: ItemAccess) -> ColumnElement[bool]:
+    """Return the condition that a rater may see a record of an item."""
+    own = records.c.rater_id == scope.rater_id
+    if scope.sitting is not None:
+        own = is_own(scope, records)
+    return own if access.blind else or_(own, records.c.rater_id != scope.rater_id)
+
+
+def item_texts(
+    connection: Connection, item_ids: Sequence[int], scope: Scope = EVERYTHING
+) -> dict[int, dict[str, Any]]:
     """Return the texts of some items by item, each under its name: of a pair query, code, language...
 
     Rewritten texts replace the imported ones; `revised` names them.
@@ -386,7 +416,9 @@ def item_texts(connection: Connection, item_ids: Sequence[int]) -> dict[int, dic
     Args:
         connection: A reading connection.
         item_ids: The items; those that are not there are left out.
+        scope: Who reads them; in a study the texts are those of its freezing.
     """
+    until = texts_until(connection, scope)
     found: dict[int, dict[str, Any]] = {}
     for kind in task_kinds().values():
         of_kind = {}
@@ -394,7 +426,7 @@ def item_texts(connection: Connection, item_ids: Sequence[int]) -> dict[int, dic
             texts = dict(row)
             of_kind[texts.pop("item_id")] = texts
         if kind.editing.columns and of_kind:
-            current = current_texts(connection, list(of_kind))
+            current = current_texts(connection, list(of_kind), until=until)
             for item_id, texts in of_kind.items():
                 revised = current.get(item_id, {})
                 texts.update(revised, revised=sorted(revised))

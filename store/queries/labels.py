@@ -8,14 +8,14 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Float, Select, cast, func, select
+from sqlalchemy import ColumnElement, Float, Select, cast, func, select, true
 
 from store.errors import UnknownName
 from store.kinds.counting import in_order
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
 from store.measures.coefficients import Level, Patterns
 from store.measures.rating_table import RatingTable
-from store.queries.current import all_values, first_values, on_label
+from store.queries.current import all_values, first_values, on_label, ruling_values
 from store.queries.questions import refs_with_text
 from store.record.response_names import ResponseName
 from store.record.scope import ADJUDICATE, FIRST_PHASES, RunRef
@@ -185,6 +185,7 @@ def question_labels(
     *,
     phases: Collection[str] = FIRST_PHASES,
     study: str | None = None,
+    condition: str | None = None,
     run: RunRef | None = None,
     people_only: bool = False,
     rulings: bool = False,
@@ -197,6 +198,7 @@ def question_labels(
             one response after it, about the items that have that one.
         phases: The phases whose labels count.
         study: The name of the study whose assignments count; None for all labels of the phases.
+        condition: The condition of the assignments that count; None for all.
         run: The only run of the agents that counts; None for all of them.
         people_only: Whether runs and judges are left out.
         rulings: Whether the rulings of adjudicators are given in place of labels; with `people_only`.
@@ -216,7 +218,7 @@ def question_labels(
             f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
         )
     study_id = None if study is None else _study(connection, study)
-    given = _people(connection, asked, phases, study_id, rulings=rulings)
+    given = _people(connection, asked, phases, study_id, condition, rulings=rulings)
     if spec == kind.label_question and not people_only:
         given += _runs(connection, kind.name, run)
     if spec.of_responses and not people_only:
@@ -315,6 +317,7 @@ def _people(
     asked: NamedQuestion,
     phases: Collection[str],
     study: int | None,
+    condition: str | None,
     *,
     rulings: bool = False,
 ) -> list[RaterLabels]:
@@ -335,11 +338,12 @@ def _people(
     for start in range(0, last + 1, _ITEMS_AT_ONCE):
         items = range(start, start + _ITEMS_AT_ONCE)
         names = [asked.spec.name]
-        labels = (
-            first_values(items, names, phases=phases, study=study)
-            if assigned or study is not None
-            else all_values(phases, items, names)
-        )
+        if rulings:
+            labels = ruling_values(items, names, study=study)
+        elif assigned or study is not None or condition is not None:
+            labels = first_values(items, names, phases=phases, study=study, condition=condition)
+        else:
+            labels = all_values(phases, items, names)
         unit: ColumnElement[int] = labels.c.item_id
         counted: ColumnElement[bool] = labels.c.response_ref_id.is_(None)
         if asked.spec.of_responses:
@@ -360,7 +364,7 @@ def _people(
                 *(labels.c.rater_id, unit.label("unit"), labels.c.value),
                 *(labels.c.blind, revealed, accepted, seconds.label("seconds")),
             )
-            .where(counted, labels.c.origin == "ruling" if rulings else labels.c.origin != "ruling")
+            .where(counted, true() if rulings else labels.c.origin != "ruling")
             .order_by(labels.c.id),
         )
         whose = rows.pop("rater_id")

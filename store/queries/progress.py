@@ -24,7 +24,7 @@ from store.queries.run_figures import known_cost, unpriced
 from store.record.actions import Action
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
-from store.record.scope import Scope
+from store.record.scope import EVERYTHING, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Question, Rater
@@ -175,7 +175,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     rater = scope.rater or RaterRef(0, "human", "")
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
     labels, marks = own_labels(scope), own_marks(scope)
-    answers, (required, responses) = answered_count(scope), required_count(item)
+    answers, (required, responses) = answered_count(scope), required_count(item, scope=scope)
     status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     statement = (
@@ -306,12 +306,12 @@ class ProgressDelta:
 
 
 def open_among(connection: Connection, scope: Scope, item_ids: Collection[int]) -> set[int]:
-    """Return those of some items that a rater has neither judged nor marked as undecidable."""
+    """Return those of some items of a scope that its rater has neither judged nor marked as undecidable."""
     if not item_ids:
         return set()
     item = table_of(Item)
     answers, marks = answered_count(scope, item_ids), own_marks(scope, item_ids)
-    required, responses = required_count(item, item_ids)
+    required, responses = required_count(item, item_ids, scope)
     found = (
         select(item.c.id)
         .select_from(item)
@@ -319,6 +319,7 @@ def open_among(connection: Connection, scope: Scope, item_ids: Collection[int]) 
         .outerjoin(marks, marks.c.item_id == item.c.id)
         .where(
             among(item.c.id, item_ids),
+            in_scope(scope, item.c.id),
             func.coalesce(answers.c.answered, 0) < required,
             func.coalesce(marks.c.cannot_decide, False).is_(False),
         )
@@ -337,17 +338,18 @@ def skipped_in_order(connection: Connection, scope: Scope) -> list[int]:
     return [number for number in skipped if number in still_open]
 
 
-def progress_delta(connection: Connection, action: Action) -> ProgressDelta:
+def progress_delta(connection: Connection, action: Action, scope: Scope = EVERYTHING) -> ProgressDelta:
     """Return by how much a stored action changed the counts of its rater.
 
     Args:
         connection: A reading connection.
         action: As it was stored.
+        scope: In which scope it was made.
     """
     first, last = (choose(record.id for record in action.records) for choose in (min, max))
     records = _records(connection, action.records[0])
     kind = kind_of(connection, action.item_id)
-    questions = [] if kind is None else item_questions(connection, kind, action.item_id)
+    questions = [] if kind is None else item_questions(connection, kind, action.item_id, scope)
     question = table_of(Question)
     named = select(question.c.name, question.c.id).where(
         question.c.name.in_([spec.name for spec, *_ in questions])

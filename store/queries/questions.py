@@ -28,9 +28,9 @@ from sqlalchemy import (
 )
 
 from store.kinds.spec import QuestionSpec, TaskKind, task_kinds
-from store.queries.current import label_questions, own_values
+from store.queries.current import frozen_at, label_questions, own_values
 from store.record.response_names import ResponseName
-from store.record.scope import Scope
+from store.record.scope import EVERYTHING, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question
@@ -54,13 +54,14 @@ def refs_with_text(item_ids: Collection[int] | None) -> Select[Any]:
 
 
 def required_count(
-    item: FromClause, item_ids: Collection[int] | None = None
+    item: FromClause, item_ids: Collection[int] | None = None, scope: Scope = EVERYTHING
 ) -> tuple[ColumnElement[int], Subquery | None]:
     """Return how many questions an item is asked.
 
     Args:
         item: The table of items.
         item_ids: Of which items; None for all.
+        scope: For whom; in a study the scores that there were at its freezing count.
 
     Returns:
         The number, and the counts of responses (item_id, number) that it needs outer-joined; None where no
@@ -79,7 +80,7 @@ def required_count(
         score = table_of(Score)
         measures = (
             select(score.c.response_ref_id, func.count(score.c.measure.distinct()).label("number"))
-            .where(score.c.measure.in_([spec.title for spec in only_scored]))
+            .where(score.c.measure.in_([spec.title for spec in only_scored]), *_in_time(scope))
             .group_by(score.c.response_ref_id)
             .subquery("scored")
         )
@@ -131,7 +132,7 @@ def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Sub
     of_response = values.c.response_ref_id.in_(select(refs.c.id))
     of_item = values.c.response_ref_id.is_(None) & values.c.item_id.not_in(select(refs.c.item_id))
     of_responses = _counted(values, cast(null(), Double)).where(
-        or_(of_response, of_item), *(_is_asked(values, spec) for spec in only_scored_questions())
+        or_(of_response, of_item), *(_is_asked(values, spec, scope) for spec in only_scored_questions())
     )
     both = union_all(counted, of_responses).subquery("both")
     return (
@@ -151,11 +152,17 @@ def only_scored_questions() -> list[QuestionSpec]:
     return [spec for kind in task_kinds().values() for spec in kind.questions if spec.only_scored]
 
 
-def _is_asked(values: Subquery, spec: QuestionSpec) -> ColumnElement[bool]:
+def _in_time(scope: Scope) -> list[ColumnElement[bool]]:
+    """Return the condition that a judge's score counts: in a study, that it was there at the freezing."""
+    until = frozen_at(scope)
+    return [] if until is None else [table_of(Score).c.created_at < until]
+
+
+def _is_asked(values: Subquery, spec: QuestionSpec, scope: Scope) -> ColumnElement[bool]:
     """Return the condition that a value is not of a question that is asked of its response no more."""
     score, question = table_of(Score), table_of(Question)
     of_spec = select(question.c.id).where(question.c.name == spec.name)
-    scored = select(score.c.response_ref_id).where(score.c.measure == spec.title)
+    scored = select(score.c.response_ref_id).where(score.c.measure == spec.title, *_in_time(scope))
     return or_(values.c.question_id.not_in(of_spec), values.c.response_ref_id.in_(scored))
 
 
@@ -169,7 +176,7 @@ def _counted(values: Subquery, shown: ColumnElement[float]) -> Select[Any]:
 
 
 def item_questions(
-    connection: Connection, kind: TaskKind, item_id: int
+    connection: Connection, kind: TaskKind, item_id: int, scope: Scope = EVERYTHING
 ) -> list[tuple[QuestionSpec, int | None, ResponseName | None]]:
     """Return the questions that an item is asked, of the item first, then response by response.
 
@@ -177,6 +184,7 @@ def item_questions(
         connection: A reading connection.
         kind: The item's kind.
         item_id: The item.
+        scope: Who is asked; in a study the scores that there were at its freezing count.
 
     Returns:
         Each question with the key and the name of the response that it is asked of; None for the item.
@@ -192,7 +200,7 @@ def item_questions(
     responses: list[tuple[int | None, ResponseName | None]] = [
         (row.id, ResponseName(row.model, row.setting, row.trial)) for row in found
     ]
-    asked = scored_measures(connection, [row.id for row in found])
+    asked = scored_measures(connection, [row.id for row in found], scope)
     return of_item + [
         (spec, *one)
         for one in responses or [(None, None)]
@@ -201,12 +209,22 @@ def item_questions(
     ]
 
 
-def scored_measures(connection: Connection, response_ids: Collection[int]) -> dict[int | None, set[str]]:
-    """Return the measures under which judges scored some responses, by response."""
+def scored_measures(
+    connection: Connection, response_ids: Collection[int], scope: Scope = EVERYTHING
+) -> dict[int | None, set[str]]:
+    """Return the measures under which judges scored some responses, by response; those that questions need.
+
+    Args:
+        connection: A reading connection.
+        response_ids: The responses.
+        scope: Who is asked; in a study the scores that there were at its freezing count.
+    """
     score = table_of(Score)
     found: dict[int | None, set[str]] = {}
     if response_ids:
+        needed = [spec.title for spec in only_scored_questions()]
         scores = select(score.c.response_ref_id, score.c.measure).distinct()
+        scores = scores.where(score.c.measure.in_(needed), *_in_time(scope))
         for row in connection.execute(scores.where(among(score.c.response_ref_id, response_ids))):
             found.setdefault(row.response_ref_id, set()).add(row.measure)
     return found

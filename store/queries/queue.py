@@ -17,13 +17,16 @@ from store.kinds.listing import containing, summary
 from store.kinds.spec import task_kinds
 from store.queries.current import (
     current_verdicts,
+    frozen_at,
     hides_agents,
     hides_anything,
+    in_scope,
     items_that_need_a_sandbox,
     own_labels,
     own_marks,
     positions,
     status_of,
+    texts_until,
 )
 from store.queries.questions import answered_count, required_count
 from store.queries.rows import (
@@ -35,7 +38,7 @@ from store.queries.rows import (
     with_revised_titles,
 )
 from store.record.revisions import current_texts, ever_containing
-from store.record.scope import Scope
+from store.record.scope import EVERYTHING, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.workspace.duckdb import Workspace
@@ -87,10 +90,11 @@ def queue_ids(
     return workspace.column(statement if limit is None else statement.limit(limit))
 
 
-def items_by_kind(workspace: Workspace) -> dict[str, int]:
-    """Return how many items of each kind the workspace holds."""
+def items_by_kind(workspace: Workspace, scope: Scope = EVERYTHING) -> dict[str, int]:
+    """Return how many items of each kind there are in a scope, by default in the workspace."""
     item = table_of(Item)
     counts = select(item.c.kind, func.count().label("number")).group_by(item.c.kind)
+    counts = counts.where(in_scope(scope, item.c.id))
     with workspace.reading() as connection:
         return {row.kind: row.number for row in connection.execute(counts)}
 
@@ -130,7 +134,7 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
         imported = (containing(kind, wanted.text) for kind in task_kinds().values())
         named = func.strpos(func.lower(item.c.external_id), func.lower(wanted.text)) > 0
         of_name = select(item.c.id).where(named)
-        found = union_all(*imported, ever_containing(wanted.text), of_name).subquery()
+        found = union_all(*imported, ever_containing(wanted.text, frozen_at(scope)), of_name).subquery()
         statement = statement.where(item.c.id.in_(select(found.c[0])))
     if wanted.label is not None or wanted.agreement or sort.key == "label":
         labels = own_labels(scope)
@@ -148,7 +152,7 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
         if by_status:
             answers = answered_count(scope)
             statement = statement.outerjoin(answers, answers.c.item_id == item.c.id)
-            required, responses = required_count(item)
+            required, responses = required_count(item, scope=scope)
             if responses is not None:
                 statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
             status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
@@ -190,7 +194,7 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
 
 
 def queue_rows(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> list[QueueRow]:
-    """Return the rows of some items, in the order given; ids that do not exist are left out.
+    """Return the rows of some items, in the order given; ids that are not in the scope are left out.
 
     Agents' labels that an item hides are not in what the database returns.
     """
@@ -201,7 +205,9 @@ def queue_rows(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> l
     with workspace.reading() as connection:
         rows = {row["item_id"]: QueueRow(**row) for row in connection.execute(statement).mappings()}
         may_be = [number for number, row in rows.items() if row.kind in titled_kinds()]
-        rows |= with_revised_titles(rows, current_texts(connection, may_be) if may_be else {})
+        if may_be:
+            current = current_texts(connection, may_be, until=texts_until(connection, scope))
+            rows |= with_revised_titles(rows, current)
     return [rows[number] for number in ids if number in rows]
 
 
@@ -211,7 +217,7 @@ def select_rows(scope: Scope, ids: Sequence[int]) -> Select[Any]:
     listed = summaries(ids).subquery("listed")
     marks = own_marks(scope, ids)
     columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
-    answers, (required, responses) = answered_count(scope, ids), required_count(item, ids)
+    answers, (required, responses) = answered_count(scope, ids), required_count(item, ids, scope)
     number = func.coalesce(answers.c.answered, 0)
     verdicts, hidden = None if scope.blind else current_verdicts(scope, ids), hides_agents(scope, item.c.id)
     if verdicts is not None:
@@ -242,7 +248,7 @@ def select_rows(scope: Scope, ids: Sequence[int]) -> Select[Any]:
         .outerjoin(listed, listed.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
         .outerjoin(answers, answers.c.item_id == item.c.id)
-        .where(among(item.c.id, ids))
+        .where(among(item.c.id, ids), in_scope(scope, item.c.id))
     )
     if responses is not None:
         statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)

@@ -107,7 +107,7 @@ class ResponseView:
         name: Model, setting and trial as a person reads them; empty where they stay hidden.
         text: The text of the model.
         scores: Judges' scores; none in a blind review.
-        measures: The measures under which judges scored it, also in a blind review.
+        measures: The measures of questions that are asked since a judge scored it, also in a blind review.
     """
 
     id: int
@@ -130,14 +130,14 @@ def load_chunks(connection: Connection, item_id: int) -> tuple[ChunkView, ...]:
 
 
 def load_responses(
-    connection: Connection, item_id: int, rater_id: int, *, blind: bool, hidden: bool
+    connection: Connection, item_id: int, scope: Scope, *, blind: bool, hidden: bool
 ) -> tuple[ResponseView, ...]:
     """Read the responses to an item, by name; those of hidden models in a random order for each rater.
 
     Args:
         connection: A reading connection.
         item_id: The item.
-        rater_id: Who looks at it.
+        scope: Who looks at it.
         blind: Whether judges' scores are left out.
         hidden: Whether the names of models are left out of what is asked of the database.
     """
@@ -145,12 +145,14 @@ def load_responses(
     found = select(response.c.id, response.c.text).join(ref, ref.c.id == response.c.id)
     if hidden:
         # The same on every visit, and another one for another rater and item.
-        rows = sorted(connection.execute(found).all(), key=lambda row: _random_key(rater_id, item_id, row.id))
+        rows = sorted(
+            connection.execute(found).all(), key=lambda row: _random_key(scope.rater_id, item_id, row.id)
+        )
     else:
         columns = (ref.c.model, ref.c.setting, ref.c.trial)
         rows = list(connection.execute(found.add_columns(*columns).order_by(*columns)).all())
     scores = {} if blind else _scores(connection, [row.id for row in rows])
-    measures = scored_measures(connection, [row.id for row in rows])
+    measures = scored_measures(connection, [row.id for row in rows], scope)
     return tuple(
         ResponseView(
             id=row.id,

@@ -28,6 +28,7 @@ from store.record.rater_ref import RaterRef
 from store.record.response_names import ResponseName, question_name
 from store.record.revisions import REVISION, refused_mark
 from store.record.scales import Scale
+from store.record.scope import ADJUDICATE
 from store.record.supersession import NO_LABEL, ItemRecords, key_of
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -100,12 +101,15 @@ class Recorder:
             raise ValueError(f"the records of {action.id} are about several items")
         return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
-    def undo(self, since: UUID | None = None, until: UUID | None = None) -> Future[Action | None]:
+    def undo(
+        self, since: UUID | None = None, until: UUID | None = None, *, rulings: bool = False
+    ) -> Future[Action | None]:
         """Take back the latest action of this rater that is not undone, of whichever session or program.
 
         Args:
             since: The oldest action that may be taken back; None for any.
             until: The id of the undo, where it was asked for earlier: only older actions are taken back.
+            rulings: Whether it is one of the rater's adjudications; otherwise it is one of all others.
 
         Returns:
             A future of the recorded action, of None when there is no such action.
@@ -113,13 +117,19 @@ class Recorder:
         # The id is of the moment of the key: ids of judgments before the lane comes to it must be higher.
         action = until or self._workspace.ids.next()
         return self._workspace.lane.submit(
-            lambda connection: self._undo(connection, action, since, until), urgent=True
+            lambda connection: self._undo(connection, action, since, until, rulings=rulings), urgent=True
         )
 
-    def redo(self) -> Future[Action | None]:
-        """Bring back the action undone last; a future of the recorded action, None when there is none."""
+    def redo(self, *, rulings: bool = False) -> Future[Action | None]:
+        """Bring back the action undone last; a future of the recorded action, None when there is none.
+
+        Args:
+            rulings: Whether it is one of the rater's adjudications; otherwise it is one of all others.
+        """
         action = self._workspace.ids.next()
-        return self._workspace.lane.submit(lambda connection: self._redo(connection, action), urgent=True)
+        return self._workspace.lane.submit(
+            lambda connection: self._redo(connection, action, rulings=rulings), urgent=True
+        )
 
     def _write(self, connection: Connection, action: Action) -> Action:
         item = _item(connection, action.item_id)
@@ -143,9 +153,9 @@ class Recorder:
         return Action(action.id, tuple(written))
 
     def _undo(
-        self, connection: Connection, action: UUID, since: UUID | None, until: UUID | None
+        self, connection: Connection, action: UUID, since: UUID | None, until: UUID | None, *, rulings: bool
     ) -> Action | None:
-        target = action_to_undo(connection, self.rater.id, since, until)
+        target = action_to_undo(connection, self.rater.id, since, until, rulings=rulings)
         if target is None:
             return None
         # The state before the action is the record next older than its first one of each key. `supersedes`
@@ -158,8 +168,8 @@ class Recorder:
         before = [(record, records.stored(records.id_before(record))) for record in earliest.values()]
         return self._again(connection, action, before, "undo", about)
 
-    def _redo(self, connection: Connection, action: UUID) -> Action | None:
-        target = action_to_redo(connection, self.rater.id)
+    def _redo(self, connection: Connection, action: UUID, *, rulings: bool) -> Action | None:
+        target = action_to_redo(connection, self.rater.id, rulings=rulings)
         if target is None:
             return None
         about = records_of(connection, target)
@@ -257,20 +267,40 @@ class Recorder:
         return self._guidelines[number]
 
     def _line(self, connection: Connection, record: Record, item: RowMapping | None) -> dict[str, Any]:
-        line: dict[str, Any] = {
-            "type": "judgment" if isinstance(record, Judgment) else "mark",
-            "rater": self.rater.name,
-            "kind": item["kind"] if item else "",
-            "item": item["external_id"] if item else "",
-            "content": item["content_hash"] if item else "",
-        }
-        if isinstance(record, Judgment):
-            line["question"] = question_name(
-                self._question(connection, record.question_id)[0],
-                self._response(connection, record.item_id, record.response_ref_id),
-            )
-            line["guideline"] = self._guideline(connection, record.guideline_id)
-        return {**line, "record": record.model_dump(mode="json")}
+        of_item = ("", "", "") if item is None else (item["kind"], item["external_id"], item["content_hash"])
+        if isinstance(record, Mark):
+            return journal_line(record, self.rater.name, of_item)
+        asked = question_name(
+            self._question(connection, record.question_id)[0],
+            self._response(connection, record.item_id, record.response_ref_id),
+        )
+        version = self._guideline(connection, record.guideline_id)
+        return journal_line(record, self.rater.name, of_item, asked, version)
+
+
+def journal_line(
+    record: Record, rater: str, item: tuple[str, str, str], question: str = "", guideline: str | None = None
+) -> dict[str, Any]:
+    """Return the journal line of a record.
+
+    Args:
+        record: The judgment or mark.
+        rater: The rater's name.
+        item: Kind, external id and content hash of the item.
+        question: Of a judgment the readable name of the question.
+        guideline: Of a judgment the version of the guideline; None where none was shown.
+    """
+    kind, external_id, content = item
+    of_judgment = {"question": question, "guideline": guideline} if isinstance(record, Judgment) else {}
+    return {
+        "type": "judgment" if isinstance(record, Judgment) else "mark",
+        "rater": rater,
+        "kind": kind,
+        "item": external_id,
+        "content": content,
+        **of_judgment,
+        "record": record.model_dump(mode="json"),
+    }
 
 
 def _item(connection: Connection, number: int) -> RowMapping | None:
@@ -310,13 +340,18 @@ def records_of(connection: Connection, action: UUID) -> list[Record]:
 
 
 def action_to_undo(
-    connection: Connection, rater_id: int, since: UUID | None = None, until: UUID | None = None
+    connection: Connection,
+    rater_id: int,
+    since: UUID | None = None,
+    until: UUID | None = None,
+    *,
+    rulings: bool = False,
 ) -> UUID | None:
     """Return the rater's latest action that is not undone, none older than `since`, all older than `until`.
 
-    None when none does.
+    None when none does. `rulings`: of the rater's adjudications; otherwise of all else.
     """
-    made, undone = _made(rater_id), _undone(rater_id)
+    made, undone = _made(rater_id, rulings=rulings), _undone(rater_id, rulings=rulings)
     # Undo and redo keep to the order of the actions, so the latest that is not undone is the one made last.
     # What was added to an action after it was undone makes it count again.
     found = (
@@ -333,9 +368,12 @@ def action_to_undo(
     return action
 
 
-def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
-    """Return the action undone last, unless another one was made since; None when there is none."""
-    made, undone = _made(rater_id), _undone(rater_id)
+def action_to_redo(connection: Connection, rater_id: int, *, rulings: bool = False) -> UUID | None:
+    """Return the action undone last, unless another one was made since; None when there is none.
+
+    `rulings`: of the rater's adjudications; otherwise of all else.
+    """
+    made, undone = _made(rater_id, rulings=rulings), _undone(rater_id, rulings=rulings)
     newest = connection.execute(select(made.c.id).order_by(made.c.id.desc()).limit(1)).scalar()
     found = select(undone.c.target_action).order_by(undone.c.id.desc())
     if newest is not None:
@@ -344,16 +382,17 @@ def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
     return action
 
 
-def _made(rater_id: int) -> Subquery:
+def _made(rater_id: int, *, rulings: bool) -> Subquery:
     """Select the actions of a rater but undo and redo."""
-    return _records(rater_id, lambda origin: origin.not_in(("import", "ruling", "undo", "redo"))).subquery(
-        "made"
-    )
+    # Labels of a file have one action together, and are no actions of their rater.
+    wanted = _records(rater_id, lambda origin: origin.not_in(("import", "undo", "redo")), rulings=rulings)
+    return wanted.subquery("made")
 
 
-def _undone(rater_id: int) -> Subquery:
+def _undone(rater_id: int, *, rulings: bool) -> Subquery:
     """Select the last undo of each action that was not redone after it."""
-    changes = _records(rater_id, lambda origin: origin.in_(("undo", "redo"))).subquery("changes")
+    found = _records(rater_id, lambda origin: origin.in_(("undo", "redo")), rulings=rulings)
+    changes = found.subquery("changes")
     place = func.row_number().over(partition_by=changes.c.target_action, order_by=changes.c.id.desc())
     ranked = select(changes, place.label("place")).subquery("ranked")
     last = (ranked.c.place == 1) & (ranked.c.origin == "undo")
@@ -361,13 +400,15 @@ def _undone(rater_id: int) -> Subquery:
 
 
 def _records(
-    rater_id: int, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]
+    rater_id: int, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]], *, rulings: bool
 ) -> CompoundSelect[Any]:
-    """Select a rater's judgments and marks of some origins."""
+    """Select a rater's judgments and marks of some origins, in adjudication or elsewhere."""
     return union_all(
         *(
             select(table.c.id, table.c.action, table.c.origin, table.c.target_action).where(
-                table.c.rater_id == rater_id, wanted(table.c.origin)
+                table.c.rater_id == rater_id,
+                wanted(table.c.origin),
+                table.c.phase == ADJUDICATE if rulings else table.c.phase != ADJUDICATE,
             )
             for _, table in _MODELS
         )

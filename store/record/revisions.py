@@ -20,7 +20,7 @@ from duckdb import DuckDBPyConnection
 from store.kinds.spec import TaskKind, task_kinds
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Connection, ScalarSelect, Select
 
 
 REVISION = "revision."
@@ -97,7 +97,12 @@ class RevisionView:
 
 
 def load_revisions(
-    connection: Connection, item_id: int, fields: Mapping[str, Any], rater_id: int = 0
+    connection: Connection,
+    item_id: int,
+    fields: Mapping[str, Any],
+    rater_id: int = 0,
+    *,
+    until: datetime | None = None,
 ) -> dict[str, RevisionView]:
     """Read the columns of an item that anybody ever rewrote.
 
@@ -106,38 +111,44 @@ def load_revisions(
         item_id: The item.
         fields: The columns as they were imported.
         rater_id: Who looks at them.
+        until: Only what was written before; None for all.
     """
     return {
         part: _view(records, str(fields[part]), rater_id)
-        for (_, part), records in _records(connection, [item_id]).items()
+        for (_, part), records in _records(connection, [item_id], until).items()
         if part in fields
     }
 
 
 def current_texts(
-    source: Connection | DuckDBPyConnection, item_ids: Collection[int] | None = None
+    source: Connection | DuckDBPyConnection,
+    item_ids: Collection[int] | None = None,
+    *,
+    until: datetime | None = None,
 ) -> dict[int, dict[str, str]]:
     """Return the columns of items whose current text is not the imported one, with their texts.
 
     Args:
         source: A reading connection, or a cursor of the workspace.
         item_ids: Of which items; None for all. Those of which nothing was rewritten are left out.
+        until: Only what was written before; None for all.
     """
     found: dict[int, dict[str, str]] = {}
-    for (item_id, part), records in _records(source, item_ids).items():
+    for (item_id, part), records in _records(source, item_ids, until).items():
         changes = changes_of(records)
         if changes and (version := changes[-1][1]) is not None:
             found.setdefault(item_id, {})[part] = next(one.text for one in records if one.id == version)
     return found
 
 
-def ever_containing(text: str) -> Select[Any]:
+def ever_containing(text: str, until: ScalarSelect[Any] | None = None) -> Select[Any]:
     """Return a select of the ids of the items of which a text that an expert wrote contains another.
 
     As the imported text is found after it was rewritten, so is each of its versions.
 
     Args:
         text: The text to find, in any case; nothing in it is a wildcard.
+        until: A select of when; only in what was written before, None for all.
     """
     from sqlalchemy import func, select
 
@@ -146,7 +157,8 @@ def ever_containing(text: str) -> Select[Any]:
 
     mark = table_of(MarkRow)
     holds = func.strpos(func.lower(mark.c.text), func.lower(text)) > 0
-    return select(mark.c.item_id).where(mark.c.kind.startswith(REVISION, autoescape=True), holds)
+    found = select(mark.c.item_id).where(mark.c.kind.startswith(REVISION, autoescape=True), holds)
+    return found if until is None else found.where(mark.c.created_at < until)
 
 
 def changes_of(records: Sequence[Any]) -> list[tuple[UUID, UUID | None]]:
@@ -209,7 +221,7 @@ def _state_after(record: Any, line: list[_State], versions: Collection[UUID]) ->
 
 
 def _records(
-    source: Connection | DuckDBPyConnection, item_ids: Collection[int] | None
+    source: Connection | DuckDBPyConnection, item_ids: Collection[int] | None, until: datetime | None
 ) -> dict[tuple[int, str], list[_Record]]:
     """Return the records by which texts of items were rewritten, by item and column, in order."""
     if item_ids is not None and not item_ids:
@@ -227,6 +239,8 @@ def _records(
     records: dict[tuple[int, str], list[_Record]] = {}
     for row in rows.fetchall():
         record = _Record(*row)
+        if until is not None and record.created_at >= until:
+            continue
         records.setdefault((record.item_id, record.part), []).append(record)
     return records
 

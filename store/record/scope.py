@@ -92,6 +92,20 @@ class Scope:
         return 0 if self.rater is None else self.rater.id
 
     @property
+    def adjudicates(self) -> bool:
+        """Whether the judgments made in it are rulings."""
+        return self.phase == ADJUDICATE or (self.sitting is not None and self.sitting.number == 0)
+
+    @property
     def blind(self) -> bool:
         """Whether others' work is hidden on every item."""
         return self.visibility.blind
+
+    @property
+    def hides_lists(self) -> bool:
+        """Whether lists are neither filtered nor ordered by the agents' labels, nor name a run."""
+        return self.blind or self.sitting is not None
+
+
+EVERYTHING = Scope()
+"""The scope of nobody outside a study, in which every item is."""

@@ -13,6 +13,7 @@ from store.record.scope import Scope, Sitting
 from store.studies.studies import StudyDetails, find_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study, StudyRater
+from store.workspace.packet_fact import packet_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +86,19 @@ def study_session(
         UnknownName: There is no such study, or the rater is not in it, or it is not open.
     """
     names = [] if rater is None else open_studies(connection, rater.id)
-    if name is not None and name not in names:
+    if name is not None and names and name not in names:
+        # The same whether there is such a study or not, and whatever became of it.
+        raise UnknownName(
+            "Not your study",
+            f"{name!r} is no study that is open for you.",
+            f"Open for you: {', '.join(names)}.",
+        )
+    if name is not None and not names:
         state = find_study(connection, name).state
         raise UnknownName(
             "Not your study",
             f"{rater.name if rater else 'Nobody'} is no rater of {name}, or it is not open (it is {state}).",
-            f"Open for you: {', '.join(names) or 'no study'}.",
+            "Open for you: no study.",
         )
     if rater is None or not names:
         return None
@@ -127,7 +135,9 @@ def _session(connection: Connection, rater: RaterRef, name: str) -> StudySession
 
 
 def is_sealed(connection: Connection, rater: RaterRef | None) -> bool:
-    """Return whether a session sees only what assignments show: that of a rater of an open study."""
+    """Return whether a session sees only what assignments show: of an open study's rater, or in a packet."""
+    if packet_of(connection) is not None:
+        return True
     return rater is not None and bool(open_studies(connection, rater.id))
 
 
@@ -140,7 +150,7 @@ def refuse_sealed(connection: Connection, rater: RaterRef | None, subject: str) 
         subject: What is refused, with its verb: "Agreement rests".
 
     Raises:
-        HiddenData: The rater is in an open study.
+        HiddenData: The rater is in an open study, or the workspace is a packet.
     """
     if is_sealed(connection, rater):
         raise HiddenData(

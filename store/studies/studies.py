@@ -28,6 +28,7 @@ from store.tables.imported import Item
 from store.tables.people import Assignment, Guideline, Rater, Study, StudyRater
 from store.tables.people import StudyItem as StudyItemRow
 from store.workspace.duckdb import Workspace
+from store.workspace.packet_fact import refuse_packet
 
 GREATEST_STUDY = 1_000_000
 """The most assignments that a study may have."""
@@ -212,6 +213,7 @@ def new_study(
     Raises:
         WorkbenchError: There is no such study, or one of that name is frozen.
     """
+    refuse_packet(workspace, "Studies are made")
     name = _checked_name(name)
     protocol = protocol.checked()
     # Refused before anything is stored.
@@ -344,6 +346,7 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
         UnknownName: There is no such study.
         WorkbenchError: It is frozen already, or cannot be carried out.
     """
+    refuse_packet(workspace, "Studies are frozen")
     with workspace.reading() as connection:
         found = find_study(connection, name)
         items = study_items(connection, found.id)
@@ -462,6 +465,7 @@ def close_study(workspace: Workspace, name: str) -> StudyDetails:
         UnknownName: There is no such study.
         WorkbenchError: It is not open.
     """
+    refuse_packet(workspace, "Studies are closed")
 
     def write(connection: Connection) -> StudyDetails:
         study, found = table_of(Study), find_study(connection, name)
@@ -490,6 +494,7 @@ def withdraw(workspace: Workspace, name: str, rater: str) -> StudyDetails:
     Raises:
         UnknownName: There is no such study, or the study has no such rater.
     """
+    refuse_packet(workspace, "Raters withdraw")
     with workspace.reading() as connection:
         found = find_study(connection, name)
     member = found.member(rater)

@@ -136,6 +136,23 @@ class Assignment(SQLModel, table=True):
     block: int | None = big(default=None)
 
 
+class Packet(SQLModel, table=True):
+    """A packet: a file with a rater's part of a study, made for them to judge elsewhere.
+
+    `manifest` is the JSON that the file holds; `mapping` says what its ids stand for here, JSON as well (see
+    store.studies.packets). `reveal` tells a packet of the reveal from that of everything before.
+    """
+
+    id: UUID = uid(primary_key=True)
+    study_id: int = big()
+    rater_id: int = big()
+    reveal: bool = False
+    made_at: datetime = moment()
+    merged_at: datetime | None = moment(default=None)
+    manifest: str = string()
+    mapping: str = string()
+
+
 class SessionState(SQLModel, table=True):
     """The state of a rater's session: the open item, scroll places, drafts, as JSON under a key."""
 

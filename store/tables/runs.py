@@ -122,7 +122,11 @@ class ReplyRow(Reply, table=True):
 
 
 class Execution(SQLModel):
-    """One sandboxed run of a test program, by a step of a run or by an expert."""
+    """One sandboxed run of a test program, by a step of a run or by an expert.
+
+    `assignment_id` is the assignment of the expert who had it run; None outside a study. `editing_ms` is for
+    how long the expert edited the program since the run before.
+    """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]
 
@@ -149,6 +153,8 @@ class Execution(SQLModel):
     stdout_cut: str = string(default="")
     stderr_cut: str = string(default="")
     snapshot: str = string(default="")
+    assignment_id: UUID | None = uid(default=None)
+    editing_ms: int | None = big(default=None)
 
 
 class ExecutionRow(Execution, table=True):

@@ -14,10 +14,7 @@ import duckdb
 
 from store.events import Progress, Report
 from store.tables.runs import Execution, TestOutcomeRow
-
-OTHER = "other"
-"""The name of the copy in statements."""
-
+from store.workspace.attaching import OTHER
 
 RUNS = "JOIN merged_run r ON r.theirs = c.run_id"
 RATERS = "LEFT JOIN merged_rater p ON p.theirs = c.rater_id"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -13,23 +12,19 @@ from typing import Any
 
 import duckdb
 
-from store.errors import WorkspaceError, WorkspaceLocked
+from store.errors import WorkspaceError
 from store.events import Progress, Report, silent
 from store.formatting import pluralize
 from store.record.expert_runs import journal_line
-from store.sql import quoted
-from store.workspace.comparison import OTHER, Comparison, RunGain
+from store.workspace.attaching import attached, check_place, check_version, check_whole
+from store.workspace.comparison import Comparison, RunGain
 from store.workspace.connecting import refusal
-from store.workspace.duckdb import Workspace, is_open_here
+from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path
+from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files
-from store.workspace.schema import migrations, version_of
 
 _SHOWN = 5
-_HEADER_BYTES = 3 * 4096
-"""The header before the blocks of a DuckDB file."""
-_ONE_AT_A_TIME = threading.Lock()
-"""Held by the one merge of this process, since copies are attached under one name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +83,7 @@ def copy_workspace(path: Path | str, target: Path | str) -> int:
         WorkspaceError: The workspace cannot be opened, or the copy not be written; nothing is left of it.
     """
     target = Path(target)
-    _check_target(target)
+    check_target(target)
     with ExitStack() as stack:
         workspace = stack.enter_context(Workspace.open(path))
         source = workspace.path.open("rb")
@@ -120,7 +115,7 @@ def copy_workspace(path: Path | str, target: Path | str) -> int:
         return target.stat().st_size
 
 
-def _check_target(target: Path) -> None:
+def check_target(target: Path) -> None:
     """Refuse a place where something of a workspace is: an old log would be taken for the copy's."""
     for path in own_files(target):
         if path.exists() or path.is_symlink():
@@ -155,19 +150,19 @@ def merge(
         WorkspaceLocked: Another process holds the copy, or this one does.
         WorkspaceTooNew: A newer version of the program wrote the copy.
     """
+    refuse_packet(workspace, "Copies are merged")
     path = Path(copy)
     path = path.resolve() if path.is_symlink() else path
-    _check_copy_path(workspace, path)
+    check_place(workspace, path, "copy")
     report = progress or silent
-    with _ONE_AT_A_TIME:
-        cursor = workspace.native()
-        try:
-            with _attached(cursor, path), _transaction(cursor, path, write=not dry_run):
-                _check_whole(cursor, path)
-                _check_copy(cursor, path)
-                return _merge(workspace, cursor, path, dry_run=dry_run, report=report)
-        finally:
-            cursor.close()
+    cursor = workspace.native()
+    try:
+        with attached(cursor, path), _transaction(cursor, path, write=not dry_run):
+            check_whole(cursor, path, "copy")
+            check_version(cursor, path, "copy")
+            return _merge(workspace, cursor, path, dry_run=dry_run, report=report)
+    finally:
+        cursor.close()
 
 
 def _merge(
@@ -220,35 +215,6 @@ def _journal(workspace: Workspace, comparison: Comparison) -> None:
         workspace.lane.submit(write, urgent=True).result()
 
 
-def _check_copy_path(workspace: Workspace, path: Path) -> None:
-    if not path.exists():
-        raise WorkspaceError("No copy", f"There is no file {path}.", "Name the copy: WORKSPACE COPY")
-    if path.is_dir():
-        raise WorkspaceError("Not a file", f"{path} is a folder.", "Name the workspace file in it.")
-    if path.samefile(workspace.path):
-        raise WorkspaceError(
-            "The same file",
-            f"{path} is the workspace itself. Nothing was merged.",
-            "Name the workspace first, then the copy in which agents have worked.",
-        )
-    if is_open_here(path):
-        raise WorkspaceLocked("Workspace in use", f"{path} is open in this process.", "Close it first.")
-
-
-@contextmanager
-def _attached(cursor: duckdb.DuckDBPyConnection, path: Path) -> Iterator[None]:
-    """Attach a copy read-only: neither it nor its log is changed."""
-    try:
-        cursor.execute(f"ATTACH {quoted(str(path.absolute()))} AS {OTHER} (READ_ONLY)")
-    except duckdb.Error as error:
-        raise refusal(path, error) from error
-    try:
-        yield
-    finally:
-        with suppress(duckdb.Error):
-            cursor.execute(f"DETACH {OTHER}")
-
-
 @contextmanager
 def _transaction(cursor: duckdb.DuckDBPyConnection, path: Path, *, write: bool) -> Iterator[None]:
     """Do all of it or nothing."""
@@ -267,41 +233,6 @@ def _transaction(cursor: duckdb.DuckDBPyConnection, path: Path, *, write: bool) 
             f"{path} could not be merged: {error}. Nothing was merged.",
             "Check the space on the disk, and that the copy is whole; then merge again.",
         ) from error
-
-
-def _check_whole(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Refuse a file whose end is missing; DuckDB would notice only where it reads that.
-
-    The number of blocks in its header is no help: free ones may be cut off a file's end.
-    """
-    tables = cursor.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = ?", [OTHER])
-    blocks = [f"SELECT block_id FROM pragma_metadata_info('{OTHER}')"]
-    for (name,) in tables.fetchall():
-        stored = f"pragma_storage_info('{OTHER}.{name}')"
-        blocks += [f"SELECT block_id FROM {stored}", f"SELECT unnest(additional_block_ids) FROM {stored}"]
-    ((last,),) = cursor.execute(f"SELECT max(block_id) FROM ({' UNION ALL '.join(blocks)})").fetchall()
-    ((used, block_size),) = cursor.execute(
-        "SELECT used_blocks, block_size FROM pragma_database_size() WHERE database_name = ?", [OTHER]
-    ).fetchall()
-    # Those of indexes are only counted.
-    least = max(used, 0 if last is None else last + 1)
-    if path.stat().st_size < _HEADER_BYTES + least * block_size:
-        raise WorkspaceError(
-            "Truncated copy", f"The end of {path} is missing. Nothing was merged.", "Copy it here once more."
-        )
-
-
-def _check_copy(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
-    version, newest = version_of(cursor, path, OTHER), migrations()[-1][0]
-    if version == 0:
-        raise WorkspaceError("Not a workspace", f"{path} is an empty DuckDB file.", "Name the copy.")
-    if version < newest:
-        raise WorkspaceError(
-            "Copy of an older version",
-            f"{path} has schema {version}, the workspace has {newest}. Nothing was merged.",
-            f"Open the copy once, which brings it to {newest} and keeps the old file beside it: "
-            f"workbench report {path}",
-        )
 
 
 def _check_items(workspace: Workspace, comparison: Comparison, path: Path) -> None:

@@ -231,7 +231,7 @@ def test_sides_of_a_study_reach_the_report_which_its_raters_do_not_get(tmp_path,
             "'independent' AS origin, true AS blind, '' AS reason, '' AS comment, '[]' AS evidence, "
             "now() AS created_at FROM assignment a"
         )
-    done = workbench("report", path, "preference", "--study", "rq1", "--rater", "eva", "--json")
+    done = workbench("--rater", "eva", "report", path, "preference", "--study", "rq1", "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert [(one["rater"], one["judgments"], one["share_left"]) for one in found["position"]] == [
@@ -241,7 +241,7 @@ def test_sides_of_a_study_reach_the_report_which_its_raters_do_not_get(tmp_path,
     by_rater = {one["rater"]: one["candidates"] for one in found["win_rate"]["by_rater"]}
     assert {one["rate"] for one in by_rater["ana"]} == {0.5}
     assert found["n"]["without_majority"] == 30 - found["n"]["battles"]
-    sealed = workbench("report", path, "preference", "--rater", "ana", "--json")
+    sealed = workbench("--rater", "ana", "report", path, "preference", "--json")
     assert sealed.code == 2
     assert json.loads(sealed.out)["error"]["title"] == "Sealed session"
     (tmp_path / "blind.toml").write_text("[screens]\nblind = true\n")

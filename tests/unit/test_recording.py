@@ -417,9 +417,24 @@ def test_each_rater_undoes_only_their_own(workspace, desk):
     assert label_of(desk) == 1.0
 
 
-def test_imported_labels_and_rulings_are_not_undone(workspace, desk):
+def test_rulings_are_undone_apart_from_labels(workspace, desk):
+    ruling = {"origin": "ruling", "phase": "adjudicate"}
+    desk.judge(1, 1.0)
+    desk.judge(2, 0.0, **ruling)
+    desk.judge(2, 1.0, **ruling)
+    assert (desk.undo().item_id, label_of(desk)) == (1, None)
+    assert desk.undo() is None
+    for back in (0.0, None):
+        taken = desk.recorder.undo(rulings=True).result(60)
+        assert [(one.value, one.origin, one.phase) for one in taken.records] == [(back, "undo", "adjudicate")]
+    assert desk.recorder.undo(rulings=True).result(60) is None
+    assert [desk.recorder.redo(rulings=True).result(60).records[0].value for _ in range(2)] == [0.0, 1.0]
+    desk.redo()
+    assert label_of(desk) == 1.0
+
+
+def test_imported_labels_are_not_undone(workspace, desk):
     desk.judge(1, 1.0, origin="import")
-    desk.judge(2, 1.0, origin="ruling")
     assert desk.undo() is None
     desk.judge(1, 0.0)
     desk.undo()

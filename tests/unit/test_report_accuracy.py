@@ -60,6 +60,7 @@ def test_everybody_against_the_majority_of_experts(workbench, study):
     assert facts["truth"] == {
         **{"against": "majority", "panel": ["ann", "bob", "cat"], "units": 8, "undecided": 0, "single": 0},
         **{"blind": 23, "revealed": 0, "accepted": 0, "other": 0, "with_revealed": False, "warnings": []},
+        **{"rulings": 0, "rulings_revealed": 0},
     }
     found = rows(done)
     full = found["full/m/1"]

@@ -10,15 +10,13 @@ import pytest
 from review_bench import ALONE, CASES, SIMULATED, TEST, Case, Ran, bench, uid, write_expert_run
 from scopes import scope
 
-from screens.items import pair as pair_part
 from screens.items.reader import ItemReader
 from screens.items.views import ItemView
 from screens.judging.judgment_builder import JudgmentBuilder, Stopwatch, apply_action
 from screens.judging.order import ReviewOrder
 from store.errors import UnknownName
-from store.kinds.pair import GUIDELINE, PAIR
-from store.queries.agent_case import load_case
-from store.queries.item import OwnState, load_item
+from store.kinds.pair import GUIDELINE
+from store.queries.item import OwnState
 from store.queries.progress import open_among, progress_delta, skipped_in_order
 from store.record.actions import Recorder
 from store.record.raters import ensure_rater, register_kinds
@@ -479,35 +477,3 @@ def test_the_runs_of_experts_stand_beside_that_of_the_agents(fresh: Workspace) -
     assert "erik  ran an edited test · 1 of 1 passed" in text(seen, "history")
     assert shown.claim == seen.claim
     assert view(fresh, "tested", blind=True).runs == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "language", "begins"),
-    [
-        (
-            "is_blank",
-            "Python",
-            "from candidate import is_blank\n\n\ndef test_is_blank():\n    assert is_blank(",
-        ),
-        ("Files.is_blank", "", "from candidate import is_blank_file\n"),
-        ("class", "python", "from candidate import is_blank_file\n"),
-        ("isBlank", "java", ""),
-    ],
-)
-def test_a_test_of_ones_own_begins_as_python_that_imports_the_code(
-    workspace: Workspace, name: str, language: str, begins: str
-) -> None:
-    with workspace.reading() as connection:
-        pair = load_item(connection, scope(1), PAIR, 1)
-        case = load_case(connection, scope(1), 1)
-    pair = replace(pair, fields={**pair.fields, "name": name, "language": language})
-    first = pair_part.view(pair, case).first_test
-    assert first.startswith(begins)
-    assert bool(first) == bool(begins)
-    compile(first, "test", "exec")
-    nameless = replace(pair, fields={**pair.fields, "code": "print('no name')", "name": ""})
-    bare = pair_part.view(nameless, case).first_test
-    assert not first or bare.startswith(
-        "import candidate\n\n\ndef test_candidate():\n    assert candidate.NAME("
-    )
-    assert pair_part.view(pair, None).first_test == ""

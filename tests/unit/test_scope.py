@@ -72,8 +72,11 @@ def test_judgments_and_marks_of_one_study_are_not_those_of_another_nor_of_none(d
     desk.judge(1, 0.0, assignment_id=keys[1], phase="label")
     desk.say(2, "flag", assignment_id=keys[2], phase="label")
     expected = {in_study(desk): ("judged", True), scope(desk.rater.id): ("open", False)}
-    expected[scope(desk.rater.id, study=2)] = ("open", False)
-    expected[scope(desk.rater.id, study=1, sitting=2)] = ("open", False)
+    for elsewhere in (scope(desk.rater.id, study=2), scope(desk.rater.id, study=1, sitting=2)):
+        assert queue_rows(desk.workspace, elsewhere, [1, 2]) == []
+        with desk.workspace.reading() as connection:
+            assert not load_own(connection, elsewhere, 1).labels
+            assert not load_own(connection, elsewhere, 2).flagged
     for each, (status, flagged) in expected.items():
         first, second = queue_rows(desk.workspace, each, [1, 2])
         assert (first.status, second.flagged) == (status, flagged), each

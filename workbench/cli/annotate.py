@@ -9,7 +9,7 @@ import typer
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from store.errors import WorkbenchError
 from workbench.cli.estimating import print_estimates
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def annotate_command(
     from store.workspace.duckdb import Workspace
     from workbench.job_settings import annotation_settings, check_models
     from workbench.output import note, print_json
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     choice = SampleChoice(sample_pairs, seed, stratify)
@@ -143,6 +144,8 @@ def annotate_command(
     check_models(jobs)
     reports: list[JobReport] = []
     with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "What agents have to do rests", given_rater(None))
         register_kinds(opened)
         jobs = [replace(job, kind=_kind(opened, job.kind)) for job in jobs]
         missing_at = opened.ids.next() if only_missing else None

@@ -111,6 +111,7 @@ def compare_new(
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     if sum((codes_from is not None, models is not None and not from_scores, from_scores)) != 1:
@@ -122,6 +123,7 @@ def compare_new(
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "What is compared rests", given_rater(rater))
             made = _made(
                 connection,
                 codes_from=codes_from,

@@ -10,7 +10,7 @@ import typer
 
 from store.formatting import pluralize
 from workbench.cli.exchange import progress_callback
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 
 if TYPE_CHECKING:
     from store.workspace.copy_merge import MergeReport
@@ -29,9 +29,13 @@ def copy_command(
     Nobody else may have it open. The journal stays where it is; the copy begins its own.
     """
     from store.workspace.copy_merge import copy_workspace
+    from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
+    from workbench.study_session import refuse_in_study
 
-    settings(config)
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened, opened.reading() as connection:
+        refuse_in_study(connection, loaded, "What a copy holds rests", given_rater(None))
     size = copy_workspace(workspace, copy)
     if as_json:
         print_json({"workspace": workspace, "copy": copy, "bytes": size})
@@ -56,9 +60,12 @@ def merge_command(
     from store.workspace.copy_merge import merge
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
+    from workbench.study_session import refuse_in_study
 
-    settings(config)
+    loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "What is merged depends", given_rater(None))
         report = merge(opened, copy, dry_run=dry_run, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})

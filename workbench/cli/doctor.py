@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.options import AsJson, ConfigFile, command, given_config
+from workbench.cli.options import AsJson, ConfigFile, command, given_config, given_rater
 
 
 @command
@@ -28,10 +28,16 @@ def doctor_command(
     facts = diagnose(given_config(config))
     facts["workspace"] = None
     if workspace is not None:
+        from store.studies.session import refuse_sealed
         from store.workspace.duckdb import Workspace
         from workbench.health import health
+        from workbench.study_session import known_rater
 
         with Workspace.open(workspace) as opened:
+            with opened.reading() as connection:
+                # The configuration may be what is wrong, so that the rater is not asked of it.
+                for name in filter(None, (facts["rater"], given_rater(None))):
+                    refuse_sealed(connection, known_rater(connection, name), "What a workspace holds rests")
             facts["workspace"] = health(opened).to_dict()
         facts["problems"] += facts["workspace"]["problems"]
     if as_json:

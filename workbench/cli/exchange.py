@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperOption
 
 from store.errors import WorkbenchError
 from store.formatting import pluralize
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
@@ -138,11 +138,14 @@ def import_command(
     from store.ingest.importing import import_files
     from store.processes import tuned_for_throughput
     from workbench.output import Bar, print_json, say
+    from workbench.study_session import refuse_in_study
 
-    settings(config)
+    loaded = settings(config)
     fields = parse_mapping(mapping or [])
     opening = workspace_for_import(workspace, dry_run=dry_run)
     with tuned_for_throughput(), opening as opened, Bar("importing") as bar:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "What an import adds depends", given_rater(None))
         report = import_files(
             opened,
             files,
@@ -200,6 +203,15 @@ def export_command(
     only_kept: Annotated[
         bool, typer.Option("--only-kept", help="Only the completions that the rater keeps.")
     ] = False,
+    study: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only the records of this study, under its pseudonyms."),
+    ] = None,
+    names: Annotated[bool, typer.Option("--names", help="With --study: raters keep their names.")] = False,
+    with_withdrawn: Annotated[
+        bool,
+        typer.Option("--with-withdrawn", help="The full record with raters who withdrew from a study."),
+    ] = False,
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
@@ -218,6 +230,7 @@ def export_command(
     from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
+    from workbench.study_session import refuse_in_study
 
     if str(destination) == "-":
         raise WorkbenchError(
@@ -233,6 +246,8 @@ def export_command(
     choice = SampleChoice(sample_pairs, seed, stratify)
     choice.check(blind=loaded.screens.blind)
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "An export rests", given_rater(None))
         chosen: RunRef | None = None
         if run is not None:
             with opened.reading() as connection:
@@ -247,6 +262,9 @@ def export_command(
             setting=setting,
             only_kept=only_kept,
             sample=sample,
+            study=study,
+            names=names,
+            with_withdrawn=with_withdrawn,
             progress=progress_callback(bar),
             overwrite=overwrite,
         )
@@ -274,8 +292,11 @@ def recover_command(
     from store.workspace.duckdb import Workspace
     from store.workspace.recovery import recover
     from workbench.output import Bar, print_json, say
+    from workbench.study_session import refuse_in_study
 
     with Workspace.open(workspace) as opened, Bar("recovering") as bar:
+        with opened.reading() as connection:
+            refuse_in_study(connection, settings(None), "What can be restored depends", given_rater(None))
         report = recover(opened, journal, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
@@ -325,6 +346,12 @@ def _exported(report: ExportReport) -> Iterator[str]:
         what = f"{pluralize(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
     place = "a folder" if report.folder else "a file"
     yield f"{report.destination}: {what} ({report.format}, {place})."
+    if report.study is not None:
+        raters = "pseudonyms" if report.pseudonyms else "names"
+        yield f"Of the study {report.study} alone, with the raters' {raters}."
+    if report.withdrawn:
+        records = pluralize(report.withdrawn, "record")
+        yield f"Left out: {records} of raters who withdrew. The full record has them with --with-withdrawn."
     if report.left_out and form.leaves_out is not None:
         yield f"Left out: {pluralize(report.left_out, *form.leaves_out)}."
     elif report.left_out:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from store.queries.rows import QueueRow
     from store.record.rater_ref import RaterRef
     from workbench.config import Config
+    from workbench.study_session import Session
 
 
 MOST_FOR_PEOPLE = 500
@@ -50,15 +51,35 @@ def reader(connection: Connection, given: str | None, configured: str | None) ->
     Raises:
         UnknownName: The rater was named on the command line and is not in the workspace.
     """
-    from store.record.rater_ref import RaterRef
     from store.record.raters import find_rater
+    from store.workspace.packet_fact import packet_of
+    from workbench.study_session import known_rater
 
-    if given is not None:
-        return find_rater(connection, given)
-    try:
-        return find_rater(connection, configured or "")
-    except UnknownName:
-        return RaterRef(0, "human", configured or "")
+    if (packet := packet_of(connection)) is not None:
+        return find_rater(connection, packet.check_rater(given))
+    return known_rater(connection, configured) if given is None else find_rater(connection, given)
+
+
+def viewed_session(connection: Connection, loaded: Config, given: str | None, run: str | None) -> Session:
+    """Return the session of a command that shows a rater's view.
+
+    Args:
+        connection: A reading connection.
+        loaded: The configuration.
+        given: The rater's name on the command line; None for none.
+        run: What names the run of the agents whose labels are shown; None for the default one.
+
+    Raises:
+        HiddenData: The session is sealed or blind, and another rater or a run was named.
+        UnknownName: No run is called so, or the rater was named and is not in the workspace.
+    """
+    from store.record.raters import find_rater
+    from workbench.study_session import open_session
+
+    session = open_session(connection, loaded, given, run)
+    if given is not None and not session.scope.rater_id:
+        find_rater(connection, given)
+    return session
 
 
 def check_view(given: str | None, loaded: Config) -> None:
@@ -113,11 +134,8 @@ def items_command(
     from store.queries.responses import judges_scores
     from store.queries.rows import QueueFilter, phrase_of
     from store.queries.runs import shown_by_kind
-    from store.record.scope import Scope, Visibility
     from store.workspace.duckdb import Workspace
     from workbench.output import harmless, print_json, print_table, say
-    from workbench.rater import rater_name
-    from workbench.run_option import chosen_run
 
     loaded = settings(config)
     blind = loaded.screens.blind
@@ -129,9 +147,12 @@ def items_command(
     choice.check(blind=blind)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            who = reader(connection, given_rater(rater), rater_name(None, loaded))
-            scope = Scope(who, visibility=Visibility(blind), run=chosen_run(connection, run, blind=blind))
-            shown = {} if blind else shown_by_kind(connection, scope)
+            session = viewed_session(connection, loaded, given_rater(rater), run)
+            scope = session.scope
+            if session.study is not None:
+                choice.refuse_in_study()
+            shown = {} if scope.hides_lists else shown_by_kind(connection, scope)
+        rater_of = scope.rater.name if scope.rater else ""
         ids = [int(number) for number in queue_ids(opened, scope, wanted)]
         sample = choice.take(opened, wanted.kind or PAIR.name, scope.run)
         if sample is not None:
@@ -147,16 +168,17 @@ def items_command(
             page = listed[start : start + 1000]
             rows += (found := queue_rows(opened, scope, page))
             if as_json:
-                revealed = [row.item_id for row in found if not row.blind]
+                # A condition can show a label without the tests that it rests on.
+                revealed = [] if session.study else [row.item_id for row in found if not row.blind]
                 with opened.reading() as connection:
-                    texts |= item_texts(connection, page)
+                    texts |= item_texts(connection, page, scope)
                     executions |= executions_of_verdicts(connection, scope, revealed)
-                    by_experts |= expert_runs(connection, revealed, who.id)
+                    by_experts |= expert_runs(connection, revealed, scope.rater_id)
                     scores |= judges_scores(connection, scope, revealed)
     if as_json:
         print_json(
             {
-                "rater": who.name,
+                "rater": rater_of,
                 "filter": wanted.sentence(),
                 "blind": blind,
                 "runs": {kind: run.name for kind, run in shown.items()},
@@ -193,7 +215,7 @@ def items_command(
         ],
         wide=("title",),
     )
-    parts = [f"{len(rows):,} of {len(ids):,}", wanted.sentence(), f"rater {who.name or 'nobody'}"]
+    parts = [f"{len(rows):,} of {len(ids):,}", wanted.sentence(), f"rater {rater_of or 'nobody'}"]
     parts += [f"agents' run {run.name}" for run in shown.values()]
     say(harmless(" · ".join(parts)))
 

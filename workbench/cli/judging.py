@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,22 +51,29 @@ def judge_command(
     from store.queries.item import find_item
     from store.record.evidence import NONE
     from store.record.raters import ensure_rater, register_kinds
-    from store.record.scope import Scope, Visibility
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
-    from workbench.rater import rater_name
-    from workbench.run_option import chosen_run, refuse_blind
+    from workbench.rater import rater_name_in
+    from workbench.run_option import refuse_blind
+    from workbench.study_session import open_session
 
     loaded = settings(config)
-    name, blind = rater_name(given_rater(rater), loaded), loaded.screens.blind
+    blind = loaded.screens.blind
     refuse_blind(run, blind=blind)
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            number = find_item(connection, item)
-            chosen = chosen_run(connection, run, blind=blind)
-        rated_by = ensure_rater(opened, name or "")
-        scope = Scope(rated_by, visibility=Visibility(blind), run=chosen)
+            session = open_session(connection, loaded, given_rater(rater), run)
+            if session.study is not None and session.study.needs_consent:
+                raise JudgmentRefused(
+                    "Consent first",
+                    f"{session.study.study.name} asks its raters to agree to take part before they judge.",
+                    f"Read it in the app: workbench {workspace}",
+                )
+            number = find_item(connection, item, session.scope)
+        scope = replace(
+            session.scope, rater=ensure_rater(opened, rater_name_in(opened, given_rater(rater), loaded) or "")
+        )
         cited = NONE
         if evidence:
             from workbench.citations import evidence_of
@@ -124,7 +132,7 @@ def _judge(
         access = item_access(connection, scope, number)
         questions = {
             question_name(spec.name, response): (spec, ref)
-            for spec, ref, response in item_questions(connection, kind, number)
+            for spec, ref, response in item_questions(connection, kind, number, scope)
         }
         name = _question(list(questions), asked, hidden=access.hides_models)
         question, response_ref_id = questions[name]
@@ -152,6 +160,7 @@ def _judge(
             question.scale, value, kind.queue.label_words if question == kind.label_question else None
         ),
         origin="independent",
+        blind=access.blind and access.assignment_id is not None,
         comment=comment,
         evidence=evidence,
         created_at=now(),

@@ -17,8 +17,11 @@ def open_workspace(
     rater: RaterName = None,
     config: ConfigFile = None,
     start: Annotated[
-        Literal["home", "queue", "resume"],
-        typer.Option("--start", help="The screen to open on; resume goes on where you left off."),
+        Literal["home", "queue", "resume", "adjudicate"],
+        typer.Option(
+            "--start",
+            help="The screen to open on; resume goes on where you left off, adjudicate opens the disputes.",
+        ),
     ] = "home",
     *,
     run: RunName = None,

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from workbench import __version__
 from workbench.cli import (
+    adjudicating,
     agents,
     annotate,
     comparing,
@@ -23,6 +24,7 @@ from workbench.cli import (
     judging,
     measuring,
     opening,
+    packets,
     replies,
     reporting,
     revising,
@@ -134,6 +136,9 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
     ("compare", comparing.compare_command, "Make comparisons of two candidates, and studies of them."),
     ("study", studying.study_command, "Make and run studies of several experts."),
+    ("adjudicate", adjudicating.adjudicate_command, "List what raters disagree about."),
+    ("rule", adjudicating.rule_command, "Record a ruling on a disagreement."),
+    ("packet", packets.packet_command, "Have a rater judge in a file of their own."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
     ("measure", measuring.measure_command, "Compute agreement or preference of files, without a workspace."),
     ("replies", replies.replies_command, "List the cached replies of models."),
@@ -147,6 +152,7 @@ _GROUPS = {
     sandbox_command: sandbox_commands,
     studying.study_command: studying.study_commands,
     comparing.compare_command: comparing.compare_commands,
+    packets.packet_command: packets.packet_commands,
     agents.agents_command: agents.agents_commands,
     measuring.measure_command: measuring.measure_commands,
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import dollars, pluralize
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 
 if TYPE_CHECKING:
     from store.queries.replies import ListedReply, ReplyTotals
@@ -30,9 +30,12 @@ def replies_command(
     from store.queries.replies import list_replies, reply_totals
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
+    from workbench.study_session import refuse_in_study
 
-    blind = settings(config).screens.blind
+    loaded = settings(config)
+    blind = loaded.screens.blind
     with Workspace.open(workspace) as opened, opened.reading() as connection:
+        refuse_in_study(connection, loaded, "What models replied rests", given_rater(None))
         totals, listed = reply_totals(connection), [] if blind else list_replies(connection, limit)
     if as_json:
         print_json({**_totals_as_json(totals), "blind": blind, "listed": [_as_json(one) for one in listed]})

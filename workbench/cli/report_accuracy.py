@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import blind_review
-from workbench.cli.report_agreement import letters
+from workbench.cli.report_agreement import letters, print_conditions
 
 if TYPE_CHECKING:
     from store.measures.accuracy import Accuracy
     from store.measures.intervals import Bootstrap
     from store.measures.sample_estimates import Estimate
-    from store.queries.accuracy import AccuracyReport
+    from store.queries.accuracy import AccuracyReport, TruthSource
 
 
 _HEADINGS = {"precision": "precision, %", "recall": "recall, %", "f1": "F1, %", "kappa": "kappa"}
@@ -101,6 +101,14 @@ def report_accuracy(
         _print(path.name, found, bootstrap)
 
 
+def _rulings(true: TruthSource) -> str | None:
+    """Return how many true labels are rulings; None where there are no rulings."""
+    if not true.rulings and not true.rulings_revealed:
+        return None
+    beside = f"; {true.rulings_revealed:,} more beside the agents' label, left out"
+    return f"{true.rulings:,}{beside if true.rulings_revealed and not true.with_revealed else ''}"
+
+
 def _print(name: str, found: AccuracyReport, bootstrap: Bootstrap) -> None:
     from store.formatting import pluralize
     from workbench.output import note, print_facts, say
@@ -116,6 +124,7 @@ def _print(name: str, found: AccuracyReport, bootstrap: Bootstrap) -> None:
             ("true labels", f"{whose}: {pluralize(true.units, unit)}"),
             ("undecided", f"{true.undecided:,}" if true.undecided else None),
             ("by one rater alone", f"{true.single:,}" if true.single and len(true.panel) > 1 else None),
+            ("rulings", _rulings(true)),
             (
                 "how they were judged",
                 f"{true.blind:,} blind, {true.revealed:,} revealed (of these {true.accepted:,} accepted; "
@@ -127,6 +136,7 @@ def _print(name: str, found: AccuracyReport, bootstrap: Bootstrap) -> None:
     _print_raters(found, unit)
     _print_legend(found, bootstrap, unit)
     _print_details(found, unit)
+    print_conditions(found.by_condition)
     if found.comparisons:
         say("")
         _print_comparisons(found, unit)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from store.measures.intervals import Bootstrap
     from store.measures.table_agreement import TableAgreement
     from store.queries.agreement import AgreementReport, PairRow
+    from store.queries.conditions import ConditionRow
 
 _TITLES = {"import": "imported raters", "agent": "agents' runs", "judge": "judges"}
 _ITEMS_PRINTED = 20
@@ -214,6 +215,7 @@ def _print(name: str, found: AgreementReport, block: int | None) -> None:
     _print_raters(found)
     say("")
     _print_pairs(found, unit)
+    print_conditions(found.by_condition)
     for measure, one in found.measures.items():
         value = f"none: {one.why_none}" if one.value is None else f"{one.value:.3f}"
         over = pluralize(len(found.compared), "rater")
@@ -225,6 +227,45 @@ def _print(name: str, found: AgreementReport, block: int | None) -> None:
     for warning in dict.fromkeys(one.interval.warning for one in shown if one.interval is not None):
         if warning:
             note(f"The interval: {warning}.")
+
+
+def print_conditions(rows: Sequence[ConditionRow]) -> None:
+    """Print people's labels under each condition of a study."""
+    from store.formatting import pluralize
+    from workbench.output import print_table, say
+
+    if not rows:
+        return
+    has_truth = any(one.true_labels for one in rows)
+
+    def share(value: float | None, scale: float = 1) -> str | None:
+        return None if value is None else f"{scale * value:.1f} %"
+
+    say("")
+    print_table(
+        (
+            *("condition", "labels", "shared", "alpha", "percent"),
+            *(["accuracy"] if has_truth else []),
+            *("median s", "mean s"),
+        ),
+        [
+            (
+                *(one.condition.replace(" ", "+"), one.labels, one.shared),
+                None if one.alpha is None else f"{one.alpha:.3f}",
+                share(one.percent),
+                *([share(one.accuracy, 100)] if has_truth else []),
+                *(None if each is None else f"{each:.1f}" for each in (one.median_seconds, one.mean_seconds)),
+            )
+            for one in rows
+        ],
+        wide=("condition",),
+    )
+    say("shared: units with labels of two people or more under the condition, as in alpha and percent.")
+    for one in rows:
+        if one.own_tests:
+            edited = one.mean_editing_seconds or 0.0
+            tests = pluralize(one.own_tests, "label")
+            say(f"{one.condition}: {tests} beside an own test, edited for {edited:.1f} s on average.")
 
 
 def fleiss_title(figures: TableAgreement) -> str:

@@ -13,7 +13,6 @@ from workbench.cli.report_agreement import named
 
 if TYPE_CHECKING:
     from store.measures.preference_report import Options, PreferenceReport
-    from store.record.rater_ref import RaterRef
 
 EloK = Annotated[
     float | None,
@@ -72,7 +71,6 @@ def report_preference(
     *,
     study: str | None,
     run: str | None,
-    rater: str | None,
     blind: bool,
     as_json: bool,
 ) -> None:
@@ -83,26 +81,21 @@ def report_preference(
         options: How they are computed.
         study: The study whose assignments count; None for all labels.
         run: The run of the agents that alone counts; None for all.
-        rater: Who asks; a rater of an open study gets no report.
         blind: Whether the review is blind, so that there is no report.
         as_json: Whether it is printed as JSON.
 
     Raises:
-        WorkbenchError: The review is blind or the session sealed, or a name is unknown.
+        WorkbenchError: The review is blind, or a name is unknown.
     """
     from store.measures.preference_report import preference_report
     from store.queries.preferences import preference_votes
-    from store.studies.session import refuse_sealed
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
     from workbench.output import print_json
     from workbench.run_option import chosen_run
 
     if blind:
         raise blind_review("Preference rests")
     with Workspace.open(path) as opened, opened.reading() as connection:
-        own: RaterRef | None = reader(connection, None, rater)
-        refuse_sealed(connection, own, "Preference rests")
         votes = preference_votes(connection, study=study, run=chosen_run(connection, run, blind=blind))
     found = preference_report(votes, options)
     if as_json:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.items import check_view, reader
+from workbench.cli.items import check_view, viewed_session
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.pipeline import report_pipeline
 from workbench.cli.report_accuracy import Strata, report_accuracy
@@ -26,6 +26,7 @@ from workbench.cli.report_preference import (
     preference_options,
     report_preference,
 )
+from workbench.cli.report_raters import report_raters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,14 +44,15 @@ class Report(StrEnum):
     figures = "figures"
     plan = "plan"
     preference = "preference"
+    raters = "raters"
 
 
 _OF_RATERS = (Report.agreement, Report.accuracy)
 _MEASURED = (*_OF_RATERS, Report.preference)
 _REPORTS_OF = {
-    "question": (*_OF_RATERS, Report.plan),
+    "question": (*_OF_RATERS, Report.plan, Report.raters),
     "raters": (*_MEASURED, Report.plan),
-    "study": _MEASURED,
+    "study": (*_MEASURED, Report.raters),
     "bootstrap": _MEASURED,
     "seed": (*_MEASURED, Report.plan),
     "bootstrap_units": _OF_RATERS,
@@ -74,7 +76,8 @@ def report_command(
         Report,
         typer.Argument(
             metavar="REPORT",
-            help="Which report: progress, agreement, accuracy, preference, pipeline, figures or plan.",
+            help="Which report: progress, agreement, accuracy, raters, preference, pipeline, figures "
+            "or plan.",
         ),
     ] = Report.progress,
     *,
@@ -91,7 +94,7 @@ def report_command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Which question, such as completion.keep or answer.accuracy; for agreement, accuracy, plan.",
+            help="Which question, such as completion.keep; for agreement, accuracy, plan, raters.",
         ),
     ] = None,
     raters: Annotated[
@@ -106,7 +109,8 @@ def report_command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Only labels under the assignments of this study; for agreement, accuracy, preference.",
+            help="Only labels under the assignments of this study; for agreement, accuracy, raters, "
+            "preference.",
         ),
     ] = None,
     by_item: Annotated[
@@ -233,7 +237,8 @@ def report_command(
     of each run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
     preference: ratings, win rates and biases of side and length, of the votes on comparisons.
     figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
-    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. plan: how
+    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. raters: of
+    each rater of a study (--study NAME) time, gold and training score, repeats, drift. plan: how
     many queries a study needs; numbers that are not given are estimated from the labels, or are defaults.
     """
     # Before NumPy is imported: the products of a bootstrap are too small to be worth threads, which wait for
@@ -242,11 +247,9 @@ def report_command(
     from store.measures.intervals import Bootstrap
     from store.queries.progress import progress
     from store.queries.runs import shown_by_kind
-    from store.record.scope import Scope, Visibility
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
-    from workbench.rater import rater_name
-    from workbench.run_option import chosen_run
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     numbers = GivenNumbers(
@@ -277,6 +280,9 @@ def report_command(
             **asdict(numbers),
         },
     )
+    if report is not Report.progress:
+        with Workspace.open(workspace) as opened, opened.reading() as connection:
+            refuse_in_study(connection, loaded, f"The report {report} rests", given_rater(None))
     if report is Report.pipeline:
         report_pipeline(workspace, run, blind=loaded.screens.blind, as_json=as_json)
         return
@@ -328,10 +334,12 @@ def report_command(
             ),
             study=study,
             run=run,
-            rater=rater_name(given_rater(rater), loaded),
             blind=loaded.screens.blind,
             as_json=as_json,
         )
+        return
+    if report is Report.raters:
+        report_raters(workspace, study, question, blind=loaded.screens.blind, as_json=as_json)
         return
     if report is Report.figures:
         report_figures(workspace, given_rater(rater), run, blind=loaded.screens.blind, as_json=as_json)
@@ -351,10 +359,9 @@ def report_command(
     check_view(given_rater(rater), loaded)
     blind = loaded.screens.blind
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        who = reader(connection, given_rater(rater), rater_name(None, loaded))
-        scope = Scope(who, visibility=Visibility(blind), run=chosen_run(connection, run, blind=blind))
+        scope = viewed_session(connection, loaded, given_rater(rater), run).scope
         found = progress(connection, scope)
-        shown = {} if blind else shown_by_kind(connection, scope)
+        shown = {} if scope.hides_lists else shown_by_kind(connection, scope)
     runs = {kind: each.name for kind, each in shown.items()}
     if as_json:
         print_json({"report": "progress", "blind": blind, "runs": runs, **found.to_dict()})

@@ -33,14 +33,18 @@ def revise_command(
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.workspace.duckdb import Workspace
+    from store.workspace.packet_fact import refuse_packet
     from workbench.output import print_json, say
     from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     text = _text_of(file)
     with Workspace.open(workspace) as opened:
+        refuse_packet(opened, "Texts are revised by command")
         register_kinds(opened)
         with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "A revised text rests", given_rater(rater))
             number = find_item(connection, item)
         rated_by = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
         facts = _revise(opened, number, part, text, rated_by)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import WorkbenchError
+from store.errors import HiddenData, WorkbenchError
 
 if TYPE_CHECKING:
     from store.queries.sampling import ItemSample
@@ -75,6 +75,19 @@ class SampleChoice:
                 "Blind review",
                 "A sample in strata tells how labels are spread, which a blind review keeps out of sight.",
                 "Leave --stratify out. When the review is over, set screens.blind = false.",
+            )
+
+    def refuse_in_study(self) -> None:
+        """Refuse a sample in the session of a rater of an open study: it is one of all items.
+
+        Raises:
+            HiddenData: A sample is asked for.
+        """
+        if self.number is not None:
+            raise HiddenData(
+                "Sealed session",
+                "A sample is taken of all items, and a rater of an open study sees those of the sitting.",
+                "Leave --sample-pairs out.",
             )
 
     def take(self, opened: Workspace, kind: str, run: RunRef | None = None) -> ItemSample | None:

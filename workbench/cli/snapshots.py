@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from workbench.cli.options import AsJson, ConfigFile, command, settings
+from workbench.cli.options import AsJson, ConfigFile, command, given_rater, settings
 
 if TYPE_CHECKING:
     from agents.sandbox.repair import StoredSnapshot
@@ -55,6 +55,7 @@ def snapshots_command(
     from store.queries.executions import snapshot_uses
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
+    from workbench.study_session import refuse_in_study
 
     if remove and not workspaces and older_than is None:
         raise WorkbenchError(
@@ -62,7 +63,8 @@ def snapshots_command(
             "--remove takes only what can go, and nothing says what can.",
             "Name the workspaces that may need them, or give --older-than DAYS (0: all of them).",
         )
-    loaded = settings(config).sandbox
+    configured = settings(config)
+    loaded = configured.sandbox
     uses: Counter[str] = Counter()
     unread: dict[str, str] = {}
     lines: list[dict[str, Any]] = []
@@ -71,6 +73,7 @@ def snapshots_command(
         for path in workspaces or ():
             opened = open_ones.enter_context(Workspace.open(path))
             with opened.reading() as connection:
+                refuse_in_study(connection, configured, "The use of snapshots rests", given_rater(None))
                 uses.update(snapshot_uses(connection))
         before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
         for name, place in _places(loaded, open_ones, unread).items():

@@ -115,6 +115,7 @@ def study_new(
     from workbench.cli.items import find_kind
     from workbench.cli.sampling import SampleChoice
     from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     kind = find_kind(kind)
@@ -127,6 +128,7 @@ def study_new(
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(rater))
             chosen, how = choose_items(connection, choice)
             apart = [] if gold is None else list(read_answers(connection, kind, gold, "gold"))
             apart += [] if training is None else read_answers(connection, kind, training, "training")
@@ -169,13 +171,12 @@ def study_list(
     from store.studies.session import open_studies
     from store.studies.studies import list_studies
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
     from workbench.output import print_json, print_table, say
-    from workbench.rater import rater_name
+    from workbench.study_session import session_rater
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        own = reader(connection, None, rater_name(given_rater(rater), loaded))
+        own = session_rater(connection, loaded, given_rater(rater))
         mine = open_studies(connection, own.id)
         found = [one for one in list_studies(connection) if not mine or one.name in mine]
     if as_json:
@@ -209,16 +210,13 @@ def study_show(
     as_json: AsJson = False,
 ) -> None:
     """Show a study: its protocol, and how its items are spread over raters and conditions."""
-    from store.studies.session import refuse_sealed
     from store.studies.studies import find_study
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
-    from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        own = reader(connection, None, rater_name(given_rater(rater), loaded))
-        refuse_sealed(connection, own, "What is shown of a study rests")
+        refuse_in_study(connection, loaded, "What is shown of a study rests", given_rater(rater))
         found = find_study(connection, name)
     _print(found, as_json=as_json)
 
@@ -231,9 +229,12 @@ def study_freeze(
     """Make the assignments of a draft; nothing of the study changes after that."""
     from store.studies.studies import freeze_study
     from store.workspace.duckdb import Workspace
+    from workbench.study_session import refuse_in_study
 
-    settings(config)
+    loaded = settings(config)
     with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(None))
         found = freeze_study(opened, name)
     _print(found, as_json=as_json)
 
@@ -249,17 +250,14 @@ def study_close(
     as_json: AsJson = False,
 ) -> None:
     """Close an open study: nothing more is judged in it, and its raters see others' work again."""
-    from store.studies.session import refuse_sealed
     from store.studies.studies import close_study
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
-    from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            own = reader(connection, None, rater_name(given_rater(rater), loaded))
-            refuse_sealed(connection, own, "When a study ends depends")
+            refuse_in_study(connection, loaded, "When a study ends depends", given_rater(rater))
         found = close_study(opened, name)
     _print(found, as_json=as_json)
 
@@ -278,13 +276,67 @@ def study_withdraw(
 
     They stay in the workspace, and nobody else's assignments change.
     """
+    from store.studies.session import open_studies
     from store.studies.studies import withdraw
     from store.workspace.duckdb import Workspace
+    from workbench.output import print_json, say
+    from workbench.study_session import refuse_in_study, session_rater
 
-    settings(config)
+    loaded = settings(config)
     with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            own = session_rater(connection, loaded, given_rater(None))
+            by_rater = own.name == whose and name in open_studies(connection, own.id)
+            if not by_rater:
+                refuse_in_study(connection, loaded, "Who takes part in a study rests", given_rater(None))
         found = withdraw(opened, name, whose)
-    _print(found, as_json=as_json)
+    if not by_rater:
+        _print(found, as_json=as_json)
+    elif as_json:
+        print_json({"study": found.name, "withdrawn": whose})
+    else:
+        say(f"{whose} has withdrawn from {found.name}; the records stay, and count in nothing.")
+
+
+@study_commands.command("manifest")
+@command
+def study_manifest(
+    workspace: Workspace,
+    name: StudyName,
+    out: Annotated[
+        Path | None, typer.Argument(help="The Markdown file to write; printed without one.")
+    ] = None,
+    *,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+) -> None:
+    """Print the methods table of a frozen study: `workbench study manifest WS rq2 methods.md`."""
+    from store.studies.methods import methods_table
+    from store.studies.session import refuse_sealed
+    from store.studies.studies import find_study
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.items import reader
+    from workbench.output import say
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened, opened.reading() as connection:
+        own = reader(connection, None, rater_name(given_rater(rater), loaded))
+        refuse_sealed(connection, own, "What is shown of a study rests")
+        text = methods_table(connection, find_study(connection, name))
+    if out is None:
+        say(text.rstrip("\n"))
+        return
+    try:
+        with out.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise WorkbenchError("Already there", f"{out} exists.", "Choose another name.") from None
+    except OSError as error:
+        raise WorkbenchError(
+            "Cannot write", f"{out}: {error.strerror or error}.", "Choose another place."
+        ) from error
+    say(f"{out}: the methods of {name}.")
 
 
 def _names(text: str | None) -> list[str]:

@@ -1,0 +1,1 @@
+"""Adjudication: what raters disagree about, one item after another, and the rulings on it."""

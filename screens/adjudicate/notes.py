@@ -1,0 +1,83 @@
+"""The line in which an adjudicator writes why, and what was written on each dispute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.widgets import Input
+
+from screens.items.views import ItemView
+from screens.judging.context import JudgingContext
+from screens.widgets.line_input import harmless_line
+from store.tables.record import QuestionTarget
+
+NOTE = "note"
+"""The id of the line."""
+
+Unit = tuple[int, QuestionTarget]
+"""An item and a question on it."""
+
+
+def unit_of(item: ItemView) -> Unit:
+    """Return what the question on the screen is about."""
+    return item.item_id, item.current.target
+
+
+class NoteEditor:
+    """The line in which a note is written; while it is open, keys are text.
+
+    Args:
+        shared: The context shared by the screen's components.
+        leave: Gives the focus back when the line is closed.
+
+    Attributes:
+        notes: The notes, recorded ones and drafts.
+        ruling: The key of the ruling that waits for its reason; empty for none.
+    """
+
+    def __init__(self, shared: JudgingContext, leave: Callable[[], object]) -> None:
+        self.notes: dict[Unit, str] = {}
+        self.ruling = ""
+        self._shared = shared
+        self._leave = leave
+
+    @property
+    def _box(self) -> Input:
+        return self._shared.screen.query_one(f"#{NOTE}", Input)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the line is open."""
+        return bool(self._box.display)
+
+    def of(self, item: ItemView) -> str:
+        """Return the note on the question on the screen."""
+        return self.notes.get(unit_of(item), "")
+
+    def open(self, item: ItemView, message: str = "", ruling: str = "") -> None:
+        """Open the line with the note that there is.
+
+        Args:
+            item: The item on the screen.
+            message: What is shown beside the line.
+            ruling: The key of a ruling that waits for its reason.
+        """
+        ending = "records nothing" if ruling else "leaves it"
+        choices = [("Enter", "records the ruling" if ruling else "takes the note")]
+        self._shared.show_message(message, choices=[*choices, (self._shared.key("line.close"), ending)])
+        self.ruling = ruling
+        box = self._box
+        box.value = harmless_line(self.of(item))
+        box.cursor_position = len(box.value)
+        box.display = True
+        box.focus()
+
+    def close(self) -> str:
+        """Close the line and return what is in it."""
+        text = self._box.value.strip()
+        self._box.display = False
+        self.ruling = ""
+        # At once: while the line has the focus, keys are text.
+        self._shared.screen.set_focus(None)
+        self._leave()
+        return text

@@ -1,0 +1,163 @@
+"""A disputed item as an adjudicator sees it: what is judged on the left, why raters differ on the right."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from screens.items.views import ItemView, PaneText
+from screens.widgets.text.overlay import Span
+from screens.widgets.text.sanitize import one_line
+from store.formatting import pluralize
+from store.record.evidence import Citation
+from store.studies.disputes import Dispute, DisputedLabel, goes_against
+
+DIFFER = "differ"
+"""The pane that says why raters differ."""
+
+_CITED_CELLS = 60
+"""Cells of what a cited line says."""
+
+
+def of_disputes(view: ItemView, disputes: Sequence[Dispute]) -> ItemView:
+    """Return an item that is asked only what raters disagree about.
+
+    Args:
+        view: The item as it was read.
+        disputes: The disputes on it.
+    """
+    disputed = {one.target for one in disputes}
+    questions = tuple(one for one in view.questions if one.target in disputed)
+    # The history names raters, and what they said is told under their pseudonyms.
+    case = tuple(part for part in view.case if part.id != "history")
+    return replace(view, questions=questions, case=case, at=0)
+
+
+def laid_out(view: ItemView, dispute: Dispute, adjudicator: str, *, names: bool) -> ItemView:
+    """Return an item with the judged text on the left, and what raters said of it on the right.
+
+    Args:
+        view: The item, asked the question of the dispute.
+        dispute: The dispute.
+        adjudicator: Whose rulings are not listed, since they are shown above.
+        names: Whether raters have their own names.
+    """
+    plain = view.with_swapped("")
+    case = tuple(_marked(part, dispute) for part in plain.case if part.id != DIFFER)
+    plain = replace(
+        plain,
+        subject=_marked(plain.subject, dispute),
+        case=(_why_they_differ(dispute, adjudicator, names=names), *case),
+    )
+    return plain.with_swapped(view.current.pane)
+
+
+def _marked(part: PaneText, dispute: Dispute) -> PaneText:
+    """Return a part with the lines marked that raters cite."""
+    cited = frozenset(
+        number
+        for label in dispute.labels
+        for one in label.citations
+        if one.part == part.part and one.fits(part.text)
+        for number in range(one.first, one.last + 1)
+    )
+    start = min(cited) if cited and part.start is None else part.start
+    return replace(part, cited=cited, recorded=True, start=start)
+
+
+def name_of(label: DisputedLabel, *, names: bool) -> str:
+    """Return a rater's own name or pseudonym."""
+    return one_line(label.name, 24) if names else label.rater
+
+
+def _why_they_differ(dispute: Dispute, adjudicator: str, *, names: bool) -> PaneText:
+    scale, lines, spans, place = dispute.spec.scale, [], [], 0
+
+    def add(texts: Iterable[str], *, heading: bool = False) -> None:
+        nonlocal place
+        for text in texts:
+            if heading:
+                spans.append(Span(place, place + len(text), "heading"))
+            lines.append(text)
+            place += len(text) + 1
+
+    groups: dict[float, list[DisputedLabel]] = defaultdict(list)
+    for label in dispute.labels:
+        groups[label.value].append(label)
+    # Scores in their order, other values the most frequent first.
+    order = sorted(groups, key=lambda value: (0 if scale.level == "interval" else -len(groups[value]), value))
+    for value in order:
+        labels = groups[value]
+        add([""] if lines else [])
+        add(
+            [f"{scale.word(value)} · {len(labels)} of {pluralize(len(dispute.labels), 'rater')}"],
+            heading=True,
+        )
+        for label in labels:
+            add(_said(label, dispute, names=names))
+    if not dispute.hidden:
+        add([""])
+        add(["◆ the agents"], heading=True)
+        add(
+            line
+            for one in dispute.agents
+            for line in (f"{scale.word(one.value)} · {one.name}", *_indented(one.reason))
+        )
+        add([] if dispute.agents else ["no label"])
+    others = [one for one in dispute.rulings if one.adjudicator != adjudicator]
+    if others:
+        add([""])
+        add(["Other rulings"], heading=True)
+        add(
+            line
+            for one in others
+            for line in (f"{one.adjudicator}: {scale.word(one.value)}", *_indented(one.comment))
+        )
+    return PaneText(
+        DIFFER, "Why they differ", "\n".join(lines), spans=tuple(spans), heading="Why they differ"
+    )
+
+
+def _said(label: DisputedLabel, dispute: Dispute, *, names: bool) -> Iterator[str]:
+    """Yield what a rater said: how, how long, why."""
+    seen = "agents' label shown" if label.revealed else "blind" if label.blind else ""
+    words = [
+        name_of(label, names=names),
+        "" if label.seconds is None else f"{label.seconds:.1f} s",
+        seen,
+        "" if label.later is None else f"after the reveal {dispute.spec.scale.word(label.later)}",
+    ]
+    yield " · ".join(word for word in words if word)
+    yield from _indented(label.comment)
+    if label.reason:
+        yield f"    reason: {label.reason}"
+    for one in label.citations:
+        yield f"    cites {one.place}{_quoted(one)}"
+
+
+def _quoted(citation: Citation) -> str:
+    text = one_line(citation.text.strip(), _CITED_CELLS)
+    return f": {text}" if text else ""
+
+
+def _indented(text: str) -> Iterator[str]:
+    return (f"    {line}" for line in text.split("\n")) if text else iter(())
+
+
+def labels_in_a_row(dispute: Dispute, *, names: bool) -> str:
+    """Return the labels in a row: `R1 0 ●  R2 0 ●  R3 1 ○`; a ring: a ruling for it needs a reason."""
+    scale, values = dispute.spec.scale, dispute.values
+    words = [
+        f"{name_of(one, names=names)} {_sign(dispute, one.value)} "
+        f"{'○' if goes_against(scale, values, one.value) else '●'}"
+        for one in dispute.labels
+    ]
+    if not dispute.hidden:
+        words.append(f"◆ {', '.join(_sign(dispute, one.value) for one in dispute.agents) or '–'}")
+    return "   ".join(words)
+
+
+def _sign(dispute: Dispute, value: float) -> str:
+    """Return a value without its word: "0", "A"."""
+    return dispute.spec.scale.word(value).partition(" ")[0]

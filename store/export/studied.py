@@ -1,0 +1,74 @@
+"""The records that an export is about, with the studies, conditions and pseudonyms that they belong to."""
+
+from __future__ import annotations
+
+import duckdb
+
+from store.sql import count
+
+STUDY_COLUMNS = ("study", "condition", "presentation", "pseudonym")
+"""The columns that say under which assignment of a study a record was made; empty outside of studies."""
+
+STUDIED = ", ".join(f"t.{name}" for name in STUDY_COLUMNS)
+"""The same of the view `studied t`, as SQL."""
+
+
+def create_exported_records(
+    cursor: duckdb.DuckDBPyConnection, study: int | None, *, names: bool, withdrawn: bool
+) -> None:
+    """Create temporary views with the records that an export is about.
+
+    They are `exported_judgment` and `exported_mark` with the columns of these tables; `exported_rater`
+    (id, kind, name), in which raters of the study have pseudonyms and others who ruled in it are called A1,
+    A2 and so on; and `studied` with each assignment's study and condition, the number of the presentation of
+    its item to its rater, and the rater's pseudonym.
+
+    Args:
+        cursor: A cursor of the workspace.
+        study: The key of the study whose records alone are exported; None for all.
+        names: Whether raters keep their names; without a study they do.
+        withdrawn: Whether records of raters who withdrew from their study are exported, too.
+    """
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP VIEW studied AS
+        SELECT a.id AS assignment_id, a.study_id, s.name AS study, a.condition, m.pseudonym, m.withdrawn_at,
+            CASE WHEN a.sitting > 0 THEN row_number() OVER (
+                PARTITION BY a.study_id, a.rater_id, a.item_id ORDER BY a.sitting = 0, a.position
+            ) END AS presentation
+        FROM assignment a JOIN study s ON s.id = a.study_id
+        LEFT JOIN study_rater m ON m.study_id = a.study_id AND m.rater_id = a.rater_id
+        """
+    )
+    kept = [] if study is None else [f"assignment_id IN (SELECT id FROM assignment WHERE study_id = {study})"]
+    kept += [] if withdrawn else [f"(assignment_id IS NULL OR NOT {_WITHDRAWN})"]
+    for table in ("judgment", "mark"):
+        which = " AND ".join(kept) or "true"
+        cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_{table} AS FROM {table} WHERE {which}")
+    if study is None or names:
+        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_rater AS SELECT id, kind, name FROM rater")
+        return
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP VIEW exported_rater AS
+        SELECT r.id, r.kind, coalesce(m.pseudonym, 'A' || o.number, r.name) AS name FROM rater r
+        LEFT JOIN study_rater m ON m.rater_id = r.id AND m.study_id = {study}
+        LEFT JOIN (
+            SELECT rater_id, row_number() OVER (ORDER BY rater_id) AS number
+            FROM (SELECT DISTINCT rater_id FROM assignment WHERE study_id = {study})
+            WHERE rater_id NOT IN (SELECT rater_id FROM study_rater WHERE study_id = {study})
+        ) o ON o.rater_id = r.id
+        """
+    )
+
+
+_WITHDRAWN = "assignment_id IN (SELECT assignment_id FROM studied WHERE withdrawn_at IS NOT NULL)"
+
+
+def count_withdrawn(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Return how many judgments and marks are of raters who withdrew from their study."""
+    return count(
+        cursor,
+        f"SELECT (SELECT count(*) FROM judgment WHERE {_WITHDRAWN}) "
+        f"+ (SELECT count(*) FROM mark WHERE {_WITHDRAWN})",
+    )

@@ -1,0 +1,203 @@
+"""The work of each rater of a study: time, speed, known answers, repeats, drift."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from store.kinds.spec import task_kinds
+from store.measures.rater_quality import Decision, RaterQuality, rater_quality
+from store.queries.current import all_marks, all_values
+from store.queries.labels import named_question
+from store.record.scope import GOLD, LABEL, REPEAT, TRAIN
+from store.studies.studies import StudyDetails, find_study, study_items
+from store.tables.columns import table_of
+from store.tables.people import Assignment, Question
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_PHASES = (TRAIN, LABEL, GOLD, REPEAT)
+
+
+@dataclass(frozen=True, slots=True)
+class RaterRow:
+    """A rater of a study.
+
+    Attributes:
+        rater: The rater's name.
+        pseudonym: The rater's name in what is published.
+        assigned: Items of the study that the rater is to label.
+        gold_items: Gold items that the rater meets.
+        quality: The figures of the rater's work.
+        cannot_decide: Items that the rater could not decide.
+        skipped: Items that are put off.
+    """
+
+    rater: str
+    pseudonym: str
+    assigned: int
+    gold_items: int
+    quality: RaterQuality
+    cannot_decide: int
+    skipped: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields."""
+        fields = asdict(self)
+        return {**fields, **fields.pop("quality")}
+
+
+@dataclass(frozen=True, slots=True)
+class RatersReport:
+    """The raters of a study.
+
+    Attributes:
+        study: The study's name.
+        question: The question whose labels are compared.
+        idle_minutes: Minutes without a key that count as away.
+        fast_seconds: Seconds under which a decision is too fast.
+        raters: A row for each rater who did not withdraw.
+        withdrawn: Raters who withdrew, of whom nothing counts.
+    """
+
+    study: str
+    question: str
+    idle_minutes: float
+    fast_seconds: float
+    raters: tuple[RaterRow, ...]
+    withdrawn: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields."""
+        return {**asdict(self), "raters": [one.to_dict() for one in self.raters]}
+
+
+def raters_report(connection: Connection, name: str, question: str | None = None) -> RatersReport:
+    """Compute the figures of each rater of a study.
+
+    Args:
+        connection: A reading connection.
+        name: The study's name.
+        question: The question whose labels are compared; None for the first one of the study. Time is that
+            of all answers to an item together.
+
+    Raises:
+        UnknownName: There is no such study or question.
+    """
+    study = find_study(connection, name)
+    asked = question or next(iter(study.protocol.questions), "") or _main_question(study)
+    spec = named_question(asked).spec
+    decisions = _decisions(connection, study, spec.name)
+    right = {
+        one.item_id: one.gold[spec.name]
+        for one in study_items(connection, study.id)
+        if one.gold and spec.name in one.gold
+    }
+    labels: dict[int, dict[int, float]] = defaultdict(dict)
+    for rater, own in decisions.items():
+        for one in own:
+            if one.phase == LABEL and one.value is not None:
+                labels[one.item_id][rater] = one.value
+    assigned = _assigned(connection, study)
+    undecided, skipped = (_marked(connection, kind, study.name) for kind in ("cannot_decide", "skip"))
+    rows = []
+    for member in study.members:
+        number = member.rater.id
+        if member.withdrawn_at is not None:
+            continue
+        others = {
+            item: [value for rater, value in own.items() if rater != number] for item, own in labels.items()
+        }
+        rows.append(
+            RaterRow(
+                member.rater.name,
+                member.pseudonym,
+                assigned.get((number, LABEL), 0),
+                assigned.get((number, GOLD), 0),
+                rater_quality(decisions.get(number, []), others, right, study.protocol.fast_seconds),
+                undecided.get(number, 0),
+                skipped.get(number, 0),
+            )
+        )
+    protocol = study.protocol
+    return RatersReport(
+        study.name,
+        spec.name,
+        protocol.idle_minutes,
+        protocol.fast_seconds,
+        tuple(rows),
+        len(study.members) - len(rows),
+    )
+
+
+def _main_question(study: StudyDetails) -> str:
+    kind = task_kinds()[study.protocol.kind]
+    return (kind.label_question or kind.questions[0]).name
+
+
+def _decisions(connection: Connection, study: StudyDetails, question: str) -> dict[int, list[Decision]]:
+    """Return the decisions of each rater: of all answers to a presentation one, with their time together."""
+    assignment, asks = table_of(Assignment), table_of(Question)
+    labels = all_values(_PHASES)
+    rows = connection.execute(
+        select(
+            *(assignment.c[name] for name in ("id", "rater_id", "phase", "position", "item_id")),
+            *(labels.c[name] for name in ("value", "active_ms", "elapsed_ms", "response_ref_id")),
+            asks.c.name.label("question"),
+        )
+        .join(labels, labels.c.assignment_id == assignment.c.id)
+        .join(asks, asks.c.id == labels.c.question_id)
+        .where(assignment.c.study_id == study.id, labels.c.origin != "ruling")
+        .order_by(assignment.c.rater_id, assignment.c.position, labels.c.id)
+    ).all()
+    of_assignment: dict[Any, list[Any]] = defaultdict(list)
+    for row in rows:
+        of_assignment[row.id].append(row)
+    found: dict[int, list[Decision]] = defaultdict(list)
+    for answers in of_assignment.values():
+        one = answers[0]
+        value = next(
+            (each.value for each in answers if each.question == question and each.response_ref_id is None),
+            None,
+        )
+        found[one.rater_id].append(
+            Decision(
+                one.phase,
+                one.position,
+                one.item_id,
+                value,
+                *(_together(getattr(each, name) for each in answers) for name in _TIMES),
+            )
+        )
+    return found
+
+
+_TIMES = ("active_ms", "elapsed_ms")
+
+
+def _together(milliseconds: Iterator[int | None]) -> float | None:
+    """Return the sum of known times in seconds; None where none is known."""
+    known = [each for each in milliseconds if each is not None]
+    return sum(known) / 1000 if known else None
+
+
+def _assigned(connection: Connection, study: StudyDetails) -> dict[tuple[int, str], int]:
+    assignment = table_of(Assignment)
+    found = (
+        select(assignment.c.rater_id, assignment.c.phase, func.count())
+        .where(assignment.c.study_id == study.id)
+        .group_by(assignment.c.rater_id, assignment.c.phase)
+    )
+    return {(rater, phase): number for rater, phase, number in connection.execute(found)}
+
+
+def _marked(connection: Connection, kind: str, study: str) -> dict[int, int]:
+    """Return how many items each rater has marked."""
+    marks = all_marks(kind, (LABEL, GOLD), study)
+    found = select(marks.c.rater_id, func.count()).group_by(marks.c.rater_id)
+    return dict(connection.execute(found).all())

@@ -1,0 +1,177 @@
+"""The adjudication screen: disputes one after another, rulings by key, reasons, agents on request, undo."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from app_at_work import app_of, until
+from judging import Desk
+from review_bench import CASES
+from sqlalchemy import select
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from screens.adjudicate.screen import LOADING, AdjudicateScreen
+from screens.home.screen import HomeScreen
+from store.record.raters import ensure_rater
+from store.studies.protocol import StudyProtocol
+from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.tables.columns import table_of
+from store.tables.people import Assignment
+from store.tables.record import JudgmentRow
+from store.workspace.duckdb import Workspace
+
+VALUES = {"ann": (1, 1, 1, 0), "bob": (1, 0, 1, 0), "cat": (1, 0, 0, 0)}
+"""Three raters' labels of four pairs: they disagree about the second and the third."""
+
+
+def labelled_study(workspace: Workspace, values: dict[str, tuple[int, ...]] | None = None) -> None:
+    """A frozen study in which raters have labelled pairs, with a comment of the last rater."""
+    values = values or VALUES
+    items = [ChosenItem(item) for item, _ in enumerate(next(iter(values.values())), start=1)]
+    new_study(workspace, "rq2", StudyProtocol("pair"), items, list(values))
+    study, assignment = freeze_study(workspace, "rq2"), table_of(Assignment)
+    for name, given in values.items():
+        desk = Desk(workspace, name)
+        for item, value in enumerate(given, start=1):
+            key = select(assignment.c.id).where(
+                assignment.c.study_id == study.id,
+                assignment.c.rater_id == desk.rater.id,
+                assignment.c.item_id == item,
+            )
+            with workspace.reading() as connection:
+                assigned = connection.execute(key).scalar_one()
+            comment = "a lone newline is no blank file" if name == "cat" and not value else ""
+            fields: dict[str, Any] = {"blind": True, "elapsed_ms": 4000, "comment": comment}
+            desk.judge(item, float(value), assignment_id=assigned, phase="label", **fields)
+
+
+def screen_of(pilot: Pilot[None]) -> AdjudicateScreen:
+    """The adjudication, which must be what is shown."""
+    assert isinstance(pilot.app.screen, AdjudicateScreen)
+    return pilot.app.screen
+
+
+async def ready(pilot: Pilot[None]) -> AdjudicateScreen:
+    """Wait until a dispute can be ruled on, or a card stands in its place."""
+
+    def is_ready() -> bool:
+        screen = pilot.app.screen
+        if not isinstance(screen, AdjudicateScreen) or screen.adjudication is None:
+            return False
+        now, guard = time.monotonic(), screen.guard
+        is_card = guard.is_bare and guard.wanted is None and LOADING not in shown(screen, "card")
+        seen = is_card or not (guard.missing_at(now) or guard.is_unsettled_at(now))
+        return seen and not screen.context.recorder.unsaved
+
+    await until(pilot, is_ready)
+    return screen_of(pilot)
+
+
+async def pressed(pilot: Pilot[None], *keys: str) -> str:
+    """Press keys, each when what it is about can be seen; the message then."""
+    for key in keys:
+        await ready(pilot)
+        await pilot.press(key)
+    return (await ready(pilot)).shared.message
+
+
+def shown(screen: AdjudicateScreen, name: str) -> str:
+    """What a line or pane of the screen shows."""
+    found = screen.query_one(f"#{name}")
+    return str(found.content) if isinstance(found, Static) else found.text  # type: ignore[attr-defined]
+
+
+def rulings(workspace: Workspace) -> list[tuple[Any, ...]]:
+    """The stored records of the adjudication: item, value, origin, blind, whether agents were shown, note."""
+    judgment = table_of(JudgmentRow)
+    found = select(judgment).where(judgment.c.phase == "adjudicate").order_by(judgment.c.id)
+    with workspace.reading() as connection:
+        return [
+            (row.item_id, row.value, row.origin, row.blind, row.shown_verdict is not None, row.comment)
+            for row in connection.execute(found)
+        ]
+
+
+async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Workspace) -> None:
+    labelled_study(workspace)
+    app = app_of(workspace, "eve")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and app.screen.facts is not None)
+        await pilot.press("a")
+        screen = await ready(pilot)
+        assert "rq2 › 1 of 2 disputes" in shown(screen, "place")
+        assert "R1 1 ○   R2 0 ●   R3 0 ●" in shown(screen, "raters")
+        why = shown(screen, "differ")
+        assert why.startswith(
+            "0 no match · 2 of 3 raters\nR2 · 4.0 s · blind\nR3 · 4.0 s · blind\n    a lone newline"
+        )
+        # Nobody is named, and nothing is told of the agents.
+        assert not {"history", "verdict", "test"} & {part.id for part in screen.item.case}  # type: ignore[union-attr]
+        assert not any(name in why for name in VALUES)
+        # Against the raters only with a reason.
+        assert "goes against the raters (2 × 0 no match, 1 × 1 match)" in await pressed(pilot, "1")
+        assert "needs a reason" in await pressed(pilot, "enter")
+        assert not rulings(workspace)
+        await pressed(pilot, "1")
+        await pilot.press(*"it is")
+        assert (await pressed(pilot, "enter")).startswith(f"● 1 match · {CASES[1].name} · u undo")
+        assert rulings(workspace) == [(2, 1, "ruling", True, False, "it is")]
+        # The agents' work is shown at the second press, for good, and the ruling says so.
+        assert "2 of 2 disputes" in shown(screen, "place")
+        assert "again shows" in await pressed(pilot, "A")
+        await pilot.press("A")
+        await until(pilot, lambda: screen.item is not None and screen.item.claim is not None)
+        assert "◆ 1" in shown(screen, "raters")
+        assert "◆ the agents\n1 match" in shown(screen, "differ")
+        await pressed(pilot, "N")
+        assert "ann 1 ●   bob 1 ●   cat 0 ○" in shown(screen, "raters")
+        await pressed(pilot, "1")
+        assert rulings(workspace)[1:] == [(3, 1, "ruling", False, True, "")]
+        assert "All 2 disputes have a ruling." in shown(screen, "card")
+        assert "2 ruled" in shown(screen, "place")
+        # Back to the last dispute and forth again; labels of the raters are as they were.
+        await pilot.press("u")
+        await until(
+            pilot, lambda: "Taken back" in screen.shared.message and "1 ruled" in shown(screen, "place")
+        )
+        await until(pilot, lambda: "final: [ ]" in shown(screen, "raters"))
+        await pilot.press("U")
+        await until(
+            pilot, lambda: "Brought back" in screen.shared.message and "2 ruled" in shown(screen, "place")
+        )
+        await until(pilot, lambda: "final: [1 match]" in shown(screen, "raters"))
+        # A note of a ruling is a new record of it.
+        await pressed(pilot, "p")
+        await until(pilot, lambda: "note: it is" in shown(screen, "raters"))
+        await pressed(pilot, "m")
+        await pilot.press(*" so")
+        assert "Note recorded" in await pressed(pilot, "enter")
+        assert rulings(workspace)[-1] == (2, 1, "ruling", True, False, "it is so")
+        # All labels have the same disputes, and those of the study count as ruled on there too.
+        await pilot.press("S")
+        await until(pilot, lambda: screen.adjudication is not None and screen.adjudication.study is None)
+        await ready(pilot)
+        assert "all labels › 1 of 2 disputes" in shown(screen, "place")
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_who_sees_no_adjudication_and_nothing_to_rule_on(workspace: Workspace) -> None:
+    blind = app_of(workspace, "eve", blind=True)
+    async with blind.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(blind.screen, HomeScreen) and blind.screen.facts is not None)
+        await pilot.press("a")
+        await pilot.pause()
+        assert isinstance(blind.screen, HomeScreen)
+        blind.call_later(blind.open_adjudication)
+        await until(pilot, lambda: isinstance(blind.screen, AdjudicateScreen) and blind.screen.is_mounted)
+        await until(pilot, lambda: "keeps out of sight" in shown(screen_of(pilot), "card"))
+    ensure_rater(workspace, "eve")
+    app = app_of(workspace, "eve", start_with="adjudicate")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await ready(pilot)
+        assert "Raters disagree about nothing here." in shown(screen, "card")
+        assert "no item here" in await pressed(pilot, "1")
+    assert not rulings(workspace)

@@ -1,0 +1,116 @@
+"""A sitting of a study in the review: an own test is written, run and kept; conditions refuse their keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app_at_work import until
+from review_bench import (
+    CASES,
+    Case,
+    Ran,
+    bench,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    settled,
+    text_of,
+)
+from small_workspace import rows
+from study_bench import frozen_study, place_of
+from textual import events
+
+from screens.review.bars import ClaimLine
+from screens.review.item_tests import WITHOUT_TEST, TestEditor
+from screens.widgets.text.view import TextPane
+from store.tables.people import Assignment
+from store.tables.record import JudgmentRow
+from store.tables.runs import ExecutionRow
+
+DOUBLE = "def double(x, times=1):\n    return math.floor(2 * x) * times\n"
+TESTED = "from candidate import double\n\n\ndef test_two():\n    assert double(2) == 4\n"
+OWN = (
+    "# %% scaffold\nimport math\n# %% tests\n" + TESTED + "\n\ndef test_edge():\n    assert double(0) == 1\n"
+)
+DOUBLES = Case(
+    "doubles", "python double a number", DOUBLE, "unclear", TESTED, Ran([("two", "passed", "")]), 1
+)
+CONDITIONS = {1: "own-test", 2: "blind tests", 3: "revealed", 4: "blind", 5: "own-test"}
+
+
+async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
+    cases = [DOUBLES, CASES[2], CASES[3], CASES[0], CASES[1]]
+    with bench(tmp_path, cases) as workspace:
+        frozen_study(workspace, ("dana",), CONDITIONS, idle_minutes=2.0)
+        app = review_app(workspace, study=place_of(workspace))
+        async with app.run_test(size=(120, 40)) as pilot:
+            screen = await painted(pilot)
+            assert said(app) == "Write a test: e; then judge."
+            assert screen.guard.watch._idle == 120
+            skeleton = text_of(app, "test")
+            assert skeleton.startswith(
+                "# %% scaffold\nimport math\n# %% tests\nfrom candidate import double\n"
+            )
+            assert "# double(x, times=1)" in skeleton
+            await press(pilot, "r")
+            assert said(app) == "You have no test of it yet; e writes one."
+            await press(pilot, "1")
+            assert said(app) == "No test of yours was run. Press again to label without one."
+            assert rows(workspace, JudgmentRow) == []
+
+            # Edit, put aside, run the draft from the review.
+            await pilot.press("e")
+            await until(pilot, lambda: isinstance(app.screen, TestEditor))
+            await pilot.pause()
+            await pilot.press("f7", "delete")
+            area = app.screen.query_one("#editor-text")
+            area.post_message(events.Paste(OWN))
+            await until(pilot, lambda: area.text == OWN)  # type: ignore[attr-defined]
+            await pilot.press("escape")
+            await until(pilot, lambda: text_of(app, "test") == OWN)
+            border = app.screen.query_one("#test", TextPane).border_title
+            assert str(border).startswith("Your draft · not run yet")
+            await press(pilot, "r")
+            await until(pilot, lambda: not app.context.tests.running, "the test ended", seconds=60)
+            await settled(pilot)
+            strip = str(review_of(app).query_one(ClaimLine).render())
+            assert "your test: 1 of 2 passed · ✓ two · ✗ edge" in strip
+            assert "test_edge" in text_of(app, "run")
+            await press(pilot, "1")
+            await settled(pilot)
+            (run,) = (row for row in rows(workspace, ExecutionRow) if row["rater_id"] is not None)
+            (own,) = rows(workspace, Assignment, item_id=1)
+            assert (run["program"], run["assignment_id"]) == (OWN, own["id"])
+            (label,) = rows(workspace, JudgmentRow)
+            assert (label["shown_execution"], label["shown_verdict"], label["reason"]) == (
+                run["id"],
+                None,
+                "",
+            )
+            assert (label["assignment_id"], label["phase"], label["blind"]) == (own["id"], "label", True)
+            assert 0 < run["editing_ms"] <= label["active_ms"] <= label["elapsed_ms"]
+
+            # The agents' test without their label.
+            await painted(pilot, 2)
+            assert text_of(app, "test") == CASES[2].test
+            assert "blind: the agents' labels are not shown" in str(screen.query_one(ClaimLine).render())
+            await press(pilot, "a")
+            assert said(app) == "Nothing to accept: the review is blind. Nothing was recorded."
+            await press(pilot, "n")
+            # Their label without their test.
+            await painted(pilot, 3)
+            for key in "rRe":
+                await press(pilot, key)
+                assert said(app) == "Tests are not shown for this item, and none can be run."
+            await press(pilot, "n")
+            await painted(pilot, 4)
+            await press(pilot, "r")
+            assert said(app).startswith("The agents' test is not shown in a blind review")
+            # Labelled without a test, after it was asked.
+            await press(pilot, "n")
+            await painted(pilot, 5)
+            await press(pilot, "0", "0")
+            await settled(pilot)
+            assert [row["reason"] for row in rows(workspace, JudgmentRow)] == ["", WITHOUT_TEST]

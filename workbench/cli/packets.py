@@ -1,0 +1,138 @@
+"""`workbench packet`: a rater's part of a study as a file of its own, and the merge of what comes back."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from store.formatting import pluralize
+from workbench.cli.exchange import progress_callback
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.studying import StudyName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from store.studies.packet_merge import PacketReport
+
+packet_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+
+_SHOWN = 5
+
+
+@packet_commands.callback()
+def packet_command() -> None:
+    """Packets: a rater's part of a study as a file, to judge in on another machine."""
+
+
+@packet_commands.command("make")
+@command
+def packet_make(
+    workspace: Workspace,
+    study: StudyName,
+    whose: Annotated[
+        str, typer.Argument(metavar="RATER", help="The rater's name or pseudonym.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the packet is made.", show_default=False)],
+    *,
+    again: Annotated[
+        bool, typer.Option("--again", help="Make another one, with what is left, since the first is lost.")
+    ] = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a packet: `workbench packet make WS rq2 ana ana.duckdb`.
+
+    It holds what is left for the rater, and only what they may see. The reveal comes in a second packet, once
+    the first was merged and all its items are decided.
+    """
+    from store.record.raters import register_kinds
+    from store.studies.packets import make_packet
+    from store.studies.session import refuse_sealed
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.items import reader
+    from workbench.output import Bar, print_json, say
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened, Bar("packet") as bar:
+        with opened.reading() as connection:
+            own = reader(connection, None, rater_name(given_rater(None), loaded))
+            refuse_sealed(connection, own, "What a packet holds rests")
+        register_kinds(opened)
+        made = make_packet(opened, study, whose, out, again=again, progress=progress_callback(bar))
+    if as_json:
+        print_json({"workspace": workspace, **made.to_dict()})
+        return
+    part = "the reveal" if made.reveal else pluralize(made.sittings, "sitting")
+    say(f"{out}: {pluralize(made.items, 'item')} of {made.study} for {made.rater} · {part}.")
+    say(f"{made.rater} opens it by: workbench {shlex.quote(out.name)}")
+    say(f"What comes back is merged by: {_line('packet', 'merge', workspace, out)}")
+
+
+@packet_commands.command("merge")
+@command
+def packet_merge(
+    workspace: Workspace,
+    packets: Annotated[
+        list[Path], typer.Argument(metavar="PACKET...", help="Packets that came back.", show_default=False)
+    ],
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and merge nothing.")] = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Merge what raters recorded in packets: all packets or none; merging again adds nothing.
+
+    The packets are only read. One that is not as it was made is refused.
+    """
+    from store.studies.packet_merge import merge_packets
+    from store.studies.session import refuse_sealed
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.items import reader
+    from workbench.output import Bar, print_json, say
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened, Bar("merging") as bar:
+        with opened.reading() as connection:
+            own = reader(connection, None, rater_name(given_rater(None), loaded))
+            refuse_sealed(connection, own, "What comes of packets rests")
+        reports = merge_packets(opened, packets, dry_run=dry_run, progress=progress_callback(bar))
+    if as_json:
+        merged = [report.to_dict() for report in reports]
+        print_json({"workspace": workspace, "dry_run": dry_run, "packets": merged})
+        return
+    for report in reports:
+        say(*_printed(report))
+    if dry_run:
+        say("This was a dry run: nothing was merged.")
+    elif any(report.adds for report in reports):
+        say(f"Merged into {workspace}.")
+
+
+def _line(*words: object) -> str:
+    return "workbench " + shlex.join(map(str, words))
+
+
+def _printed(report: PacketReport) -> Iterator[str]:
+    would = "would be " if report.dry_run else ""
+    parts = [pluralize(report.judgments, "judgment")]
+    parts += [pluralize(report.marks, "mark")] if report.marks else []
+    parts += [pluralize(report.expert_runs, "test that the rater ran", "tests that the rater ran")] * bool(
+        report.expert_runs
+    )
+    what = f"{', '.join(parts)} {would}added" if report.adds else "nothing new"
+    known = f"; {report.known:,} known" if report.known else ""
+    yield f"{report.packet}: {report.study}, {report.rater}: {what}{known}."
+    if report.consent:
+        yield f"  Consent or experience {would}taken from the packet."
+    if report.also_judged:
+        shown = ", ".join(report.also_judged[:_SHOWN])
+        more = f" and {len(report.also_judged) - _SHOWN:,} more" if len(report.also_judged) > _SHOWN else ""
+        yield f"  Also judged elsewhere: {shown}{more}. Both labels are kept; the later one counts."
+    if report.left is not None:
+        yield f"  Left for {report.rater}: {pluralize(report.left, 'item')}."
