@@ -101,6 +101,7 @@ COMPARISON = TaskKind(
         shared=(SharedText("prompt", "prompt"),),
         group="prompt",
         responses=False,
+        hidden=("first_name", "second_name", "first_ref", "second_ref"),
     ),
     # Nothing here tells of the sets: neither in lists, nor by what a search finds.
     queue=QueueSpec(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from sqlalchemy import Connection, Subquery, func, or_, select
+from sqlalchemy import Connection, Subquery, func, select
 
 from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, ORDERS, PREFERENCE, SWAPPED
 from store.kinds.listing import relation
 from store.measures.votes import Pairing, Vote, Votes
 from store.queries.current import all_values, first_values
 from store.record.scope import RunRef
-from store.studies.studies import find_study, withdrawn_assignments
+from store.studies.studies import find_study
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Question, Rater, StudyItem
@@ -99,7 +99,7 @@ def _labels(connection: Connection, study: int | None, judges: set[str]) -> list
 
 
 def _labels_of(connection: Connection, labels: Subquery) -> Iterator[Vote]:
-    """Yield labels as votes; those of raters who withdrew from their study are left out."""
+    """Yield labels as votes."""
     rater, assignment = table_of(Rater), table_of(Assignment)
     rows = connection.execute(
         select(
@@ -109,10 +109,7 @@ def _labels_of(connection: Connection, labels: Subquery) -> Iterator[Vote]:
         )
         .join(rater, rater.c.id == labels.c.rater_id)
         .outerjoin(assignment, assignment.c.id == labels.c.assignment_id)
-        .where(
-            labels.c.origin != "ruling",
-            or_(labels.c.assignment_id.is_(None), labels.c.assignment_id.not_in(withdrawn_assignments())),
-        )
+        .where(labels.c.origin != "ruling")
         .order_by(labels.c.id)
     )
     for row in rows:

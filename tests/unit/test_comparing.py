@@ -3,8 +3,10 @@
 import json
 import random
 from collections import Counter
+from hashlib import sha256
 
 import pytest
+from scipy.stats import binomtest
 
 from store.errors import WorkbenchError
 from store.ingest.importing import import_files
@@ -247,3 +249,63 @@ def test_sides_of_a_study_reach_the_report_which_its_raters_do_not_get(tmp_path,
     (tmp_path / "blind.toml").write_text("[screens]\nblind = true\n")
     blind = workbench("report", path, "preference", "--config", tmp_path / "blind.toml", "--json")
     assert json.loads(blind.out)["error"]["title"] == "Blind review"
+
+
+def test_in_a_packet_of_1000_comparisons_nothing_but_the_texts_tells_the_set(tmp_path, workbench):
+    path = two_sets(tmp_path, ("aardvark", "zebra"), queries=1000)
+    arguments = (
+        "compare",
+        "new",
+        path,
+        "rq1",
+        "--codes-from",
+        "aardvark:zebra",
+        "--raters",
+        "ana",
+        "--scale",
+        "forced",
+    )
+    assert workbench(*arguments).code == 0
+    assert workbench("study", "freeze", path, "rq1").code == 0
+    truth = dict(
+        rows(
+            path,
+            "SELECT c.first, c.first_name = 'aardvark' FROM comparison c UNION ALL "
+            "SELECT c.second, c.second_name = 'aardvark' FROM comparison c",
+        )
+    )
+    packet = tmp_path / "ana.duckdb"
+    done = workbench("packet", "make", path, "rq1", "ana", packet)
+    assert done.code == 0, done.err
+    with Workspace.open(packet) as workspace, workspace.native() as cursor:
+        found = cursor.execute(
+            "SELECT c.first, c.* EXCLUDE (first, second), i.*, a.*, p.* EXCLUDE (text) FROM comparison c "
+            "JOIN item i ON i.id = c.item_id JOIN assignment a ON a.item_id = i.id JOIN prompt p ON p.id = prompt_id"
+        )
+        names = [each[0] for each in found.description][1:]
+        packed = found.fetchall()
+        tables = [name for (name,) in cursor.execute("SHOW TABLES").fetchall()]
+        every = str([cursor.execute(f"FROM {name}").fetchall() for name in tables])
+        (protocol,) = cursor.execute("SELECT protocol FROM study").fetchone()
+    assert StudyProtocol.from_json(protocol).scale == "forced"
+    assert len(packed) == 1000
+    assert "aardvark" not in every
+    assert "zebra" not in every
+    values = list(zip(*(row[1:] for row in packed), strict=True))
+    first = [truth[row[0]] for row in packed]
+    conditions = values[names.index("condition")]
+    left = [one != ("swapped" in words.split()) for one, words in zip(first, conditions, strict=True)]
+    chances = []
+    for column in values:
+        middle = sorted(map(str, column))[len(column) // 2]
+        low = [str(value) < middle for value in column]
+        odd = [sha256(str(value).encode()).digest()[0] % 2 == 1 for value in column]
+        for told in (low, odd):
+            for known in (first, left):
+                if len(set(told)) > 1:
+                    hits = sum(one == other for one, other in zip(told, known, strict=True))
+                    share = [sum(some) / len(some) for some in (told, known)]
+                    expected = share[0] * share[1] + (1 - share[0]) * (1 - share[1])
+                    chances.append(binomtest(hits, len(known), expected).pvalue)
+    assert len(chances) > 20
+    assert min(chances) > 1e-4 / len(chances)
