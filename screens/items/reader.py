@@ -11,6 +11,7 @@ from screens.items.views import GUIDELINE, ItemView, PaneText, review_parts
 from screens.widgets.text.markdown import rendered
 from screens.widgets.text.sanitize import one_line
 from store.errors import UnknownName
+from store.kinds.spec import task_kinds
 from store.record.scope import Scope
 from store.studies.studies import StudyGuideline, study_guideline
 from store.tables.columns import table_of
@@ -67,9 +68,12 @@ class ItemReader:
             kind = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar()
             part = review_parts().get(kind or "")
             if part is None:
+                known = kind in task_kinds()
                 raise UnknownName(
                     "Cannot show item",
-                    f"Unknown task kind {kind!r}.",
+                    f"Items of kind {kind!r} are not shown here."
+                    if known
+                    else f"Unknown task kind {kind!r}.",
                     "See `workbench doctor`.",
                 )
             view = part.load(connection, self._scope, item_id)

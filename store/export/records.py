@@ -18,9 +18,9 @@ _UUIDS = ("id", "action", "supersedes", "target_action", "restores", "shown_verd
 RECORD_COLUMNS: tuple[str, ...] = (
     *("record", "id", "action", "kind", "item", "question", "rater", "rater_kind", "phase", "value", "word"),
     *("origin", "mark", "active", "supersedes", "target_action", "restores", "blind", "shown_verdict"),
-    *("shown_execution", "guideline", "assignment", *STUDY_COLUMNS, "reason", "comment", "evidence"),
-    *("elapsed_ms", "active_ms", "created_at", "content_hash", "query", "code", "name", "language"),
-    *("repository", "path"),
+    *("shown_execution", "shown_as", "guideline", "assignment", *STUDY_COLUMNS, "reason", "comment"),
+    *("evidence", "elapsed_ms", "active_ms", "created_at", "content_hash", "query", "code", "name"),
+    *("language", "repository", "path"),
     *("licence", "rank", "similarity", "extra", "content"),
 )
 """The columns of the full record, in order. `record` is judgment or mark; `value` and `word` are the code and
@@ -59,8 +59,8 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
     both = """
         SELECT 'judgment' AS record, id, action, item_id, question_id, response_ref_id, rater_id, phase,
             value, origin, NULL::VARCHAR AS mark, NULL::BOOLEAN AS active, supersedes, target_action,
-            restores, blind, shown_verdict, shown_execution, guideline_id, assignment_id, reason, comment,
-            evidence, elapsed_ms, active_ms, created_at FROM exported_judgment
+            restores, blind, shown_verdict, shown_execution, shown_as, guideline_id, assignment_id, reason,
+            comment, evidence, elapsed_ms, active_ms, created_at FROM exported_judgment
         UNION ALL BY NAME
         SELECT 'mark' AS record, id, action, item_id, rater_id, phase, origin, kind AS mark, active,
             supersedes, target_action, restores, assignment_id, text AS comment, created_at

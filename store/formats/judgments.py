@@ -10,7 +10,7 @@ from store.tables.record import ORIGINS
 _OPTIONAL: dict[FieldType, tuple[str, ...]] = {
     "text": (
         *("content_hash", "question", "phase", "guideline", "reason", "comment", "evidence"),
-        *("query", "code", "name", "language", "repository", "path", "licence"),
+        *("shown_as", "query", "code", "name", "language", "repository", "path", "licence"),
     ),
     "uuid": ("assignment", "supersedes", "target_action", "restores", "shown_verdict", "shown_execution"),
     "number": ("value",),

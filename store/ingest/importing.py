@@ -19,13 +19,11 @@ from sqlalchemy import Connection
 
 from store.errors import MOST_LISTED, ImportFailed, JudgmentRefused, RecordsRefused, place
 from store.events import Progress, Report, silent
-from store.formats.protocol import Converter, FileContext, TwoPassConverter, bare_name
 from store.ingest.contents import content_entities
-from store.ingest.files import RECORD_BYTES, prepare
-from store.ingest.inputs import Input, detect_inputs, listed
+from store.ingest.files import RECORD_BYTES, InputFile, prepare
+from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import Problem, write_rejects
-from store.ingest.records import read_records
 from store.ingest.report import FileReport, ImportReport
 from store.ingest.resolve_items import (
     item_counts,
@@ -55,7 +53,7 @@ from store.processes import temporary_folder
 from store.record.ids import now
 from store.record.rater_ref import RaterKind, name_fault
 from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
-from store.sql import any_row
+from store.sql import any_row, count
 from store.workspace.duckdb import Workspace
 from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files, refuse_to_replace
@@ -78,6 +76,7 @@ def import_files(
     rejects: Path | None = None,
     dry_run: bool = False,
     record_bytes: int = RECORD_BYTES,
+    source: str | None = None,
     progress: Report | None = None,
 ) -> ImportReport:
     """Import files into a workspace; when anything is wrong with any of them, nothing is imported.
@@ -95,6 +94,7 @@ def import_files(
         rejects: Where to write records that cannot be taken; the good ones are then imported.
         dry_run: Whether to do everything but import.
         record_bytes: The most that one record may have.
+        source: The name that is noted as their source; that of each file by default.
         progress: Receives the progress, in this thread; an exception from it ends the import.
 
     Returns:
@@ -122,12 +122,12 @@ def import_files(
                 "Choose another place for --rejects.",
             )
     with _ONE_AT_A_TIME, temporary_folder("workbench-import-") as folder:
-        inputs, empty = detect_inputs(
-            listed(paths),
-            format,
-            mapping or {},
-            lambda number, path: prepare(number, path, folder, report, record_bytes),
-        )
+
+        def ready(number: int, path: Path) -> InputFile:
+            file = prepare(number, path, folder, report, record_bytes)
+            return file if source is None else replace(file, path=Path(source))
+
+        inputs, empty = detect_inputs(listed(paths), format, mapping or {}, ready)
         cursor = workspace.native()
         try:
             work = _Import(workspace, cursor, inputs, rejects, report)
@@ -168,7 +168,7 @@ class _Import:
 
     def stage(self, prefix: str, model: str, setting: str) -> None:
         """Read every file into the staging tables."""
-        converters = self._converters(model, setting)
+        converters = make_converters(self._inputs, model, setting)
         for given in self._inputs:
             staging = self._stages.add(given, prefix, self._progress, converters.get(given.file.number))
             if staging.records == 0:
@@ -190,24 +190,6 @@ class _Import:
                 "Import them together with the file of items that refers to them.",
             )
 
-    def _converters(self, model: str, setting: str) -> dict[int, Converter]:
-        """Return the converters of the files that need one; those of one import share what they gather."""
-        shared: dict[str, Any] = {}
-        converters = {
-            given.file.number: given.format.converter(
-                FileContext(bare_name(given.file.path.name), model, setting, shared)
-            )
-            for given in self._inputs
-            if given.format.converter is not None
-        }
-        for given in self._inputs:
-            converter = converters.get(given.file.number)
-            if isinstance(converter, TwoPassConverter):
-                for raw in read_records(given.file, given.sample):
-                    if raw.value is not None:
-                        converter.scan(raw.value)
-        return converters
-
     def resolve(self, label_as: str | None) -> None:
         """Find the rows to which every record refers and those that are there; remove invalid records."""
         self._progress(Progress("comparing with the workspace", 0, None))
@@ -218,7 +200,11 @@ class _Import:
         self._items_alone = self._has_items_alone()
         self._add_questions()
         # Labels are compared with the current ones, so records from now on must be later.
-        self._label_ids = reserve(self._workspace.ids, sum(one.records for one in self._staged))
+        # A record of items has one label at most, one that is converted may have several.
+        labels = sum(one.records for one in self._staged) + count(
+            self._cursor, "SELECT count(*) FROM stage_label"
+        )
+        self._label_ids = reserve(self._workspace.ids, labels)
         self._workspace.lane.submit(lambda _: None, urgent=True).result()
         self._label_as = label_as
         self._raters = self._label_raters(label_as)

@@ -14,7 +14,18 @@ import pyarrow.parquet
 
 from store.errors import MOST_LISTED, EmptyFile, ImportFailed, RecordsRefused, place
 from store.formats.fields import Layout
-from store.formats.protocol import Container, Format, Sample, detect, find_format, formats
+from store.formats.protocol import (
+    Container,
+    Converter,
+    FileContext,
+    Format,
+    Sample,
+    TwoPassConverter,
+    bare_name,
+    detect,
+    find_format,
+    formats,
+)
 from store.ingest.files import InputFile, first_invalid_line
 from store.ingest.records import NOT_UTF8, read_records
 
@@ -343,3 +354,30 @@ def _mapped(format_: Format, mapping: Mapping[str, str]) -> Format:
         return format_
     layouts = tuple(layout for layout in format_.layouts if layout.knows(mapping)) or format_.layouts[:1]
     return replace(format_, layouts=tuple(layout.mapped(mapping) for layout in layouts))
+
+
+def make_converters(inputs: Sequence[Input], model: str = "", setting: str = "") -> dict[int, Converter]:
+    """Return the converters of the files that need one, by the number of the file.
+
+    Those of one import share what they gather; those that need two passes have made the first one.
+
+    Args:
+        inputs: The files.
+        model: The model that the user named for them; "" for none.
+        setting: The setting that the user named for them; "" for none.
+    """
+    shared: dict[str, Any] = {}
+    converters = {
+        given.file.number: given.format.converter(
+            FileContext(bare_name(given.file.path.name), model, setting, shared)
+        )
+        for given in inputs
+        if given.format.converter is not None
+    }
+    for given in inputs:
+        converter = converters.get(given.file.number)
+        if isinstance(converter, TwoPassConverter):
+            for raw in read_records(given.file, given.sample):
+                if raw.value is not None:
+                    converter.scan(raw.value)
+    return converters

@@ -55,7 +55,9 @@ def resolve_labels(
         cursor,
         f"""
         SELECT s.position, s.file, s.number, s.line, s.external_id, s.question, trim(s.rater) AS rater,
-            s.value, coalesce(s.comment, '') AS comment, i.id AS item_id, s.kind AS stated_kind
+            s.value, coalesce(s.comment, '') AS comment, coalesce(s.reason, '') AS reason,
+            coalesce(s.shown_as, '') AS shown_as, coalesce(s.phase, {quoted(REVIEW)}) AS phase,
+            i.id AS item_id, s.kind AS stated_kind
         FROM (
             SELECT * REPLACE (nullif(kind, '') AS kind,
                 coalesce(nullif(question, ''), {_label_question("kind")}) AS question)
@@ -74,7 +76,7 @@ def resolve_labels(
             FROM single_label
             UNION ALL
             SELECT position, file, number, line, external_id, {_label_question("kind")}, trim(p.rater),
-                label, '', item_id, kind
+                label, '', '', '', {quoted(REVIEW)}, item_id, kind
             FROM staged_key JOIN file_rater p USING (file) WHERE label IS NOT NULL
         ) s
         LEFT JOIN asked a ON a.question = s.question
@@ -87,22 +89,21 @@ def resolve_labels(
     HELD_LABEL.fill(
         cursor,
         """
-        SELECT j.item_id, j.question_id, j.response_ref_id, j.rater_id,
+        SELECT j.item_id, j.question_id, j.response_ref_id, j.rater_id, j.phase,
             arg_max_null(j.value, j.id) AS current,
             coalesce(list(j.value) FILTER (WHERE j.origin = 'import'), []) AS imported
         FROM judgment j
-        WHERE j.phase = $phase AND j.assignment_id IS NULL
-            AND j.rater_id IN (SELECT rater_id FROM new_label WHERE rater_id IS NOT NULL)
+        WHERE j.assignment_id IS NULL
+            AND (j.rater_id, j.phase) IN (SELECT (rater_id, phase) FROM new_label WHERE rater_id IS NOT NULL)
         GROUP BY ALL
         """,
-        {"phase": REVIEW},
     )
     # Ids that do not repeat, without other labels, leave nothing that could be labelled twice.
     once = not any_row(cursor, "single_label") and not any_row(cursor, "repeated_item")
     REPEATED_LABEL.fill(
         cursor,
         f"""
-        SELECT item_id, question, rater, min(position) AS first, arg_min(value, position) AS value
+        SELECT item_id, question, rater, phase, min(position) AS first, arg_min(value, position) AS value
         FROM new_label WHERE item_id IS NOT NULL {"AND false" if once else ""}
         GROUP BY ALL HAVING count(*) > 1
         """,
@@ -114,9 +115,11 @@ def resolve_labels(
             h.item_id IS NULL AND (t.first IS NULL OR t.first = n.position) AS fresh
         FROM new_label n
         LEFT JOIN held_label h ON h.item_id = n.item_id AND h.question_id = n.question_id
-            AND h.rater_id = n.rater_id AND (n.model IS NULL OR n.response_ref_id IS NOT NULL)
+            AND h.rater_id = n.rater_id AND h.phase = n.phase
+            AND (n.model IS NULL OR n.response_ref_id IS NOT NULL)
             AND h.response_ref_id IS NOT DISTINCT FROM n.response_ref_id
-        LEFT JOIN repeated_label t ON (t.item_id, t.question, t.rater) = (n.item_id, n.question, n.rater)
+        LEFT JOIN repeated_label t
+            ON (t.item_id, t.question, t.rater, t.phase) = (n.item_id, n.question, n.rater, n.phase)
         """,
     )
     FRESH_LABEL.fill(cursor, "FROM judged_label WHERE fresh")
@@ -204,21 +207,21 @@ def publish_labels(
     cursor.execute(
         """
         INSERT INTO judgment BY NAME
-        SELECT CAST($high || lpad(to_hex($low::UBIGINT + (n.position - 1)::UBIGINT), 16, '0') AS UUID)
+        SELECT CAST($high || lpad(to_hex($low::UBIGINT
+                + (row_number() OVER (ORDER BY n.position, n.rater, n.phase) - 1)::UBIGINT), 16, '0') AS UUID)
                 AS id,
             $action AS action, n.item_id, q.id AS question_id, f.id AS response_ref_id, r.id AS rater_id,
-            $phase AS phase, n.value, 'import' AS origin, false AS blind, '' AS reason, n.comment,
+            n.phase, n.value, 'import' AS origin, false AS blind, n.reason, n.shown_as, n.comment,
             '[]' AS evidence, $now AS created_at
         FROM fresh_label n JOIN question q ON q.name = n.base JOIN rater r ON r.name = n.rater
         LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
             = (n.item_id, n.model, n.setting, n.trial)
-        ORDER BY n.position
+        ORDER BY id
         """,
         {
             "high": f"{high:016x}",
             "low": low,
             "action": UUID(int=high << 64 | low),
-            "phase": REVIEW,
             "now": imported_at,
         },
     )

@@ -202,7 +202,8 @@ def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
             n.supersedes, n.target_action, n.restores, n.shown_verdict, n.shown_execution,
             g.id AS guideline_id, coalesce(n.blind, false) AS blind,
             coalesce(n.reason, '') AS reason, coalesce(n.comment, '') AS comment,
-            coalesce(n.evidence, '[]') AS evidence, n.elapsed_ms, n.active_ms, n.created_at
+            coalesce(n.evidence, '[]') AS evidence, coalesce(n.shown_as, '') AS shown_as, n.elapsed_ms,
+            n.active_ms, n.created_at
         FROM new_record n JOIN question q ON q.name = n.base JOIN rater r ON r.name = trim(n.rater)
         LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
             = (n.item_id, n.model, n.setting, n.trial)

@@ -156,7 +156,7 @@ SINGLE_LABEL = Stage(
     "single_label",
     (
         *("position", "file", "number", "line", "external_id", "question", "rater", "value", "comment"),
-        *("item_id", "stated_kind"),
+        *("reason", "shown_as", "phase", "item_id", "stated_kind"),
     ),
     (ASKED, ITEM_KEY),
 )
@@ -175,12 +175,14 @@ NEW_LABEL = Stage(
 
 HELD_LABEL = Stage(
     "held_label",
-    ("item_id", "question_id", "response_ref_id", "rater_id", "current", "imported"),
+    ("item_id", "question_id", "response_ref_id", "rater_id", "phase", "current", "imported"),
     (NEW_LABEL,),
 )
 """The current value of each key in the workspace, and every value that an import brought."""
 
-REPEATED_LABEL = Stage("repeated_label", ("item_id", "question", "rater", "first", "value"), (NEW_LABEL,))
+REPEATED_LABEL = Stage(
+    "repeated_label", ("item_id", "question", "rater", "phase", "first", "value"), (NEW_LABEL,)
+)
 """Labels that occur several times in the import, with the first place and value of each."""
 
 JUDGED_LABEL = Stage(
@@ -196,7 +198,7 @@ _RECORD = (
     *("position", "file", "number", "line", "record", "id", "action", "kind", "external_id", "rater"),
     *("rater_kind", "origin", "created_at", "mark", "content_hash", "question", "assignment", "phase"),
     *("value", "supersedes", "target_action", "restores", "shown_verdict", "shown_execution", "guideline"),
-    *("blind", "reason", "comment", "evidence", "elapsed_ms", "active_ms", "active"),
+    *("blind", "reason", "comment", "evidence", "elapsed_ms", "active_ms", "active", "shown_as"),
     *("allowed", "base", "model", "setting", "trial", "response_ref_id", "item_id", "item_hash"),
     *("question_id", "rater_id", "known_kind", "held"),
 )

@@ -47,7 +47,16 @@ _TRACED: dict[Sort, dict[str, FieldType]] = {
 """The keys by which the rows of a trace belong together."""
 
 _SORTS: dict[Sort, dict[str, FieldType]] = {
-    "label": {**_PLACED, "question": "text", "rater": "text", "value": "number", "comment": "text"},
+    "label": {
+        **_PLACED,
+        "question": "text",
+        "rater": "text",
+        "value": "number",
+        "comment": "text",
+        "reason": "text",
+        "shown_as": "text",
+        "phase": "text",
+    },
     "judgment": {one.name: one.type for one in RECORD_FIELDS},
     "chunk": {
         **_PLACED,

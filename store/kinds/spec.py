@@ -37,8 +37,8 @@ SQL_WORDS = frozenset(_WORDS.split())
 """Words that DuckDB takes for no table's or column's name unless they are quoted."""
 
 _TABLES = """
-    assignment code completion context_chunk execution guideline item judgment mark packet pair
-    pending_response query question rater reply repository_question response response_ref run
+    assignment code comparison completion context_chunk execution guideline item judgment mark packet pair
+    pending_response prompt query question rater reply repository_question response response_ref run
     schema_version score sessionstate similarity source step study study_item
     study_look study_rater test_outcome verdict workspace_fact
     """
@@ -113,6 +113,8 @@ class RecordSpec:
             field of that name; case does not count. Empty for none.
         judged_columns: Those of the columns that are judged, the first one that holds something, where an
             item has no response and its questions are about responses; empty where the item itself is judged.
+        hidden: Those of the columns that name models or sets, and stay empty in packets of those who may not
+            know them.
         flat: Whether the full record has a column for each of an item's; it carries others as JSON.
     """
 
@@ -128,11 +130,19 @@ class RecordSpec:
     joined_by: str = ""
     joined_within: str = ""
     judged_columns: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     flat: bool = False
 
     def __post_init__(self) -> None:
         """Refuse parts that are none of the columns; take all of these as texts by default."""
-        named = {*self.identity, *self.texts, *self.judged_columns, self.joined_by, self.joined_within}
+        named = {
+            *self.identity,
+            *self.texts,
+            *self.judged_columns,
+            *self.hidden,
+            self.joined_by,
+            self.joined_within,
+        }
         if not named <= {"", *self.columns}:
             raise ValueError(f"{', '.join(sorted(named - {'', *self.columns}))}: no column of {self.table!r}")
         for name in filter(None, (self.joined_by, self.joined_within)):

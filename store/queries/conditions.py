@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Float, Subquery, cast, func, select
 
+from store.kinds.comparison import SWAPPED
 from store.measures.table_agreement import table_agreement
 from store.queries.current import first_values
 from store.queries.labels import RaterLabels, question_labels
@@ -56,12 +57,14 @@ class ConditionRow:
 def conditions_of(connection: Connection, study: str) -> list[str]:
     """Return the conditions of a study's labels, in order."""
     assignment, named = table_of(Assignment), table_of(Study)
+    # The sides of a comparison are no condition.
+    condition = func.replace(assignment.c.condition, f" {SWAPPED}", "")
     found = (
-        select(assignment.c.condition)
+        select(condition)
         .distinct()
         .join(named, named.c.id == assignment.c.study_id)
         .where(named.c.name == study, assignment.c.phase == LABEL)
-        .order_by(assignment.c.condition)
+        .order_by(condition)
     )
     return list(connection.execute(found).scalars())
 

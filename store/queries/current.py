@@ -32,6 +32,7 @@ from sqlalchemy import (
     true,
 )
 
+from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
 from store.queries.rows import NEEDS_SANDBOX
 from store.record.scope import ADJUDICATE, FIRST_PHASES, Scope
@@ -233,7 +234,9 @@ def first_values(
     columns = [ranked.c[column.name] for column in judgment.c]
     found = select(*columns).where(ranked.c.presentation == 1)
     if condition is not None:
-        under = select(assignment.c.id).where(assignment.c.condition == condition)
+        # The sides of a comparison are no condition.
+        either = (condition, f"{condition} {SWAPPED}")
+        under = select(assignment.c.id).where(assignment.c.condition.in_(either))
         found = found.where(ranked.c.assignment_id.in_(under))
     return found.subquery("first_label")
 

@@ -211,6 +211,7 @@ class PacketWriter:
             guideline=given.guideline,
             consent=given.consent,
             idle_minutes=given.idle_minutes,
+            scale=given.scale,
         )
         version = given.guideline or self._kind.guideline_version
         _insert(
@@ -286,6 +287,7 @@ class PacketWriter:
             )
             joined += f" JOIN packed_{one.table} k_{one.table} ON k_{one.table}.real = t.{one.table}_id"
             replaced[f"{one.table}_id"] = f"k_{one.table}.fresh"
+        replaced |= {name: f"CASE WHEN p.hides THEN '' ELSE t.{name} END" for name in record.hidden}
         if record.ranked:
             replaced["rank"] = "CASE WHEN p.shown THEN t.rank END"
         cursor.execute(

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from store.errors import WorkbenchError
+from store.kinds.comparison import scale_values
 from store.tables.people import BLIND, CONDITION_WORDS, OWN_TEST, REVEALED
 
 IDLE_MINUTES = 5.0
@@ -41,6 +42,7 @@ class StudyProtocol:
         looks: The numbers of judgments at which the interval is looked at.
         idle_minutes: Minutes without a key after which a rater is away.
         fast_seconds: Seconds below which a decision is too fast to have read the item.
+        scale: The scale of comparisons, one of `store.kinds.comparison.SCALES`; empty for that of the kind.
     """
 
     kind: str
@@ -60,6 +62,7 @@ class StudyProtocol:
     looks: tuple[int, ...] = ()
     idle_minutes: float = IDLE_MINUTES
     fast_seconds: float = FAST_SECONDS
+    scale: str = ""
 
     @property
     def consent_version(self) -> str:
@@ -94,7 +97,8 @@ class StudyProtocol:
         """Return it with conditions in their canonical form.
 
         Raises:
-            WorkbenchError: A condition has an unknown word or contradicts itself, or looks are missing.
+            WorkbenchError: A condition has an unknown word or contradicts itself, looks are missing, or there
+                is no such scale.
         """
         if self.half_width is not None and not 0 < self.half_width < 1:
             raise WorkbenchError(
@@ -108,6 +112,7 @@ class StudyProtocol:
                 "A study that stops at a half-width names its looks, and one of a fixed size has none.",
                 "Give both: --half-width 0.1 --looks 300,600,900",
             )
+        scale_values(self.scale)
         reveal = None if self.reveal is None else condition(self.reveal)
         looks = tuple(sorted(set(self.looks)))
         return replace(

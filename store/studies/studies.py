@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select, up
 
 from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
+from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
@@ -21,6 +22,7 @@ from store.record.raters import next_number, rater_row
 from store.record.scope import GOLD, LABEL, REVEAL, TRAIN
 from store.studies.design import PlannedAssignment, RaterName, StudyItem, balance, design_study
 from store.studies.protocol import StudyProtocol
+from store.studies.sides import draw_sides, names_of_sets
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Guideline, Rater, Study, StudyRater
@@ -353,11 +355,13 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
     with workspace.reading() as connection:
         found = find_study(connection, name)
         items = study_items(connection, found.id)
+        named = names_of_sets(connection, [one.item_id for one in items])
     if found.frozen_at is not None:
         raise WorkbenchError(
             "Frozen already", f"{name} was frozen on {found.frozen_at:%Y-%m-%d}.", "Make another: study new"
         )
     design = make_design(found.protocol, items, [one.rater.name for one in found.members])
+    swapped = draw_sides(design, named, found.protocol.seed) if named else {}
     rows = [
         {
             # Not of the workspace's clock: an id tells nothing of the order.
@@ -367,7 +371,9 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
             "item_id": one.item,
             "phase": GOLD if one.gold and one.phase == LABEL else one.phase,
             "position": one.position,
-            "condition": one.condition,
+            "condition": f"{one.condition} {SWAPPED}"
+            if swapped.get((member.rater.name, one.item))
+            else one.condition,
             "seed": found.protocol.seed,
             "sitting": sitting,
             "block": one.block,

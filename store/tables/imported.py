@@ -88,6 +88,36 @@ class Completion(SQLModel, table=True):
     right_context_line: int | None = big(default=None)
 
 
+class Prompt(SQLModel, table=True):
+    """A prompt; comparisons with the same prompt form one group."""
+
+    id: int = big(primary_key=True)
+    text: str = string()
+    text_hash: str = string()
+
+
+class Comparison(SQLModel, table=True):
+    """Two candidates for a prompt, in canonical order (CoSQA+, RQ1).
+
+    `first_name` and `second_name` are the sets or models that they come from, `first_ref` and `second_ref`
+    their items or responses. `about` is one of `store.kinds.comparison.ABOUT`, `made_from` says how it was
+    made.
+    """
+
+    item_id: int = big(primary_key=True)
+    prompt_id: int = big()
+    language: str = string(default="")
+    first: str = string()
+    second: str = string()
+    first_name: str = string(default="")
+    second_name: str = string(default="")
+    first_ref: str = string(default="")
+    second_ref: str = string(default="")
+    reference: str = string(default="")
+    about: str = string(default="")
+    made_from: str = string(default="")
+
+
 class RepositoryQuestion(SQLModel, table=True):
     """A question about a repository, its reference answer and the issue that it comes from (CoReQA, III.B).
 

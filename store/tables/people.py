@@ -119,7 +119,8 @@ CONDITION_WORDS = (BLIND, REVEALED, TESTS, OWN_TEST, HIDDEN_MODELS)
 class Assignment(SQLModel, table=True):
     """One item in one rater's queue; (study, rater, item, phase) is unique.
 
-    `condition` holds words, apart by blanks, that say what the rater gets to see. A rater's list is judged in
+    `condition` holds words, apart by blanks, that say what the rater gets to see; of a comparison `swapped`
+    says that the second candidate is on the left. A rater's list is judged in
     sittings, from 1, in which no item comes twice; those of an adjudicator's rulings are of sitting 0.
     """
 

@@ -36,6 +36,9 @@ class Judgment(SQLModel):
 
     `evidence` holds the lines that are cited, in the form that `store.record.evidence` says.
 
+    `shown_as` holds words, apart by blanks, that say how the item was shown: `as-listed` or `swapped` for the
+    sides of a comparison, and what was masked in it. It is empty where that is not known.
+
     `action` groups the records of one key press, which are undone together. An undo or redo names the
     action it takes back or brings again in `target_action`, and the record whose content is restored in
     `restores`. Actions and ids are UUIDv7 of the workspace's own clock, so the highest id is current.
@@ -66,6 +69,7 @@ class Judgment(SQLModel):
     active_ms: int | None = big(default=None)
     created_at: datetime = moment()
     response_ref_id: int | None = big(default=None)
+    shown_as: str = string(default="")
 
     @property
     def target(self) -> QuestionTarget:

@@ -60,3 +60,17 @@ def agent_and_annotators(kind):
 def digest(ratings):
     """A sum that shows whether two environments simulated the same ratings."""
     return hashlib.sha256(numpy.nan_to_num(ratings, nan=-1).astype("<i8").tobytes()).hexdigest()
+
+
+def battles(number=3000, seed=5):
+    """Battles of eight candidates of rising strength: (first, second, score of the first)."""
+    random = numpy.random.default_rng(seed)
+    names = [f"c{place}" for place in range(8)]
+    strength = numpy.linspace(-1, 1, 8)
+    found = []
+    for _ in range(number):
+        a, b = random.choice(8, 2, replace=False)
+        tie = random.random() < 0.15
+        won = random.random() < 1 / (1 + numpy.exp(strength[b] - strength[a]))
+        found.append((names[a], names[b], 0.5 if tie else float(won)))
+    return found

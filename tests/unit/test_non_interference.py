@@ -118,6 +118,8 @@ COMMANDS: dict[str, list[str]] = {
         f"WS raters --study {STUDY}",
         f"WS raters --study {STUDY} --json --rater ana",
         "WS raters --study nothing",
+        "WS preference",
+        f"WS preference --study {STUDY} --raters ben --json",
     ],
     "export": [
         "WS out.jsonl --format jsonl",
@@ -151,6 +153,12 @@ COMMANDS: dict[str, list[str]] = {
         "WS draft-x --raters ben,chi",
         "WS mine --raters ben --sample-pairs 3 --stratify label",
     ],
+    "compare new": [
+        "WS mine --codes-from pairs:other",
+        "WS mine --models one,two --json",
+        "WS mine --from-scores --raters ben,chi",
+        "WS mine --codes-from pairs:other --labels ben --rater ben",
+    ],
     "study status": [f"WS {STUDY}", f"WS {STUDY} --json", f"WS {STUDY} --look", "WS nothing", "WS draft-x"],
     "study manifest": [f"WS {STUDY}", f"WS {STUDY} out.md", "WS nothing", f"WS {STUDY} --rater ben"],
     "adjudicate": [
@@ -181,7 +189,15 @@ COMMANDS: dict[str, list[str]] = {
 """What is asked of every command that opens a workspace, under the name of ana."""
 
 WITHOUT_WORKSPACE = {
-    *("agents", "agents prompts", "measure agreement", "sandbox build", "sandbox check", "sandbox run"),
+    *(
+        "agents",
+        "agents prompts",
+        "measure agreement",
+        "measure preference",
+        "sandbox build",
+        "sandbox check",
+        "sandbox run",
+    ),
     # Those open the app, which tests/flows/test_sealed_screens.py walks through; demo a workspace of its own.
     *("open", "demo"),
 }

@@ -160,6 +160,7 @@ def test_everything_that_a_record_stores_is_in_the_journal_and_comes_back(judged
         "evidence": EVIDENCE,
         "elapsed_ms": 1500,
         "active_ms": 900,
+        "shown_as": "swapped",
     }
     desk.judge(2, 1.0, assignment_id=given["assignment_id"], phase="revealed")
     number = desk.judge(2, **given).records[0].id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ import typer
 
 from workbench.cli.options import AsJson, command
 from workbench.cli.report_agreement import fleiss_title
+from workbench.cli.report_preference import Baseline, EloK, Judges, Prior, preference_options
 
 if TYPE_CHECKING:
     from store.measures.table_agreement import TableAgreement
@@ -83,6 +85,53 @@ def agreement_command(
         print_json({"measure": "agreement", "file": file, **found.to_dict()})
     else:
         _print(file.name, found, blocks)
+
+
+@measure_commands.command("preference", short_help="Ratings and biases of files of comparisons.")
+@command
+def preference_command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Files of comparisons, as an import takes them.", show_default=False
+        ),
+    ],
+    *,
+    format_: Annotated[
+        str | None, typer.Option("--format", metavar="FORMAT", help="Their format; detected by default.")
+    ] = None,
+    elo_k: EloK = None,
+    prior: Prior = None,
+    baseline: Baseline = None,
+    raters: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Whose votes make the ratings; people by default.")
+    ] = None,
+    judges: Judges = None,
+    bootstrap: Annotated[
+        int,
+        typer.Option("--bootstrap", min=0, max=100_000, metavar="N", help="Resamples; 0 for no intervals."),
+    ] = 1000,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="The seed of resamples and orders.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Compute ratings of candidates and biases of raters from files of comparisons.
+
+    Bradley-Terry by maximum likelihood with bootstrap intervals over prompts, Elo, win rates with sign tests,
+    agreement, and how verdicts depend on side and length: `workbench measure preference battles.json`.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from workbench.cli.report_preference import measure_preference
+
+    options = preference_options(
+        elo_k=elo_k,
+        prior=prior,
+        baseline=baseline,
+        raters=raters,
+        judges=judges,
+        bootstrap=bootstrap,
+        seed=seed,
+    )
+    measure_preference(files, format_, options, as_json=as_json)
 
 
 def _print(name: str, found: TableAgreement, blocks: int | None) -> None:

@@ -18,6 +18,14 @@ from workbench.cli.report_accuracy import Strata, report_accuracy
 from workbench.cli.report_agreement import named, report_agreement, several
 from workbench.cli.report_figures import report_figures
 from workbench.cli.report_plan import MOST_COMPARED, MOST_PER_QUERY, GivenNumbers, report_plan
+from workbench.cli.report_preference import (
+    Baseline,
+    EloK,
+    Judges,
+    Prior,
+    preference_options,
+    report_preference,
+)
 from workbench.cli.report_raters import report_raters
 
 if TYPE_CHECKING:
@@ -35,16 +43,18 @@ class Report(StrEnum):
     accuracy = "accuracy"
     figures = "figures"
     plan = "plan"
+    preference = "preference"
     raters = "raters"
 
 
 _OF_RATERS = (Report.agreement, Report.accuracy)
+_MEASURED = (*_OF_RATERS, Report.preference)
 _REPORTS_OF = {
     "question": (*_OF_RATERS, Report.plan, Report.raters),
-    "raters": (*_OF_RATERS, Report.plan),
-    "study": (*_OF_RATERS, Report.raters),
-    "bootstrap": _OF_RATERS,
-    "seed": (*_OF_RATERS, Report.plan),
+    "raters": (*_MEASURED, Report.plan),
+    "study": (*_MEASURED, Report.raters),
+    "bootstrap": _MEASURED,
+    "seed": (*_MEASURED, Report.plan),
     "bootstrap_units": _OF_RATERS,
     "by_item": (Report.agreement,),
     "blocks": (Report.agreement,),
@@ -53,6 +63,7 @@ _REPORTS_OF = {
     "with_revealed": (Report.accuracy,),
     "compare": (Report.accuracy,),
     "population": (Report.accuracy,),
+    **dict.fromkeys(("elo_k", "prior", "baseline", "judges"), (Report.preference,)),
     **{each.name: (Report.plan,) for each in fields(GivenNumbers)},
 }
 """The reports that an option belongs to; the others belong to all."""
@@ -65,7 +76,8 @@ def report_command(
         Report,
         typer.Argument(
             metavar="REPORT",
-            help="Which report: progress, agreement, accuracy, raters, pipeline, figures or plan.",
+            help="Which report: progress, agreement, accuracy, raters, preference, pipeline, figures "
+            "or plan.",
         ),
     ] = Report.progress,
     *,
@@ -89,14 +101,16 @@ def report_command(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Only these raters, two or more (accuracy: one); for agreement, accuracy, plan.",
+            help="Only these raters, two or more (accuracy, preference: one); for agreement, accuracy, "
+            "preference, plan.",
         ),
     ] = None,
     study: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Only labels under the assignments of this study; for agreement, accuracy, raters.",
+            help="Only labels under the assignments of this study; for agreement, accuracy, raters, "
+            "preference.",
         ),
     ] = None,
     by_item: Annotated[
@@ -142,7 +156,7 @@ def report_command(
             min=0,
             max=100_000,
             metavar="N",
-            help="Resamples for intervals, 0 for none; default 1,000; for agreement, accuracy.",
+            help="Resamples for intervals, 0 for none; default 1,000; for agreement, accuracy, preference.",
         ),
     ] = None,
     by_unit: Annotated[
@@ -154,7 +168,9 @@ def report_command(
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, metavar="S", help="The seed; default 0; for agreement, accuracy, plan."),
+        typer.Option(
+            min=0, metavar="S", help="The seed; default 0; for agreement, accuracy, preference, plan."
+        ),
     ] = None,
     blocks: Annotated[
         int | None,
@@ -204,6 +220,10 @@ def report_command(
     significance: Annotated[
         float | None, typer.Option(metavar="S", help="That of the test, 0.05 by default; for plan.")
     ] = None,
+    elo_k: EloK = None,
+    prior: Prior = None,
+    baseline: Baseline = None,
+    judges: Judges = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -215,6 +235,7 @@ def report_command(
     A,B,C of these raters instead of people, with --run NAME without the other runs. accuracy: of each rater
     against the labels of one (--against NAME) or of a panel's policy (majority by default). pipeline: figures
     of each run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
+    preference: ratings, win rates and biases of side and length, of the votes on comparisons.
     figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
     queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. raters: of
     each rater of a study (--study NAME) time, gold and training score, repeats, drift. plan: how
@@ -252,6 +273,10 @@ def report_command(
             "with_revealed": with_revealed,
             "compare": compare,
             "population": population,
+            "elo_k": elo_k,
+            "prior": prior,
+            "baseline": baseline,
+            "judges": judges,
             **asdict(numbers),
         },
     )
@@ -293,6 +318,24 @@ def report_command(
             with_revealed=with_revealed,
             population=None if population is None else population.strata,
             bootstrap=drawn,
+            blind=loaded.screens.blind,
+            as_json=as_json,
+        )
+        return
+    if report is Report.preference:
+        report_preference(
+            workspace,
+            preference_options(
+                elo_k=elo_k,
+                prior=prior,
+                baseline=baseline,
+                raters=raters,
+                judges=judges,
+                bootstrap=bootstrap,
+                seed=seed,
+            ),
+            study=study,
+            run=run,
             blind=loaded.screens.blind,
             as_json=as_json,
         )

@@ -1,0 +1,108 @@
+"""Battles of FastChat's arena and of MT-bench's human judgments: two models, a winner, two conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from store.formats.comparisons import Candidate, Labels, compared, take_judge, unknown_prompt
+from store.formats.fields import recognized_by
+from store.formats.protocol import ANY, Entity, FileContext, Format
+from store.formats.record_reader import RecordReader
+from store.formats.values import Refused, short
+from store.kinds.comparison import BETTER, BOTH_BAD, SAME, WORSE
+
+_WINNERS = {
+    "model_a": (BETTER, ""),
+    "model_b": (WORSE, ""),
+    "tie": (SAME, ""),
+    "tie (bothbad)": (SAME, BOTH_BAD),
+    "tie (inconsistent)": (SAME, ""),
+}
+
+
+class Battle:
+    """Makes a comparison and a label of each battle."""
+
+    def __init__(self, known: FileContext) -> None:
+        self._labels = Labels(known)
+        self.counts = self._labels.counts
+        self._votes = f"{known.stem} votes"
+
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
+        """Return the comparison of a battle, and who won it.
+
+        Raises:
+            Refused: A field is missing or of the wrong type, or the winner is unknown.
+        """
+        whole = RecordReader(record)
+        question = whole.identity("question_id") or str(number)
+        models = [whole.text(f"model_{side}", required=True, filled=True, short=True) for side in "ab"]
+        winner = whole.text("winner", required=True)
+        if winner not in _WINNERS:
+            raise Refused(f"'winner' is {short(winner)}, and none of {', '.join(_WINNERS)}")
+        value, reason = _WINNERS[winner]
+        judge, is_model = take_judge(whole)
+        turn = _turn(whole)
+        talks = [_talk(whole, f"conversation_{side}", turn) for side in "ab"]
+        prompt = next((asked for asked, _ in talks if asked), unknown_prompt(question, turn))
+        one, other = (
+            Candidate(name, said, f"model_{side}")
+            for name, (_, said), side in zip(models, talks, "ab", strict=True)
+        )
+        extra = {**whole.rest(), "question_id": question} | ({} if turn is None else {"turn": turn})
+        # A question without its text is one of its own, and so is every battle without a question.
+        made = compared(prompt, one, other, made_from="arena", extra=extra)
+        rater = judge or self._votes
+        labels = (
+            self._labels.of_orders(made.id, rater, {made.order(True): (made.value(value), "")})
+            if is_model
+            else self._labels.of(made.id, rater, made.value(value), shown_as=made.order(True), reason=reason)
+        )
+        return [made.item, *labels]
+
+
+def _turn(record: RecordReader) -> int | None:
+    """Take the number of turns that were judged."""
+    found = record.identity("turn")
+    if found is None:
+        return None
+    if not found.isdecimal() or not 0 < int(found) < 1000:
+        raise Refused(f"'turn' is {short(found)} where a number from 1 is expected")
+    return int(found)
+
+
+def _talk(record: RecordReader, name: str, turns: int | None) -> tuple[str, str]:
+    """Take a conversation: what was asked, and the answer; of several turns with what was asked between.
+
+    Raises:
+        Refused: It is no list of messages, each with a role and its content.
+    """
+    messages = record.objects(name)
+    asked: list[str] = []
+    said: list[str] = []
+    for message in messages:
+        role = message.text("role", required=True)
+        content = message.text("content") or ""
+        if role == "user":
+            if turns is not None and len(asked) == turns:
+                break
+            if asked:
+                said.append(f"### User:\n{content}")
+            asked.append(content)
+        elif asked:
+            said.append(content)
+        message.take_rest()
+    for message in messages:
+        message.take_rest()
+    return "\n\n".join(asked), "\n\n".join(said)
+
+
+ARENA = Format(
+    name="arena",
+    description="FastChat's battles: question_id, model_a, model_b, winner, judge, turn, "
+    "conversation_a, conversation_b",
+    containers=ANY,
+    layouts=(recognized_by("comparison", model_a="text", model_b="text", winner="text"),),
+    converter=Battle,
+)

@@ -1,0 +1,99 @@
+"""Comparisons in a form of our own: a prompt, two candidates, and verdicts of judges if there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from store.formats.comparisons import Labels
+from store.formats.fields import recognized_by
+from store.formats.protocol import JSON, Entity, FileContext, Format
+from store.formats.record_reader import RecordReader
+from store.formats.values import Refused
+from store.kinds.comparison import (
+    ABOUT,
+    COMPARISON,
+    JUDGE,
+    ORDERS,
+    PREFERENCE,
+    comparison_id,
+    in_canonical_order,
+)
+
+_TEXTS = ("language", "reference", "made_from")
+
+
+class OwnComparisons:
+    """Makes a comparison of each record, and labels of its verdicts."""
+
+    def __init__(self, known: FileContext) -> None:
+        self._labels = Labels(known)
+        self.counts = self._labels.counts
+
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
+        """Return a comparison in canonical order, and the verdicts of judges on it.
+
+        Raises:
+            Refused: A field is missing or of the wrong type, or a value is off the scale.
+        """
+        whole = RecordReader(record)
+        prompt = whole.text("prompt", required=True, filled=True)
+        seed = whole.identity("seed") or ""
+        texts = [whole.text(name, required=True) for name in ("first", "second")]
+        names = [
+            whole.text(f"{name}_name", required=True, filled=True, short=True) for name in ("first", "second")
+        ]
+        refs = [whole.text(f"{name}_ref") or name for name in ("first", "second")]
+        about = whole.text("about") or ABOUT[0]
+        if about not in ABOUT:
+            raise Refused(f"'about' is {about!r}, and none of {', '.join(ABOUT)}")
+        candidates = list(zip(texts, names, refs, strict=True))
+        kept = in_canonical_order(seed, prompt, *((text, name) for text, name, _ in candidates))
+        (first, first_name, first_ref), (second, second_name, second_ref) = (
+            candidates if kept else candidates[::-1]
+        )
+        own_id = whole.identity("id")
+        fields = {
+            "external_id": own_id or comparison_id(seed, prompt, first, second, *sorted(names)),
+            "prompt": prompt,
+            "first": first,
+            "second": second,
+            "first_name": first_name,
+            "second_name": second_name,
+            "first_ref": first_ref,
+            "second_ref": second_ref,
+            "about": about,
+            **{name: whole.text(name) or "" for name in _TEXTS},
+        }
+        made: list[Entity] = []
+        for verdict in whole.objects("verdicts"):
+            made += self._verdict(verdict, str(fields["external_id"]), kept=kept)
+        extra = whole.rest() | ({"seed": seed} if seed else {})
+        return [Entity(COMPARISON.name, fields, extra), *made]
+
+    def _verdict(self, verdict: RecordReader, item: str, *, kept: bool) -> list[Entity]:
+        """Return the labels of a judge's verdict, given from the view of the record's first candidate."""
+        judge = verdict.text("judge", required=True, filled=True, short=True)
+        value = verdict.number("value")
+        if value not in PREFERENCE.scale.allowed:
+            raise Refused(f"'value' is {value}, which is off the scale: 2, 1, 0, -1, -2")
+        order = verdict.text("order") or JUDGE
+        if order not in ORDERS:
+            raise Refused(f"'order' is {order!r}, and none of {', '.join(ORDERS)}")
+        said = verdict.text("comment") or ""
+        verdict.take_rest()
+        return self._labels.of_orders(item, judge, {order: (value if kept else 0.0 - value, said)})
+
+
+COMPARISONS = Format(
+    name="comparisons",
+    description="comparisons: prompt, first, second, first_name, second_name; and id, language, reference, "
+    "about, made_from, verdicts",
+    containers=JSON,
+    layouts=(
+        recognized_by(
+            COMPARISON.name, prompt="text", first="text", second="text", first_name="text", second_name="text"
+        ),
+    ),
+    converter=OwnComparisons,
+)

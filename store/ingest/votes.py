@@ -1,0 +1,97 @@
+"""Votes on comparisons straight from files, as an import reads them, without a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+from store.errors import MOST_LISTED, ImportFailed, place
+from store.events import silent
+from store.formats.values import Refused
+from store.formatting import pluralize
+from store.ingest.files import prepare
+from store.ingest.inputs import Input, detect_inputs, listed, make_converters
+from store.ingest.records import read_records
+from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT
+from store.measures.votes import Pairing, Vote, Votes
+from store.processes import temporary_folder
+
+
+def read_votes(paths: Sequence[Path | str], format_: str | None = None) -> Votes:
+    """Read the votes of files of comparisons, in the order of the files.
+
+    Args:
+        paths: The files; those of one call may refer to each other.
+        format_: The name of their format; detected from the content of each when None.
+
+    Raises:
+        ImportFailed: A file or a record cannot be read, or a file holds no comparisons.
+        UnknownName: There is no such format.
+    """
+    items: dict[Hashable, Pairing] = {}
+    labels: list[Vote] = []
+    orders: list[Vote] = []
+    with temporary_folder("workbench-votes-") as folder:
+        inputs, _ = detect_inputs(
+            listed(paths), format_, {}, lambda number, path: prepare(number, path, folder, silent)
+        )
+        _refuse_others(inputs)
+        converters = make_converters(inputs)
+        problems: list[tuple[str, int | None, str]] = []
+        for given in inputs:
+            for raw in read_records(given.file, given.sample):
+                try:
+                    if raw.value is None:
+                        raise Refused(raw.reason)
+                    made = converters[given.file.number].convert(raw.value, raw.number)
+                except Refused as refusal:
+                    problems.append((given.file.name, raw.line, str(refusal)))
+                    continue
+                for one in made:
+                    if one.sort == COMPARISON.name:
+                        items.setdefault(one.fields["external_id"], _pairing(one.fields))
+                    elif one.fields["phase"] is None:
+                        labels.append(_vote(one.fields))
+                    else:
+                        orders.append(_vote(one.fields))
+    if problems:
+        said = "; ".join(f"{place(name, line)}: {why}" for name, line, why in problems[:MOST_LISTED])
+        raise ImportFailed(
+            "Records cannot be read",
+            f"{pluralize(len(problems), 'record')} cannot be read: {said}.",
+            "Correct them. Nothing was computed.",
+        )
+    return Votes(items, labels, orders, frozenset(one.rater for one in orders))
+
+
+def _refuse_others(inputs: Sequence[Input]) -> None:
+    for given in inputs:
+        if given.format.converter is None or given.format.layouts[0].sort != COMPARISON.name:
+            raise ImportFailed(
+                "No comparisons",
+                f"{given.file.name} is of the format {given.format.name}, which holds no comparisons.",
+                "See the formats of comparisons in docs/preference.md.",
+            )
+
+
+def _pairing(fields: Any) -> Pairing:
+    first, second = fields["first"], fields["second"]
+    lengths = (len(first), len(second)) if first or second else None
+    return Pairing(
+        fields["prompt"],
+        fields["first_name"],
+        fields["second_name"],
+        lengths,
+        fields["second_ref"] < fields["first_ref"],
+    )
+
+
+def _vote(fields: Any) -> Vote:
+    return Vote(
+        fields["item"],
+        fields["rater"],
+        fields["value"],
+        fields["reason"] == BOTH_BAD,
+        FIRST_LEFT.get(fields["shown_as"]),
+    )

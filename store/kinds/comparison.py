@@ -1,0 +1,160 @@
+"""The task kind `comparison`: which of two candidates is better (CoSQA+, RQ1; CoReQA, pairwise evaluation)?
+
+The first candidate is one of the two in an order that tells nothing of where it comes from (see
+`in_canonical_order`); a value is always from its view, on whichever side it was shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal, TypeVar
+
+from store.errors import WorkbenchError
+from store.kinds.spec import QuestionSpec, QueueSpec, RecordSpec, SharedText, TaskKind
+from store.record.scales import Scale, ScaleValue
+
+T = TypeVar("T")
+
+MUCH_BETTER, BETTER, SAME, WORSE, MUCH_WORSE = 2.0, 1.0, 0.0, -1.0, -2.0
+"""The values, from the view of the first candidate."""
+
+PREFERENCE = QuestionSpec(
+    name="comparison.preference",
+    text="Which one is better?",
+    scale=Scale(
+        "ordinal",
+        (
+            ScaleValue(MUCH_BETTER, "first much better", "1"),
+            ScaleValue(BETTER, "first better", "2"),
+            ScaleValue(SAME, "same", "3"),
+            ScaleValue(WORSE, "second better", "4"),
+            ScaleValue(MUCH_WORSE, "second much better", "5"),
+        ),
+    ),
+)
+"""The one question, with all its values."""
+
+BOTH_BAD = "both-bad"
+"""The reason of a value of 0 where neither is any good: a tie in ratings, off the ordinal scale."""
+
+AS_LISTED = "as-listed"
+"""The word in `Judgment.shown_as` for a comparison whose first candidate was on the left."""
+SWAPPED = "swapped"
+"""The word for one whose second candidate was on the left; it is in the condition of an assignment, too."""
+JUDGE = "judge"
+"""The phase of a judge's verdict in one order alone, where it is not known which one."""
+ORDERS = (AS_LISTED, SWAPPED, JUDGE)
+"""The phases of imported judges' verdicts in one order alone; whoever has labels in one of them is a judge.
+
+The verdicts of agents' runs in one order are about the responses `as-listed` and `swapped` of the comparison.
+"""
+FIRST_LEFT = {AS_LISTED: True, SWAPPED: False}
+"""Whether the first candidate is on the left, by the word for the order."""
+
+ScaleName = Literal["forced", "tie", "five"]
+
+SCALES: dict[str, tuple[float, ...]] = {
+    "forced": (BETTER, WORSE),
+    "tie": (BETTER, SAME, WORSE),
+    "five": (MUCH_BETTER, BETTER, SAME, WORSE, MUCH_WORSE),
+}
+"""The values that raters may give, by the name of a study's scale."""
+
+ABOUT = ("codes", "answers", "completions")
+"""What candidates can be."""
+
+GUIDELINE = (
+    "Judge which of the two does more of what the prompt asks. Where they came from does not count, nor on "
+    "which side they stand.\n"
+    "\n"
+    "Read the prompt first, then both to the end. A wrong result weighs more than style, names or a missing "
+    "comment. Length is no merit: take the one that you would rather use.\n"
+    "\n"
+    "Same: you could use either, and do not mind which. Where neither is any good, say that both are bad.\n"
+)
+"""One line a paragraph: how wide the pane is that shows it is not known here."""
+
+COMPARISON = TaskKind(
+    name="comparison",
+    plural="comparisons",
+    questions=(PREFERENCE,),
+    guideline_version="1",
+    guideline=GUIDELINE,
+    record=RecordSpec(
+        table="comparison",
+        columns={
+            "prompt": "text",
+            "language": "text",
+            "first": "text",
+            "second": "text",
+            "first_name": "text",
+            "second_name": "text",
+            "first_ref": "text",
+            "second_ref": "text",
+            "reference": "text",
+            "about": "text",
+            "made_from": "text",
+        },
+        # Names are left out, so that no hash tells them.
+        identity=("prompt", "first", "second"),
+        texts=("prompt", "first", "second", "reference", "language", "about"),
+        shared=(SharedText("prompt", "prompt"),),
+        group="prompt",
+        responses=False,
+        hidden=("first_name", "second_name", "first_ref", "second_ref"),
+    ),
+    # Nothing here tells of the sets: neither in lists, nor by what a search finds.
+    queue=QueueSpec(
+        title="prompt",
+        detail="about",
+        detail_word="compares",
+        searched=("prompt", "first", "second"),
+    ),
+    order=4,
+)
+
+
+def in_canonical_order(seed: int | str, prompt: str, one: tuple[str, T], other: tuple[str, T]) -> bool:
+    """Return whether the first of two candidates comes first in canonical order.
+
+    The order follows from hashes of the seed, the prompt and each text, so that neither sets nor the order of
+    a file show in it. Where the texts are equal the names decide, which then tell nothing.
+
+    Args:
+        seed: The seed of the comparisons; the same for all of a set.
+        prompt: The prompt.
+        one: The text of the first candidate, and its name.
+        other: Those of the second one.
+    """
+
+    def key(candidate: tuple[str, T]) -> tuple[str, str]:
+        text, name = candidate
+        return _digest(seed, prompt, text), _digest(seed, prompt, text, name)
+
+    return key(one) <= key(other)
+
+
+def comparison_id(*parts: object) -> str:
+    """Return an id that tells nothing of its parts: the first digits of their hash."""
+    return _digest(*parts)[:16]
+
+
+def _digest(*parts: object) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        encoded = str(part).encode("utf-8", "surrogatepass")
+        found.update(f"{len(encoded)}:".encode() + encoded)
+    return found.hexdigest()
+
+
+def scale_values(name: str) -> tuple[float, ...]:
+    """Return the values of a study's scale by its name; all of them where it has none.
+
+    Raises:
+        WorkbenchError: There is no such scale.
+    """
+    if name and name not in SCALES:
+        raise WorkbenchError(
+            "Unknown scale", f"No scale is called {name!r}.", f"Scales: {', '.join(SCALES)}."
+        )
+    return SCALES[name or "five"]

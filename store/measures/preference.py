@@ -1,0 +1,327 @@
+"""Measures of preference: win rates, sign test, scores against a baseline, biases of position and length."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from store.measures.battles import Battles, majority
+from store.measures.intervals import FEW_CLUSTERS, wilson
+
+if TYPE_CHECKING:
+    import numpy
+
+    Array = numpy.ndarray[Any, Any]
+
+LEVELS = 5
+"""The levels of the ordinal scale, from "much better" of the first candidate to that of the second."""
+
+_WEIGHTS = (3, 1, 0.5, 0, 0)
+_SIZES = (3, 1, 1, 1, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class WinRate:
+    """How often a candidate is preferred, ties as half.
+
+    Attributes:
+        candidate: The candidate.
+        wins: Battles that it won.
+        losses: Battles that it lost.
+        ties: Battles without a winner.
+        rate: The share of wins, ties as half; None without a battle.
+        low: The lower end of the percentile bootstrap interval over prompts.
+        high: The upper end.
+    """
+
+    candidate: str
+    wins: int
+    losses: int
+    ties: int
+    rate: float | None
+    low: float | None
+    high: float | None
+
+
+def win_rates(
+    battles: Battles, *, resamples: int = 1000, seed: int = 0, share: float = 0.95
+) -> list[WinRate]:
+    """Return the win rate of each candidate over all its battles.
+
+    Args:
+        battles: The battles.
+        resamples: How many resamples of prompts are drawn; 0 for no intervals.
+        seed: The seed of the draws.
+        share: The share of samples that an interval is to cover.
+    """
+    import numpy
+
+    tallies = battles.tallies()
+    low = high = numpy.full(len(battles.candidates), numpy.nan)
+    if resamples and len(battles):
+        rows, times = battles.by_prompt()
+        random = numpy.random.default_rng(seed)
+        drawn = random.multinomial(int(times.sum()), times / times.sum(), size=resamples)
+        # Points and battles of each candidate in each different row, before any is drawn.
+        points, games = [], []
+        for start in range(0, rows.shape[0], 10_000):
+            wins = battles.wins(rows[start : start + 10_000].toarray())
+            points.append(wins.sum(axis=2))
+            games.append((wins + wins.transpose(0, 2, 1)).sum(axis=2))
+        with numpy.errstate(invalid="ignore"):
+            rates = (drawn @ numpy.concatenate(points)) / (drawn @ numpy.concatenate(games))
+        tail = (1 - share) / 2
+        low, high = numpy.nanquantile(rates, [tail, 1 - tail], axis=0)
+    found = []
+    for place, (won, lost, tied) in enumerate(tallies):
+        number = won + lost + tied
+        rate = (won + tied / 2) / number if number else None
+        ends = [None if math.isnan(end[place]) else float(end[place]) for end in (low, high)]
+        found.append(WinRate(battles.candidates[place], won, lost, tied, rate, *ends))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SignTest:
+    """A sign test over items, each counted once with the majority of its votes.
+
+    Attributes:
+        items: Items with votes.
+        wins: Items whose majority prefers the first candidate.
+        losses: Items whose majority prefers the second one.
+        ties: Items whose majority is a tie.
+        undecided: Items without a majority.
+        p_value: The two-sided exact p-value; ties and undecided items are left out.
+        rate: The share of wins among items with a winner; None without one.
+        low: The lower end of Wilson's interval of that share.
+        high: The upper end.
+    """
+
+    items: int
+    wins: int
+    losses: int
+    ties: int
+    undecided: int
+    p_value: float
+    rate: float | None
+    low: float | None
+    high: float | None
+
+
+def sign_test(votes: Iterable[tuple[Hashable, float]], share: float = 0.95) -> SignTest:
+    """Test whether one candidate is preferred on more items than the other.
+
+    Votes of several raters on an item are not independent, so an item counts once (the exact binomial test
+    of W. J. Dixon and A. M. Mood, "The statistical sign test", JASA 41, 1946).
+
+    Args:
+        votes: The item of each vote, and what the first candidate gets: 1, 0.5 or 0.
+        share: The share of samples that the interval is to cover.
+    """
+    from scipy.stats import binomtest
+
+    of_item: dict[Hashable, list[float]] = defaultdict(list)
+    for item, score in votes:
+        of_item[item].append(score)
+    outcomes = [majority(scores) for scores in of_item.values()]
+    wins, ties, losses = (outcomes.count(score) for score in (1.0, 0.5, 0.0))
+    won = wins + losses
+    rate = wins / won if won else None
+    low, high = wilson(wins, won, share) if won else (None, None)
+    p_value = float(binomtest(wins, won).pvalue) if won else 1.0
+    undecided = len(outcomes) - won - ties
+    return SignTest(len(outcomes), wins, losses, ties, undecided, p_value, rate, low, high)
+
+
+def score_against_baseline(matrix: Sequence[Sequence[int]]) -> float | None:
+    """Return the score of a candidate against a baseline from both orders (PCE of CoReQA), in per cent.
+
+    The verdicts of both orders are pooled; "much better" and "much worse" count three times, a tie half. The
+    mean of the scores of the two orders is another number.
+
+    Args:
+        matrix: How often the judge gave each level in the first order (rows) and in the second (columns),
+            both seen from the candidate, from much better to much worse, of shape (5, 5).
+    """
+    rows = [sum(row) for row in matrix]
+    columns = [sum(column) for column in zip(*matrix, strict=True)]
+    return score_of_levels([row + column for row, column in zip(rows, columns, strict=True)])
+
+
+def score_of_levels(pooled: Sequence[int]) -> float | None:
+    """Return the score of a candidate against a baseline from how often each level was given, in per cent.
+
+    Args:
+        pooled: From much better to much worse of the candidate, of shape (5,).
+    """
+    size = sum(number * weight for number, weight in zip(pooled, _SIZES, strict=True))
+    won = sum(number * weight for number, weight in zip(pooled, _WEIGHTS, strict=True))
+    return 100 * won / size if size else None
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBias:
+    """How a judge's or rater's verdicts depend on the side.
+
+    Attributes:
+        judgments: Judgments with a winner.
+        left: Those for the candidate on the left.
+        share_left: The share of these; 0.5 without a bias. None without a judgment.
+        low: The lower end of Wilson's interval.
+        high: The upper end.
+        p_value: The two-sided exact p-value of a share of one half.
+        both_orders: Items judged in both orders.
+        consistent: Those with the same verdict in both.
+        favours_first: Those in which the side decided: the first candidate shown won in both orders.
+        favours_second: Those in which the second one did.
+        matrix: How often each level of the first order (rows) came with each of the second (columns), seen
+            from the same candidate, from much better to much worse.
+    """
+
+    judgments: int
+    left: int
+    share_left: float | None
+    low: float | None
+    high: float | None
+    p_value: float
+    both_orders: int
+    consistent: int
+    favours_first: int
+    favours_second: int
+    matrix: tuple[tuple[int, ...], ...]
+
+
+def position_bias(judgments: Iterable[tuple[Hashable, int, bool]], share: float = 0.95) -> PositionBias:
+    """Measure how verdicts depend on the side on which a candidate was shown.
+
+    Args:
+        judgments: Of each the item, the level (0 for much better of the canonical first candidate, to 4 for
+            much better of the second one), and whether the canonical first candidate was on the left.
+        share: The share of samples that the interval is to cover.
+    """
+    from scipy.stats import binomtest
+
+    middle = LEVELS // 2
+    left = number = 0
+    orders: dict[Hashable, dict[bool, int]] = defaultdict(dict)
+    for item, level, first_left in judgments:
+        orders[item].setdefault(first_left, level)
+        if level != middle:
+            number += 1
+            left += (level < middle) == first_left
+    matrix = [[0] * LEVELS for _ in range(LEVELS)]
+    consistent = favours_first = favours_second = both = 0
+    for levels in orders.values():
+        if len(levels) < 2:
+            continue
+        both += 1
+        one, two = levels[True], levels[False]
+        matrix[one][two] += 1
+        consistent += _winner(one) == _winner(two)
+        favours_first += _winner(one) < 0 < _winner(two)
+        favours_second += _winner(two) < 0 < _winner(one)
+    low, high = wilson(left, number, share) if number else (None, None)
+    p_value = float(binomtest(left, number).pvalue) if number else 1.0
+    return PositionBias(
+        number,
+        left,
+        left / number if number else None,
+        low,
+        high,
+        p_value,
+        both,
+        consistent,
+        favours_first,
+        favours_second,
+        tuple(map(tuple, matrix)),
+    )
+
+
+def _winner(level: int) -> int:
+    """Return -1 for the first candidate, 1 for the second, 0 for a tie."""
+    middle = LEVELS // 2
+    return (level > middle) - (level < middle)
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBias:
+    """How far longer texts are preferred.
+
+    Attributes:
+        rate: The win rate of the longer text, ties as half, over battles of different lengths.
+        thirds: The same by thirds of the relative difference of lengths, the smallest differences first;
+            None for a third without battles.
+        battles: The battles in each third.
+        controlled: The win rate of the first candidate at equal lengths: by a logistic regression on the
+            difference of lengths, tanh of its standard score, as in length-controlled AlpacaEval without
+            its terms for prompts. None where it has no maximum.
+        raw: The win rate of the first candidate, over all battles.
+    """
+
+    rate: float | None
+    thirds: tuple[float | None, ...]
+    battles: tuple[int, ...]
+    controlled: float | None
+    raw: float | None
+
+
+def length_bias(scores: Sequence[float], first: Sequence[int], second: Sequence[int]) -> LengthBias:
+    """Measure how preference depends on length (Y. Dubois et al., "Length-Controlled AlpacaEval", 2024).
+
+    Args:
+        scores: What the first candidate gets in each of n battles: 1, 0.5 or 0.
+        first: The length of its text in each, such as in characters.
+        second: The length of the other one's.
+    """
+    import numpy
+
+    score = numpy.asarray(scores, dtype=float)
+    a, b = numpy.asarray(first, dtype=float), numpy.asarray(second, dtype=float)
+    differ = a != b
+    longer = numpy.where(a > b, score, 1 - score)[differ]
+    relative = (numpy.abs(a - b) / numpy.maximum(numpy.maximum(a, b), 1))[differ]
+    order = numpy.argsort(relative, kind="stable")
+    parts = numpy.array_split(longer[order], 3)
+    return LengthBias(
+        float(longer.mean()) if len(longer) else None,
+        tuple(float(part.mean()) if len(part) else None for part in parts),
+        tuple(len(part) for part in parts),
+        _at_equal_length(score, a - b),
+        float(score.mean()) if len(score) else None,
+    )
+
+
+def _at_equal_length(score: Array, difference: Array) -> float | None:
+    """Return the win rate at no difference, by a logistic regression; None where it has no maximum."""
+    import numpy
+
+    deviation = difference.std() if len(difference) else 0.0
+    if not deviation:
+        return float(score.mean()) if len(score) and 0 < score.mean() < 1 else None
+    design = numpy.column_stack([numpy.ones(len(score)), numpy.tanh(difference / deviation)])
+    weights = numpy.zeros(2)
+    for _ in range(100):
+        chance = 1 / (1 + numpy.exp(-design @ weights))
+        hessian = design.T @ (design * (chance * (1 - chance))[:, None])
+        try:
+            step = numpy.linalg.solve(hessian, design.T @ (score - chance))
+        except numpy.linalg.LinAlgError:
+            return None
+        weights = weights + step
+        if numpy.abs(weights).max() > 30:
+            # The scores are separable, and the weights grow without end.
+            return None
+        if numpy.abs(step).max() < 1e-10:
+            return float(1 / (1 + math.exp(-weights[0])))
+    return None
+
+
+def few_prompts(battles: Battles) -> str:
+    """Return the warning where there are too few prompts for a bootstrap; empty otherwise."""
+    prompts = len(set(battles.prompt.tolist()))
+    if prompts >= FEW_CLUSTERS:
+        return ""
+    return f"only {prompts} prompts, and under {FEW_CLUSTERS} intervals are too narrow"

@@ -1,0 +1,33 @@
+"""PandaLM's test set: agreement and ratings are those computed by plain formulas, from files and from a workspace."""
+
+import json
+
+import pytest
+
+
+def test_agreement_and_ratings_of_pandalm_are_those_expected(shared_data, tmp_path, workbench):
+    folder = shared_data("pandalm")
+    files = sorted(folder.glob("*.part.json"))
+    expected = json.loads((folder / "expected.json").read_text())
+    path = tmp_path / "w.duckdb"
+    assert workbench("import", path, *files).code == 0
+    for k in (4, 32):
+        options = ("--elo-k", k, "--bootstrap", 0, "--json")
+        of_files = json.loads(workbench("measure", "preference", *files, *options).out)
+        of_workspace = json.loads(workbench("report", path, "preference", *options).out)
+        for found in (of_files, of_workspace):
+            assert found["n"]["battles"] == expected["battles_used"]
+            assert found["alpha"] == pytest.approx(expected["krippendorff_alpha_nominal"], abs=1e-6)
+            assert found["fleiss"] == pytest.approx(expected["fleiss_kappa"], abs=1e-6)
+            kappas = {
+                "-".join(name.removeprefix("annotator") for name in pair.split("-")): value
+                for pair, value in found["cohen"].items()
+            }
+            assert kappas == pytest.approx(expected["cohen_kappa"], abs=1e-6)
+            by_name = {one["candidate"]: one for one in found["ratings"]}
+            assert {name: one["elo"] for name, one in by_name.items()} == pytest.approx(
+                expected[f"elo_sequential_k{k}"], abs=1e-6
+            )
+            assert {name: one["bradley_terry"] for name, one in by_name.items()} == pytest.approx(
+                expected["bradley_terry_mean1000_scale400"], abs=1e-6
+            )
