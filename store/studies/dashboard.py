@@ -343,7 +343,8 @@ def _of_sitting(connection: Connection, scope: Scope) -> Sequence[Any]:
     """Return how many items of a sitting are decided, by phase and condition."""
     assert scope.sitting is not None
     item, assignment = table_of(Item), table_of(Assignment)
-    marks, answers, (required, responses) = own_marks(scope), answered_count(scope), required_count(item)
+    marks, answers = own_marks(scope), answered_count(scope)
+    required, responses = required_count(item, scope=scope)
     status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
     statement = (
         select(
