@@ -37,7 +37,7 @@ from store.kinds.spec import task_kinds
 from store.queries.rows import NEEDS_SANDBOX
 from store.record.scope import ADJUDICATE, FIRST_PHASES, Scope
 from store.tables.columns import among, table_of
-from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, TESTS, Assignment, Question, Study
+from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, TESTS, Assignment, Question, Study, StudyRater
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import Run, StepRow, VerdictRow
 
@@ -114,14 +114,19 @@ def frozen_at(scope: Scope) -> ScalarSelect[datetime | None] | None:
 
 
 def _assignments(scope: Scope) -> Select[tuple[int]]:
-    """Select the items that are assigned to the rater; outside a study those of every study not closed."""
+    """Select the items that are assigned to the rater; outside a study those of every open study."""
     assignment, study = table_of(Assignment), table_of(Study)
     found = select(assignment.c.item_id).where(assignment.c.rater_id == scope.rater_id)
     if scope.sitting is not None:
         part = scope.sitting
         return found.where(assignment.c.study_id == part.study, assignment.c.sitting == part.number)
-    closed = select(study.c.id).where(study.c.closed_at.is_not(None))
-    return found.where(assignment.c.study_id.not_in(closed))
+    over, member = select(study.c.id).where(study.c.closed_at.is_not(None)), table_of(StudyRater)
+    left = select(member.c.study_id).where(
+        member.c.rater_id == scope.rater_id, member.c.withdrawn_at.is_not(None)
+    )
+    # What an adjudicator may not see outlasts a withdrawal.
+    kept = (assignment.c.sitting == 0) | assignment.c.study_id.not_in(left)
+    return found.where(assignment.c.study_id.not_in(over), kept)
 
 
 def _assigned(scope: Scope, *words: str) -> Select[tuple[int]]:

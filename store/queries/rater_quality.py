@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,11 @@ from sqlalchemy import func, select
 
 from store.kinds.spec import task_kinds
 from store.measures.rater_quality import Decision, RaterQuality, rater_quality
-from store.queries.current import all_marks, all_values
+from store.queries.current import all_values
 from store.queries.labels import named_question
-from store.record.scope import GOLD, LABEL, REPEAT, TRAIN
+from store.record.rater_ref import RaterRef
+from store.record.scope import GOLD, LABEL, REPEAT, TRAIN, Scope, Sitting
+from store.studies.dashboard import sitting_statuses
 from store.studies.studies import StudyDetails, find_study, study_items
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Question
@@ -104,12 +106,12 @@ def raters_report(connection: Connection, name: str, question: str | None = None
             if one.phase == LABEL and one.value is not None:
                 labels[one.item_id][rater] = one.value
     assigned = _assigned(connection, study)
-    undecided, skipped = (_marked(connection, kind, study.name) for kind in ("cannot_decide", "skip"))
     rows = []
     for member in study.members:
         number = member.rater.id
         if member.withdrawn_at is not None:
             continue
+        statuses = _statuses(connection, study, member.rater)
         others = {
             item: [value for rater, value in own.items() if rater != number] for item, own in labels.items()
         }
@@ -120,8 +122,8 @@ def raters_report(connection: Connection, name: str, question: str | None = None
                 assigned.get((number, LABEL), 0),
                 assigned.get((number, GOLD), 0),
                 rater_quality(decisions.get(number, []), others, right, study.protocol.fast_seconds),
-                undecided.get(number, 0),
-                skipped.get(number, 0),
+                statuses["cannot_decide"],
+                statuses["skipped"],
             )
         )
     protocol = study.protocol
@@ -196,8 +198,20 @@ def _assigned(connection: Connection, study: StudyDetails) -> dict[tuple[int, st
     return {(rater, phase): number for rater, phase, number in connection.execute(found)}
 
 
-def _marked(connection: Connection, kind: str, study: str) -> dict[int, int]:
-    """Return how many items each rater has marked."""
-    marks = all_marks(kind, (LABEL, GOLD), study)
-    found = select(marks.c.rater_id, func.count()).group_by(marks.c.rater_id)
-    return dict(connection.execute(found).all())
+def _statuses(connection: Connection, study: StudyDetails, rater: RaterRef) -> Counter[str]:
+    """Return how many items of a rater have each status; training, repeats and the reveal aside."""
+    assignment = table_of(Assignment)
+    sittings = (
+        select(assignment.c.sitting)
+        .distinct()
+        .where(
+            assignment.c.study_id == study.id,
+            assignment.c.rater_id == rater.id,
+            assignment.c.phase.in_((LABEL, GOLD)),
+        )
+    )
+    found: Counter[str] = Counter()
+    for sitting in connection.execute(sittings).scalars().all():
+        for row in sitting_statuses(connection, Scope(rater, Sitting(study.id, sitting))):
+            found[row.status] += row.items if row.phase in (LABEL, GOLD) else 0
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,7 +32,7 @@ from store.record.scope import ADJUDICATE, Sitting
 from store.record.supersession import NO_LABEL, ItemRecords, key_of
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Assignment, Guideline, Question
+from store.tables.people import Assignment, Guideline, Question, Study
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.responses import ResponseRef
 from store.workspace.duckdb import Workspace
@@ -305,18 +305,38 @@ class Recorder:
 
     def _line(self, connection: Connection, record: Record, item: RowMapping | None) -> dict[str, Any]:
         of_item = ("", "", "") if item is None else (item["kind"], item["external_id"], item["content_hash"])
+        under = _ruled_under(connection, record)
         if isinstance(record, Mark):
-            return journal_line(record, self.rater.name, of_item)
+            return journal_line(record, self.rater.name, of_item, under=under)
         asked = question_name(
             self._question(connection, record.question_id)[0],
             self._response(connection, record.item_id, record.response_ref_id),
         )
         version = self._guideline(connection, record.guideline_id)
-        return journal_line(record, self.rater.name, of_item, asked, version)
+        return journal_line(record, self.rater.name, of_item, asked, version, under=under)
+
+
+def _ruled_under(connection: Connection, record: Record) -> dict[str, str]:
+    """Return the study and the condition of a ruling: its assignment is made with it, not at the freeze."""
+    if record.phase != ADJUDICATE or record.assignment_id is None:
+        return {}
+    assignment, study = table_of(Assignment), table_of(Study)
+    found = connection.execute(
+        select(study.c.name.label("study"), assignment.c.condition)
+        .join(assignment, assignment.c.study_id == study.c.id)
+        .where(assignment.c.id == record.assignment_id)
+    ).mappings()
+    return dict(found.first() or {})
 
 
 def journal_line(
-    record: Record, rater: str, item: tuple[str, str, str], question: str = "", guideline: str | None = None
+    record: Record,
+    rater: str,
+    item: tuple[str, str, str],
+    question: str = "",
+    guideline: str | None = None,
+    *,
+    under: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the journal line of a record.
 
@@ -326,6 +346,7 @@ def journal_line(
         item: Kind, external id and content hash of the item.
         question: Of a judgment the readable name of the question.
         guideline: Of a judgment the version of the guideline; None where none was shown.
+        under: Of a ruling in a study the names of the study and the condition.
     """
     kind, external_id, content = item
     of_judgment = {"question": question, "guideline": guideline} if isinstance(record, Judgment) else {}
@@ -336,6 +357,7 @@ def journal_line(
         "item": external_id,
         "content": content,
         **of_judgment,
+        **(under or {}),
         "record": record.model_dump(mode="json"),
     }
 

@@ -23,6 +23,7 @@ from store.tables.imported import Item
 
 MOST_BYTES = 10_000_000
 """The largest file of items, answers, a guideline or a consent text that is read."""
+_LONGEST_ID = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def choose_items(connection: Connection, choice: ItemChoice) -> tuple[list[Chose
     if choice.sample is not None:
         return _sample(connection, kind, choice, choice.sample)
     if choice.names is not None:
-        ids = list(dict.fromkeys(find_item(connection, name) for name in choice.names))
+        ids = list(dict.fromkeys(_named_item(connection, name, kind) for name in choice.names))
         return [ChosenItem(one) for one in ids], f"{pluralize(len(ids), 'item')} by name"
     statement = select(item.c.id).where(item.c.kind == kind.name).order_by(item.c.id)
     if choice.query is None:
@@ -130,13 +131,13 @@ def read_answers(connection: Connection, kind: str, path: Path, role: str) -> It
     answers: dict[int, dict[str, float]] = {}
     spec = task_kinds()[kind]
     asked = spec.label_question or spec.questions[0]
-    for number, row in enumerate(csv.reader(io.StringIO(read_text(path))), 1):
+    for number, row in _lines(path):
         cells = [cell.strip() for cell in row]
         if not any(cells):
             continue
         if len(cells) > 3 or (len(cells) == 1 and role == "gold"):
             raise _bad_line(path, number, "It is not `item,value` or `item,question,value`.")
-        own = answers.setdefault(find_item(connection, cells[0]), {})
+        own = answers.setdefault(_named_item(connection, cells[0], spec), {})
         if len(cells) == 1:
             continue
         question = (
@@ -145,10 +146,43 @@ def read_answers(connection: Connection, kind: str, path: Path, role: str) -> It
         if question is None:
             raise _bad_line(path, number, f"No question of {spec.plural} is called {cells[1]!r}.")
         try:
-            own[question.name] = scale_value(question.scale, cells[-1])
+            value = scale_value(question.scale, cells[-1])
         except JudgmentRefused as refused:
             raise _bad_line(path, number, f"{refused.message} {refused.hint}") from None
+        if own.setdefault(question.name, value) != value:
+            raise _bad_line(path, number, f"{cells[0]} has another answer above.")
     yield from (ChosenItem(item, role, gold=given) for item, given in answers.items())
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(read_text(path)))
+    try:
+        yield from enumerate(reader, 1)
+    except csv.Error as error:
+        raise _bad_line(path, reader.line_num, f"It is no CSV: {error}.") from error
+
+
+def _named_item(connection: Connection, name: str, kind: TaskKind) -> int:
+    """Return the item of a name, which must be of a kind.
+
+    Raises:
+        UnknownName: There is none, or it is of another kind.
+    """
+    if len(name) > _LONGEST_ID:
+        raise UnknownName(
+            "Unknown item",
+            f"No item has a name of {len(name):,} characters: {name[:20]}…",
+            "List them: workbench items WORKSPACE",
+        )
+    number, item = find_item(connection, name), table_of(Item)
+    of_kind = connection.execute(select(item.c.kind).where(item.c.id == number)).scalar_one()
+    if of_kind != kind.name:
+        raise UnknownName(
+            "Item of another kind",
+            f"{name!r} is of the kind {of_kind}, and the study is about {kind.plural}.",
+            f"List them: workbench items WORKSPACE --kind {kind.name}",
+        )
+    return number
 
 
 def read_text(path: Path) -> str:

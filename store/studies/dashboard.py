@@ -322,9 +322,9 @@ def _parts(connection: Connection, study: StudyDetails) -> dict[int, dict[str, D
     refs = {member.rater.id: member.rater for member in study.members}
     counts: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for rater_id, sitting in sittings:
-        for row in _of_sitting(connection, Scope(refs[rater_id], Sitting(study.id, sitting))):
+        for row in sitting_statuses(connection, Scope(refs[rater_id], Sitting(study.id, sitting))):
             part = "training" if row.phase == TRAIN else row.condition
-            counts[rater_id][part][0] += row.done
+            counts[rater_id][part][0] += row.items if row.status in ("judged", "cannot_decide") else 0
             counts[rater_id][part][1] += row.items
     # In the order of the protocol, so that those of all raters stand one under the other.
     protocol = study.protocol
@@ -339,18 +339,19 @@ def _parts(connection: Connection, study: StudyDetails) -> dict[int, dict[str, D
     }
 
 
-def _of_sitting(connection: Connection, scope: Scope) -> Sequence[Any]:
-    """Return how many items of a sitting are decided, by phase and condition."""
+def sitting_statuses(connection: Connection, scope: Scope) -> Sequence[Any]:
+    """Return how many items of a sitting there are by phase, condition and status."""
     assert scope.sitting is not None
     item, assignment = table_of(Item), table_of(Assignment)
-    marks, answers, (required, responses) = own_marks(scope), answered_count(scope), required_count(item)
+    marks, answers = own_marks(scope), answered_count(scope)
+    required, responses = required_count(item, scope=scope)
     status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
     statement = (
         select(
             assignment.c.phase,
             assignment.c.condition,
+            status.label("status"),
             func.count().label("items"),
-            func.count(case((status.in_(("judged", "cannot_decide")), 1))).label("done"),
         )
         .select_from(assignment)
         .join(item, item.c.id == assignment.c.item_id)
@@ -361,7 +362,7 @@ def _of_sitting(connection: Connection, scope: Scope) -> Sequence[Any]:
             assignment.c.sitting == scope.sitting.number,
             assignment.c.rater_id == scope.rater_id,
         )
-        .group_by(assignment.c.phase, assignment.c.condition)
+        .group_by(assignment.c.phase, assignment.c.condition, status)
     )
     if responses is not None:
         statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)

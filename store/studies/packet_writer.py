@@ -38,6 +38,8 @@ from store.workspace.schema import migrate, migrations
 
 MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
 """Stands in a packet for every moment in which something came to be."""
+_BEFORE = datetime(1999, 12, 31, tzinfo=UTC)
+"""Stands for those of judges' scores before the study was frozen, which say what is asked."""
 RATER = 1
 """The key of the rater in a packet."""
 
@@ -364,8 +366,8 @@ class PacketWriter:
             "JOIN packed p USING (place) JOIN score s ON s.response_ref_id = k.real WHERE p.shown "
             "UNION ALL SELECT DISTINCT k.fresh, NULL::UUID, '', s.measure, 0 FROM packed_response k "
             "JOIN packed p USING (place) JOIN score s ON s.response_ref_id = k.real "
-            "WHERE NOT p.shown AND list_contains($scored, s.measure) ORDER BY ALL",
-            {"scored": scored},
+            "WHERE NOT p.shown AND list_contains($scored, s.measure) AND s.created_at < $frozen ORDER BY ALL",
+            {"scored": scored, "frozen": self._study.frozen_at},
         ).fetchall()
         scores.sort(key=lambda row: (row[0], *row[2:]))
         _stage(
@@ -382,8 +384,9 @@ class PacketWriter:
             f"INSERT INTO {_OUT}.score BY NAME SELECT k.fresh AS id, k.response AS response_ref_id, "
             "coalesce(s.judge, '') AS judge, coalesce(s.measure, k.measure) AS measure, s.value, "
             "coalesce(s.raw, '') AS raw, coalesce(s.reason, '') AS reason, '{}' AS extra, k.sequence, "
-            "$at AS created_at FROM packed_score k LEFT JOIN score s ON s.id = k.real ORDER BY k.fresh",
-            {"at": MOMENT},
+            "CASE WHEN s.created_at >= $frozen THEN $at ELSE $before END AS created_at "
+            "FROM packed_score k LEFT JOIN score s ON s.id = k.real ORDER BY k.fresh",
+            {"at": MOMENT, "before": _BEFORE, "frozen": self._study.frozen_at},
         )
         return {"responses": [[place, row[1]] for place, row in enumerate(rows, 1)]}
 

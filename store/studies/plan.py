@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, func, select
 
-from store.errors import WorkbenchError
+from store.errors import UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
 from store.record.scope import TRAIN
 from store.studies.choosing import ItemChoice, choose_items, read_answers, read_text
@@ -149,8 +149,29 @@ def _chosen(connection: Connection, plan: StudyPlan) -> tuple[StudyProtocol, lis
         apart += [] if path is None else read_answers(connection, kind, path, role)
     taken = {one.item_id for one in apart}
     consent = "" if plan.consent is None else read_text(plan.consent)
-    protocol = replace(plan.protocol, sample=how, consent=consent)
+    protocol = replace(
+        plan.protocol,
+        sample=how,
+        consent=consent,
+        questions=tuple(_question(kind, one) for one in plan.protocol.questions),
+    )
     return protocol, [*(one for one in chosen if one.item_id not in taken), *apart]
+
+
+def _question(kind: str, name: str) -> str:
+    """Return the whole name of a question of a kind.
+
+    Raises:
+        UnknownName: The kind has no such question.
+    """
+    spec = task_kinds()[kind]
+    found = spec.question(name) or spec.question(f"{kind}.{name}")
+    if found is None:
+        known = ", ".join(one.name for one in spec.questions)
+        raise UnknownName(
+            "Unknown question", f"No question of {spec.plural} is called {name!r}.", f"Questions: {known}."
+        )
+    return found.name
 
 
 def _seconds(connection: Connection, kind: str) -> float | None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from math import inf
 from typing import Any
 
 from store.errors import WorkbenchError
@@ -105,6 +106,15 @@ class StudyProtocol:
                 "Impossible half-width",
                 f"{self.half_width:g} is no half-width of an interval of alpha.",
                 "Give a number between 0 and 1, such as 0.1.",
+            )
+        if not (self.idle_minutes > 0 and self.fast_seconds >= 0) or inf in (
+            self.idle_minutes,
+            self.fast_seconds,
+        ):
+            raise WorkbenchError(
+                "Impossible time",
+                f"{self.idle_minutes:g} minutes away, or {self.fast_seconds:g} s for too fast, is no time.",
+                "Give numbers, such as --idle-minutes 5 --fast-seconds 2.",
             )
         if (self.half_width is None) == bool(self.looks) or any(one < 1 for one in self.looks):
             raise WorkbenchError(

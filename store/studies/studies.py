@@ -17,7 +17,7 @@ from store.formatting import pluralize
 from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
 from store.record.ids import now
-from store.record.rater_ref import RaterRef
+from store.record.rater_ref import RaterRef, checked_name
 from store.record.raters import next_number, rater_row
 from store.record.scope import GOLD, LABEL, REVEAL, TRAIN
 from store.studies.design import PlannedAssignment, RaterName, StudyItem, balance, design_study
@@ -130,9 +130,11 @@ class StudyDetails:
         Raises:
             UnknownName: The study has none.
         """
-        for one in self.members:
-            if name in (one.rater.name, one.pseudonym):
-                return one
+        # A name comes before a pseudonym: somebody may be called R1.
+        known_as = {one.pseudonym: one for one in self.members}
+        known_as |= {one.rater.name: one for one in self.members}
+        if name in known_as:
+            return known_as[name]
         known = ", ".join(one.rater.name for one in self.members)
         raise UnknownName("Unknown rater", f"{name!r} is no rater of {self.name}.", f"Its raters: {known}.")
 
@@ -211,10 +213,10 @@ def new_study(
         raters: The names of its raters, in an order that is published; pseudonyms R1, R2 ... are theirs.
 
     Raises:
-        WorkbenchError: There is no such study, or one of that name is frozen.
+        WorkbenchError: There is no such study, one of that name is frozen, or a rater's name is none.
     """
     refuse_packet(workspace, "Studies are made")
-    name = _checked_name(name)
+    name, raters = _checked_name(name), [checked_name(rater) for rater in raters]
     protocol = protocol.checked()
     # Refused before anything is stored.
     make_design(protocol, items, raters)
@@ -356,10 +358,7 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
         found = find_study(connection, name)
         items = study_items(connection, found.id)
         named = names_of_sets(connection, [one.item_id for one in items])
-    if found.frozen_at is not None:
-        raise WorkbenchError(
-            "Frozen already", f"{name} was frozen on {found.frozen_at:%Y-%m-%d}.", "Make another: study new"
-        )
+    _refuse_frozen(found)
     design = make_design(found.protocol, items, [one.rater.name for one in found.members])
     swapped = draw_sides(design, named, found.protocol.seed) if named else {}
     rows = [
@@ -384,6 +383,12 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
 
     def write(connection: Connection) -> StudyDetails:
         study, assignment = table_of(Study), table_of(Assignment)
+        current = find_study(connection, name)
+        _refuse_frozen(current)
+        if current != found:
+            raise WorkbenchError(
+                "Draft changed", f"{name} was made again while it was being frozen.", "Freeze it again."
+            )
         for start in range(0, len(rows), 10_000):
             connection.execute(insert(assignment), rows[start : start + 10_000])
         moment = at or now()
@@ -391,12 +396,21 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
         manifest["balance"] = asdict(balance(design))
         connection.execute(
             update(study)
-            .where(study.c.id == found.id, study.c.frozen_at.is_(None))
+            .where(study.c.id == found.id)
             .values(frozen_at=moment, manifest=json.dumps(manifest, ensure_ascii=False, default=str))
         )
         return find_study(connection, name)
 
     return workspace.lane.submit(write, urgent=True).result()
+
+
+def _refuse_frozen(study: StudyDetails) -> None:
+    if study.frozen_at is not None:
+        raise WorkbenchError(
+            "Frozen already",
+            f"{study.name} was frozen on {study.frozen_at:%Y-%m-%d}.",
+            "Make another: study new",
+        )
 
 
 def _manifest(

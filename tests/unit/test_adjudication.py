@@ -1,6 +1,7 @@
 """Disputes and rulings: what raters disagree about, in which order, and what a ruling does and leaves alone."""
 
 import json
+import shutil
 
 import pytest
 from app_at_work import labelled_by_agents
@@ -17,9 +18,12 @@ from store.record.raters import ensure_rater, question_number
 from store.studies.adjudication import open_adjudication, rule
 from store.studies.disputes import disagreement, find_dispute, goes_against
 from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, close_study, freeze_study, new_study, withdraw
+from store.studies.studies import ChosenItem, close_study, find_study, freeze_study, new_study, withdraw
 from store.tables.columns import table_of
 from store.tables.people import Assignment
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
+from store.workspace.recovery import recover
 
 MATCH, SCORE = (question_named(name).scale for name in ("pair.match", "answer.accuracy"))
 DROP = question_named("completion.keep").scale
@@ -308,3 +312,32 @@ def test_what_raters_said_after_the_reveal_is_told_beside_their_label(tmp_path):
             ("R1", 1, None),
             ("R2", 0, 1),
         ]
+
+
+def test_rulings_come_back_from_the_journal_in_their_study(tmp_path):
+    with judged_workspace(tmp_path, 6) as workspace:
+        study_of(workspace)
+        path = workspace.path
+    shutil.copy(path, tmp_path / "frozen.duckdb")
+    with Workspace.open(path) as workspace:
+        with workspace.reading() as connection:
+            study = find_study(connection, "rq2")
+        for name, values in VALUES.items():
+            for item, value in enumerate(values, start=1):
+                judge_in(workspace, study, name, item, value)
+        eve = Desk(workspace, "eve")
+        found, disputes = open_adjudication(workspace, eve.rater, "rq2")
+        found.reveal(workspace, [disputes[0].item_id])
+        for dispute in disputes:
+            rule(workspace, found, dispute, 1.0, "it does what is asked")
+        eve.recorder.undo(rulings=True).result(60)
+        shown = found.revealed_items(workspace)
+    with Workspace.open(tmp_path / "frozen.duckdb") as restored:
+        assert recover(restored, journal_path(path)).rejected == ()
+        eve = Desk(restored, "eve")
+        found, disputes = open_adjudication(restored, eve.rater, "rq2")
+        assert sorted([ruling.value for ruling in one.rulings] for one in disputes) == [[], [1.0]]
+        assert found.revealed_items(restored) == shown
+        with restored.reading() as connection:
+            report = accuracy_report(connection, "pair.match", "adjudicated", study="rq2")
+        assert report.truth.rulings == 1

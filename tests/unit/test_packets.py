@@ -14,6 +14,7 @@ from several_kinds import three_kinds
 from sqlalchemy import select, update
 
 from store.errors import WorkbenchError, WorkspaceError, WorkspaceTooNew
+from store.ingest.importing import import_files
 from store.kinds.spec import task_kinds
 from store.queries.agent_case import load_case
 from store.queries.item import item_access, item_texts, question_ids
@@ -24,6 +25,7 @@ from store.record.expert_runs import record_expert_run
 from store.record.ids import now
 from store.record.raters import find_rater, register_kinds
 from store.record.scope import Scope, Sitting
+from store.studies.dashboard import dashboard
 from store.studies.packet_merge import merge_packets
 from store.studies.packets import make_packet
 from store.studies.protocol import StudyProtocol
@@ -106,8 +108,8 @@ def work(path, rater="ana", most=None):
             keys = question_ids(connection, [spec.name for spec in kind.questions])
         for row in [row for row in assignments(opened, rater) if row.item_id not in done][:most]:
             with opened.reading() as connection:
-                asked = item_questions(connection, kind, row.item_id)
                 scope = Scope(session.rater, Sitting(row.study_id, row.sitting))
+                asked = item_questions(connection, kind, row.item_id, scope)
                 shows = "revealed" in row.condition and kind.name == "pair"
                 verdict = load_case(connection, scope, row.item_id).verdict if shows else None
             action = opened.ids.next()
@@ -480,6 +482,37 @@ def test_a_text_that_was_rewritten_before_the_study_is_the_one_that_is_judged(tm
 
 
 # -- a packet is opened -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition", ["blind", "revealed"])
+def test_a_packet_asks_what_was_asked_when_the_study_was_frozen(tmp_path, condition):
+    with three_kinds(tmp_path) as workspace:
+        register_kinds(workspace)
+        for number, (item, model) in enumerate([("q2", "two#"), ("q1", "one@home%")]):
+            if number:
+                study(workspace, kind="answer", first=4, items=3, conditions=(condition,))
+            file = tmp_path / f"scores{number}.jsonl"
+            answer = "Not at all." if item == "q2" else "By hand."
+            score = {"judge": "bench", "measure": "rating", "score": 4}
+            record = {"question_id": item, "model": model, "answer": answer, "scores": [score]}
+            file.write_text(json.dumps(record))
+            import_files(workspace, [file])
+        path = packet(workspace)
+        with Workspace.open(path) as opened, opened.reading() as connection:
+            register_kinds(opened)
+            session = study_session(connection, find_rater(connection, "ana"))
+            kind = task_kinds()["answer"]
+            asked = [
+                [spec.name for spec, *_ in item_questions(connection, kind, row.item_id, session.scope)]
+                for row in assignments(opened)
+            ]
+        assert sum(names.count("answer.rating") for names in asked) == 1
+        work(path)
+        (merged,) = merge_packets(workspace, [path])
+        assert merged.left == 0
+        with workspace.reading() as connection:
+            seen = dashboard(connection, "rq2", None)
+        assert (seen.raters[0].whole.done, seen.judgments["answer.rating"]) == (3, 1)
 
 
 def test_a_packet_is_that_of_its_rater_and_sealed_whoever_asks(plain, workbench):

@@ -1,17 +1,22 @@
 """Studies: drafts, frozen assignments, sittings, sessions, and which of a rater's labels count."""
 
 import json
+from threading import Barrier, Thread
 
 import pytest
 from judging import Desk, judged_workspace
+from several_kinds import three_kinds
 from sqlalchemy import select
 
-from store.errors import UnknownName, WorkbenchError
+from store.errors import JudgmentRefused, UnknownName, WorkbenchError
 from store.queries.current import first_values
 from store.queries.item import item_access
 from store.queries.progress import progress
 from store.queries.queue import queue_ids
+from store.record.raters import find_rater, register_kinds
 from store.record.scope import Scope, Sitting
+from store.studies.choosing import ItemChoice
+from store.studies.plan import StudyPlan, save_plan
 from store.studies.protocol import StudyProtocol, condition
 from store.studies.session import is_sealed, study_session
 from store.studies.studies import (
@@ -104,6 +109,8 @@ def test_what_is_no_condition_is_refused(text):
         {"repeats": 9},
         {"reveal": "blind"},
         {"conditions": ("blind", "blind")},
+        {"idle_minutes": float("nan")},
+        {"fast_seconds": float("inf")},
     ],
 )
 def test_an_impossible_protocol_is_refused_and_nothing_is_stored(workspace, protocol):
@@ -225,3 +232,75 @@ def test_commands_make_show_freeze_and_close_a_study(tmp_path, workbench):
     (tmp_path / "bad.csv").write_text(f"{names[0]},perhaps\n")
     bad = workbench(*new, "blind", "--gold", tmp_path / "bad.csv", "--json")
     assert (bad.code, "bad.csv:1" in json.loads(bad.out)["error"]["message"]) == (2, True)
+
+
+def test_a_name_comes_before_the_pseudonym_of_another(workspace):
+    made(workspace, raters=("R2", "R1", "chi"))
+    gone = [one for one in withdraw(workspace, "rq2", "R1").members if one.withdrawn_at]
+    assert [(one.rater.name, one.pseudonym) for one in gone] == [("R1", "R2")]
+    assert withdraw(workspace, "rq2", "R3").member("chi").withdrawn_at
+
+
+@pytest.mark.parametrize("rater", ["\x1b[31mred", "  ", "a" * 300])
+def test_the_names_of_raters_are_those_under_which_one_can_judge(workspace, rater):
+    with pytest.raises(JudgmentRefused):
+        made(workspace, raters=("ana", rater))
+
+
+def test_of_freezes_at_once_one_is_carried_out(workspace):
+    made(workspace, items=4)
+    start, results = Barrier(3), []
+
+    def freeze():
+        start.wait()
+        try:
+            results.append(freeze_study(workspace, "rq2").state)
+        except WorkbenchError as refused:
+            results.append(refused.title)
+
+    threads = [Thread(target=freeze) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == ["Frozen already", "Frozen already", "open"]
+    with workspace.reading() as connection:
+        assert len(connection.execute(select(table_of(Assignment))).all()) == 12
+
+
+def test_after_a_withdrawal_nothing_is_hidden_from_the_rater(workspace):
+    made(workspace)
+    freeze_study(workspace, "rq2")
+    withdraw(workspace, "rq2", "ana")
+    with workspace.reading() as connection:
+        ana, ben = (item_access(connection, Scope(find_rater(connection, one)), 1) for one in ("ana", "ben"))
+    assert (ana.blind, ana.tests, ben.blind) == (False, "agents", True)
+
+
+def plan(*, names=None, **given):
+    protocol = StudyProtocol("pair", questions=given.pop("questions", ()))
+    return StudyPlan("rq2", ("ana", "ben"), ItemChoice("pair", names=names), protocol, **given)
+
+
+def test_a_study_is_about_items_and_questions_of_its_kind(tmp_path):
+    with three_kinds(tmp_path) as workspace:
+        register_kinds(workspace)
+        (tmp_path / "items.csv").write_text("q1\n")
+        for wrong in (
+            plan(names=["p1", "q1"]),
+            plan(training=tmp_path / "items.csv"),
+            plan(questions=("match", "accuracy")),
+        ):
+            with pytest.raises(UnknownName):
+                save_plan(workspace, wrong)
+        assert save_plan(workspace, plan(questions=("match",))).protocol.questions == ("pair.match",)
+
+
+@pytest.mark.parametrize(
+    "text", ["pair/1,1\rpair/2,0\r", "pair/1,1\npair/1,0\n", "x" * 140_000 + ",1\n", "pair/1,nan\n", "\0,1\n"]
+)
+def test_a_file_of_answers_that_cannot_be_right_is_refused_in_few_words(workspace, tmp_path, text):
+    (tmp_path / "gold.csv").write_text(text, newline="")
+    with pytest.raises(WorkbenchError) as refused:
+        save_plan(workspace, plan(gold=tmp_path / "gold.csv"))
+    assert len(str(refused.value)) < 500

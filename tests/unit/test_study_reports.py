@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judging import Desk, judged_workspace
 from review_bench import Ran, bench, write_expert_run
 from small_workspace import rows
 from sqlalchemy import update
+from study_app import assigned as study_assigned
+from study_app import open_study
 from study_bench import STUDY, frozen_study
 
 from store.measures.rater_quality import Decision, ListPart, Score, rater_quality
@@ -110,7 +113,7 @@ def test_each_rater_has_a_row(path: Path, workbench: Any) -> None:
     assert (dana["gold"], dana["gold_items"]) == ({"right": 1, "labelled": 1, "accuracy": 1.0}, 1)
     assert dana["training"]["accuracy"] == 1.0
     assert (dana["repeated"], dana["repeat_percent"], fay["repeat_percent"]) == (1, 100.0, 0.0)
-    assert (dana["skipped"], eli["skipped"], dana["cannot_decide"]) == (1, 0, 0)
+    assert (dana["skipped"], eli["skipped"], dana["cannot_decide"]) == (0, 0, 0)
     assert dana["idle_seconds"] == pytest.approx(8 * 0.6)
     assert dana["too_fast"] in (1, 2)
     assert [part["items"] for part in dana["drift"]] == [2, 2, 2]
@@ -122,6 +125,21 @@ def test_each_rater_has_a_row(path: Path, workbench: Any) -> None:
     refused = workbench("report", path, "raters", "--rater", "dana", "--study", STUDY)
     assert (refused.code, "Sealed session" in refused.err) == (2, True)
     assert "Name it: --study NAME" in workbench("report", path, "raters").err
+
+
+def test_an_item_is_skipped_or_undecidable_or_neither(tmp_path: Path) -> None:
+    with judged_workspace(tmp_path, 3) as workspace:
+        open_study(workspace)
+        desk = Desk(workspace, "ana")
+        first, second, third = study_assigned(workspace)
+        for one, kind in ((first, "skip"), (first, "cannot_decide"), (second, "skip"), (third, "skip")):
+            desk.say(one.item_id, kind, assignment_id=one.id, phase=one.phase)
+        # Put off again after it was judged: it is judged.
+        desk.judge(third.item_id, assignment_id=third.id, phase=third.phase)
+        desk.say(third.item_id, "skip", assignment_id=third.id, phase=third.phase)
+        with workspace.reading() as connection:
+            ana = raters_report(connection, "rq2").raters[0]
+    assert (ana.cannot_decide, ana.skipped, ana.quality.items) == (1, 1, 1)
 
 
 def test_figures_of_a_rater() -> None:
