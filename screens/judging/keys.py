@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _NARROW_FIRST = (
     "review.accept",
+    "review.both_bad",
+    "review.differences",
     "review.undecided",
     "review.undo",
     "review.next",

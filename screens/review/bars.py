@@ -21,6 +21,7 @@ from screens.judging.order import ReviewOrder
 from screens.queue.query import QueueQuery
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
+from store.kinds.comparison import BOTH_BAD
 from store.kinds.spec import task_kinds
 from store.queries.progress import ProgressDelta, progress_delta
 from store.queries.rows import QueueFilter
@@ -137,6 +138,9 @@ class ClaimLine(Static):
         self.update(Content.assemble(*parts), layout=False)
 
     def _claim(self, item: ItemView) -> str:
+        if item.has_sides:
+            claim = item.claim.summary if item.claim is not None else item.current.unclaimed
+            return f"{item.question.text}{' · ' if claim else ''}{claim}"
         if item.claim is not None:
             return item.claim.summary
         if item.current.unclaimed:
@@ -220,11 +224,11 @@ def _mine(item: ItemView, *, long: bool) -> str:
     """Return the rater's own label of an item that is asked one question."""
     own, label = item.own, item.label
     if label is not None:
-        words = item.question.scale.word(label.value)
+        words = item.current.word(label.value, label.reason)
         mine = f"● your label: {words}" if long else f"● {words}"
         if item.claim is not None and item.claim.value != label.value:
             mine += " ▲ overrides" if long else " ▲"
-        return mine + (f" · {label.reason}" if label.reason and long else "")
+        return mine + (f" · {label.reason}" if label.reason and long and label.reason != BOTH_BAD else "")
     if own.cannot_decide is not None:
         return f"? cannot decide: {own.cannot_decide}"
     if own.skipped:
