@@ -222,10 +222,10 @@ def _answer(item: ItemView, place: int, *, words: bool) -> str:
 
 def _mine(item: ItemView, *, long: bool) -> str:
     """Return the rater's own label of an item that is asked one question."""
-    own, label = item.own, item.label
+    own, label, what = item.own, item.label, "choice" if item.has_sides else "label"
     if label is not None:
         words = item.current.word(label.value, label.reason)
-        mine = f"● your label: {words}" if long else f"● {words}"
+        mine = f"● your {what}: {words}" if long else f"● {words}"
         if item.claim is not None and item.claim.value != label.value:
             mine += " ▲ overrides" if long else " ▲"
         return mine + (f" · {label.reason}" if label.reason and long and label.reason != BOTH_BAD else "")
@@ -233,7 +233,7 @@ def _mine(item: ItemView, *, long: bool) -> str:
         return f"? cannot decide: {own.cannot_decide}"
     if own.skipped:
         return "» skipped"
-    return "○ your label: none" if long else "○"
+    return f"○ your {what}: none" if long else "○"
 
 
 class CaseTabs(Static):

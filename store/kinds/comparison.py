@@ -180,7 +180,7 @@ def shown_scale(order: str, name: str = "") -> Scale:
 
 
 def shown_word(value: float, reason: str, shown_as: str) -> str:
-    """Return a value in the words of the screen: "left", "both bad"; of the file where the sides are not known.
+    """Return a value in the words of the screen: "left", "both bad"; without known sides "first better".
 
     Args:
         value: The value.

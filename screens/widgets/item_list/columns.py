@@ -55,10 +55,9 @@ def _yours(row: QueueRow) -> str:
         return "skipped"
     if row.status == "judged" and row.label is not None:
         # The words that the rater chose among: of a comparison left and right.
-        is_shown = row.kind == COMPARISON.name and row.shown_as
-        return (
-            shown_word(row.label, row.reason, row.shown_as) if is_shown else value_word(row.kind, row.label)
-        )
+        if row.kind == COMPARISON.name and row.shown_as:
+            return shown_word(row.label, row.reason, row.shown_as)
+        return value_word(row.kind, row.label)
     # Without a single label, or not fully answered: how many of the questions are answered.
     return f"{row.answered} of {row.required}" if row.answered else ""
 

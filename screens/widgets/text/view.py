@@ -249,8 +249,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if not self._tells_rest or not self.text or flow is None or not height:
             return ""
         bottom = round(self.scroll_y) + height
-        self._is_seen = self._is_seen or (flow.done and bottom >= flow.rows)
-        if self._is_seen:
+        if self._is_seen or (flow.done and bottom >= flow.rows):
             return "seen to the end ✓"
         return f"{pluralize(max(1, self.line_count - 1 - flow.locate(bottom - 1)[0]), 'line')} more"
 
@@ -795,6 +794,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if not self._settling and old_value <= self.max_scroll_y and self._flow is not None:
             line, column = self._flow.first_shown(round(new_value))
             self._place = replace(self._place, line=line, column=column)
+            # Not by a layout, which may be that of a moment: the reader has scrolled here.
+            bottom = round(new_value) + self.scrollable_content_region.height
+            self._is_seen = self._is_seen or (self._flow.done and bottom >= self._flow.rows)
         if self._tells_rest:
             self._update_note()
 
