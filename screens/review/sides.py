@@ -59,13 +59,14 @@ class Sides:
 
     def scroll_together(self) -> None:
         """Let each side follow the other from now on, as soon as both have their panes."""
-        screen = self._shared.screen
         for pane_id in (SUBJECT, RIGHT):
             if pane_id in self._panes.by_id and pane_id not in self._watched:
                 self._watched.add(pane_id)
-                pane = self._panes.by_id[pane_id]
-                for axis in ("scroll_x", "scroll_y"):
-                    screen.watch(pane, axis, lambda _, pane=pane: self._follow(pane), init=False)
+                self._watch(self._panes.by_id[pane_id])
+
+    def _watch(self, pane: TextPane) -> None:
+        for axis in ("scroll_x", "scroll_y"):
+            self._shared.screen.watch(pane, axis, lambda: self._follow(pane), init=False)
 
     def _follow(self, pane: TextPane) -> None:
         item = self._shared.item
