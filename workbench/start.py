@@ -32,6 +32,7 @@ COMMANDS = (
     "items",
     "judge",
     "revise",
+    "compare",
     "study",
     "adjudicate",
     "rule",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from store.measures.battles import Battles
@@ -58,6 +60,8 @@ def elo(
 
     number = len(battles)
     shuffles = 0 if number > MOST_UPDATES else shuffles
+    if not shuffles:
+        return Elo(elo_after(battles, [number], k=k, start=start, scale=scale)[0])
     random = numpy.random.default_rng(seed)
     orders = numpy.empty((shuffles + 1, number), dtype=numpy.int32)
     orders[0] = numpy.arange(number)
@@ -73,7 +77,30 @@ def elo(
         rating[every, first] += gain
         rating[every, second] -= gain
     values = tuple(rating[0].tolist())
-    if not shuffles:
-        return Elo(values)
     low, high = rating[1:].min(axis=0), rating[1:].max(axis=0)
     return Elo(values, tuple(low.tolist()), tuple(high.tolist()), shuffles)
+
+
+def elo_after(
+    battles: Battles, numbers: Sequence[int], *, k: float = 4.0, start: float = 1000.0, scale: float = 400.0
+) -> list[tuple[float, ...]]:
+    """Return the online Elo ratings of each candidate after so many battles (see `elo`).
+
+    Args:
+        battles: The battles, in the order in which they were fought.
+        numbers: After how many of them, rising.
+        k: How far one battle moves a rating.
+        start: The rating of a candidate before its first battle.
+        scale: The difference of ratings at which the better one is expected to win ten of eleven.
+    """
+    rating = [float(start)] * len(battles.candidates)
+    fought = zip(battles.first.tolist(), battles.second.tolist(), battles.score.tolist(), strict=True)
+    found, done = [], 0
+    for number in numbers:
+        for first, second, score in islice(fought, number - done):
+            gain = k * (score - 1 / (1 + 10 ** ((rating[second] - rating[first]) / scale)))
+            rating[first] += gain
+            rating[second] -= gain
+        done = number
+        found.append(tuple(rating))
+    return found

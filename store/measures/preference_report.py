@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import comb
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from store.measures.agreement import alpha_of_patterns
 from store.measures.battles import Battle, Battles
 from store.measures.bradley_terry import rate, rate_by_sandwich
 from store.measures.coefficients import Patterns
-from store.measures.elo import elo
+from store.measures.elo import elo, elo_after
 from store.measures.intervals import wilson
 from store.measures.preference import (
     LEVELS,
@@ -39,6 +39,8 @@ TENTHS = 10
 """Parts of the battles after each of which ratings are computed again."""
 MOST_RATERS = 200
 """Raters beyond which those with the fewest votes are not listed one by one."""
+_FEW_RATERS = 20
+"""Raters up to whom the win rates of each one get bootstrap intervals."""
 _MOST_CELLS = 20_000_000
 """Raters times comparisons beyond which no coefficients of agreement are computed."""
 
@@ -244,6 +246,8 @@ def _win_rates(
     for one in votes.labels:
         of_rater[one.rater].append(one)
     listed = sorted(of_rater, key=lambda name: -len(of_rater[name]))[:MOST_RATERS]
+    # Few votes of each of many raters: an interval of each would take the longest, and say the least.
+    of_one = options if len(listed) <= _FEW_RATERS else replace(options, resamples=0)
     return {
         **_rates_of(votes, votes.of(chosen), options),
         "by_rater": [
@@ -251,7 +255,7 @@ def _win_rates(
                 "rater": name,
                 "group": votes.group(name),
                 "votes": len(of_rater[name]),
-                **_rates_of(votes, of_rater[name], options),
+                **_rates_of(votes, of_rater[name], of_one),
             }
             for name in sorted(listed)
         ],
@@ -446,21 +450,22 @@ def _length(votes: Votes, counted: Sequence[Vote]) -> dict[str, Any]:
 
 
 def _settled(given: Sequence[Battle], options: Options) -> list[dict[str, Any]]:
-    """Return the ratings after each tenth of the battles."""
-    found: list[dict[str, Any]] = []
-    for tenth in range(1, TENTHS + 1):
-        size = len(given) * tenth // TENTHS
-        if not size or (found and found[-1]["battles"] == size):
-            continue
+    """Return the ratings after each tenth of the battles, of the candidates that were in one of them."""
+    sizes = {len(given) * tenth // TENTHS: tenth / TENTHS for tenth in range(TENTHS, 0, -1)}
+    numbers = sorted(size for size in sizes if size)
+    every = Battles.of(given)
+    online = elo_after(every, numbers, k=options.elo_k)
+    found = []
+    for size, ratings in zip(numbers, online, strict=True):
         battles = Battles.of(given[:size])
         fitted = rate(battles, resamples=0, prior=options.prior)
-        online = elo(battles, k=options.elo_k, shuffles=0)
+        by_name = dict(zip(every.candidates, ratings, strict=True))
         found.append(
             {
-                "share": tenth / TENTHS,
+                "share": sizes[size],
                 "battles": size,
                 "bradley_terry": dict(zip(battles.candidates, fitted.values, strict=True)),
-                "elo": dict(zip(battles.candidates, online.values, strict=True)),
+                "elo": {name: by_name[name] for name in battles.candidates},
                 "why_no_rating": fitted.why,
             }
         )

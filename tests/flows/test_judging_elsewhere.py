@@ -80,6 +80,9 @@ class TinyScreen(BaseScreen):
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
         return (), None
 
+    def without_test(self, item):
+        return "", ""
+
     def show_recorded(self, action: Action) -> None:
         self.query_one(JudgingKeyLine).update_keys()
 

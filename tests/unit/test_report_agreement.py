@@ -284,7 +284,7 @@ def test_items_and_progress_tell_the_kinds_apart(workbench, answers):
     assert "why 1?" in shown
     assert workbench("items", answers, "--kind", "pair", "--json").json()["total"] == 0
     assert (
-        "Kinds: pair, completion, answer."
+        "Kinds: pair, completion, answer, comparison."
         in workbench("items", answers, "--kind", "x", "--json").json()["error"]["hint"]
     )
     found = workbench("report", answers, "--rater", "dana", "--json").json()

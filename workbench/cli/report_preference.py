@@ -231,6 +231,8 @@ def _print_raters(found: PreferenceReport) -> None:
         ],
         wide=("rater",),
     )
+    if len(found.position) > _RATERS_PRINTED:
+        say(f"{len(found.position) - _RATERS_PRINTED:,} more raters: --json gives up to 200.")
     say("left: verdicts for the candidate on the left; 50 % without a bias.")
 
 
