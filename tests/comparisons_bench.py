@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sqlalchemy import select
+from app_at_work import BEGAN
+from sqlalchemy import Connection, insert, select
 
 from store.ingest.importing import import_files
-from store.kinds.comparison import COMPARISON
-from store.record.raters import register_kinds
+from store.kinds.comparison import COMPARISON, PREFERENCE
+from store.record.raters import ensure_rater, register_kinds
 from store.studies.protocol import StudyProtocol
 from store.studies.studies import ChosenItem, freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.imported import Item
+from store.tables.people import Question
 from store.tables.record import JudgmentRow
+from store.tables.runs import Run, VerdictRow
 from store.workspace.duckdb import Workspace
 
 STUDY = "duel"
@@ -53,6 +56,29 @@ def study_of(workspace: Workspace, scale: str, condition: str = "blind") -> None
     protocol = StudyProtocol(COMPARISON.name, conditions=(condition,), seed=3, scale=scale)
     new_study(workspace, STUDY, protocol, [ChosenItem(one) for one in ids], ("ana",))
     freeze_study(workspace, STUDY)
+
+
+def judged(workspace: Workspace, values: dict[int, float], model: str = "a-judge") -> None:
+    """Store a judge's verdicts on some comparisons."""
+    rater, question, run_id = (
+        ensure_rater(workspace, model, "agent"),
+        table_of(Question),
+        workspace.ids.next(),
+    )
+
+    def write(connection: Connection) -> None:
+        asked = select(question.c.id).where(question.c.name == PREFERENCE.name)
+        run = {"id": run_id, "kind": COMPARISON.name, "name": model, "configuration": "{}", "model": model}
+        run |= {"rater_id": rater.id, "state": "done", "total": len(values), "started_at": BEGAN}
+        connection.execute(insert(table_of(Run)).values(**run))
+        verdict = {"run_id": run_id, "question_id": connection.execute(asked).scalar_one(), "path": "judged"}
+        verdict |= {"reason": "It does more of it.", "created_at": BEGAN}
+        rows = [
+            {**verdict, "id": workspace.ids.next(), "item_id": one, "value": values[one]} for one in values
+        ]
+        connection.execute(insert(table_of(VerdictRow)), rows)
+
+    workspace.lane.submit(write).result()
 
 
 def firsts(workspace: Workspace) -> dict[int, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from app_at_work import context_of, until
-from comparisons_bench import STUDY, comparisons, firsts, recorded, study_of
+from comparisons_bench import STUDY, comparisons, firsts, judged, recorded, study_of
 from review_bench import (
     line_of,
     marks,
@@ -161,3 +161,32 @@ async def test_names_of_sets_are_nowhere(tmp_path: Path, caplog: pytest.LogCaptu
             assert (value == 1.0) == (shown == "as-listed")
     assert seen[0] == seen[1]
     assert "alpha" not in "".join(seen[0]) + caplog.text
+
+
+async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> None:
+    """It is told in the words of the sides. Names are shown only of what is revealed, once it is answered."""
+    with comparisons(tmp_path, count=4) as workspace:
+        judged(workspace, dict.fromkeys(firsts(workspace), 1.0))
+        study_of(workspace, "five", "revealed")
+        place = StudyPlace(workspace, session_of(workspace, STUDY))
+        app = WorkbenchApp(context_of(workspace, "ana", study=place, annotation=None))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settled(pilot)
+            app.resume()
+            await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+            for key, number in (("a", 1), ("0", 2), ("5", 3)):
+                screen = await painted(pilot, number)
+                item = screen.item
+                assert item is not None
+                said_by_judge = "2 left" if item.shown_as == "as-listed" else "4 right"
+                assert f"◆ {said_by_judge} · It does more of it." in line_of(app, ClaimLine)
+                assert "alpha" not in screen_text(app)
+                await press(pilot, key)
+            await press(pilot, "p", "p")
+            await settled(pilot)
+            assert "both bad ▲ overrides" in line_of(app, ClaimLine)
+            titles = {review_of(app).panes.by_id[pane].border_title for pane in ("subject", "right")}
+            assert titles in ({"Left · alpha", "Right · omega"}, {"Left · omega", "Right · alpha"})
+        rows = [(value, origin, reason) for _, value, origin, reason, _ in recorded(workspace)]
+        assert rows[:2] == [(1.0, "accept", ""), (0.0, "override", "both-bad")]
+        assert rows[2][1] == "override"
