@@ -194,7 +194,7 @@ class JudgingKeyLine(KeyLine):
         item = self._keys.item
         if item is not None:
             self._had_sides = item.has_sides
-        more = self._several or self._had_sides
+        more = self._several or (self._had_sides and self.app.size.width < TWO_LINES)
         return super()._rows_most() + (2 if self._bands > 1 else 1 if more else 0)
 
     def _never_left_out(self) -> int:
