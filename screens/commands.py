@@ -189,6 +189,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("queue.clear", "c", "clear_filter", "all items", "List all items again."),
     Command("queue.back", "escape,q", "back", "home", "Go back to the first screen."),
     Command("review.accept", "a", "", "accept", "Take over the agents' label that is shown.", judging=True),
+    Command("review.both_bad", "0", "", "both bad", "Say that neither candidate is any good.", judging=True),
     Command(
         "review.undecided", "d", "", "cannot decide", "Say that you cannot decide, and why.", judging=True
     ),
@@ -250,6 +251,13 @@ COMMANDS: tuple[Command, ...] = (
         "",
         "compare runs",
         "Put another run of the agents beside the one that is shown; the next one, at last the item again.",
+    ),
+    Command(
+        "review.differences",
+        "equals_sign",
+        "",
+        "differences",
+        "Mark where two candidates differ, or not.",
     ),
     Command("review.cite", "v", "", "cite line", "Choose lines as evidence; again cites them or not."),
     Command("review.follow", "enter", "", "follow", "Go to the lines that the history cites.", on_line=False),

@@ -35,6 +35,7 @@ _NAMES = {
     "right": "→",
     "home": "Home",
     "end": "End",
+    "equals_sign": "=",
 }
 
 

@@ -152,7 +152,7 @@ def _of_agents(counts: Progress, runs: Sequence[str]) -> list[str]:
         hidden += ["judges' scores"] if _asks_of_responses(counts.items) else []
         return [f"You judge blind: {joined(hidden) or 'labels of others'} are not read."]
     sentences = []
-    if counts.agent_labelled:
+    if counts.agent_labelled and theirs.total:
         labelled = sum(one.agent_labelled or 0 for one in theirs.kinds)
         share = f"{labelled:,} of {counted_kinds(theirs.items)} ({labelled / theirs.total:.0%})"
         names = ", ".join(shortened(name, RUN_CELLS) for name in runs)

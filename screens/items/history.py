@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from screens.items.runs import describe_run
 from screens.items.views import Link, PaneText, QuestionPrompt
@@ -11,24 +12,30 @@ from store.formatting import pluralize
 from store.kinds.spec import part_title, question_named
 from store.queries.expert_runs import ExpertRunView
 from store.queries.item import ItemDetails, RecordView
-from store.record.evidence import TEXT_MOST, Citation
+from store.record.evidence import TEXT_MOST, Citation, lines_in_words
 from store.record.revisions import REVISION
 
 _EMPTY = "Nobody has recorded anything here yet."
 _EMPTY_BLIND = "You have recorded nothing here yet."
+
+NO_WORDS: Mapping[str, str] = MappingProxyType({})
 
 CITED_ROWS = 8
 """Lines of one citation that are shown; Enter goes to all of them."""
 
 
 def history(
-    item: ItemDetails, questions: Sequence[QuestionPrompt], runs: Sequence[ExpertRunView] = ()
+    item: ItemDetails,
+    questions: Sequence[QuestionPrompt],
+    words: Mapping[str, str] = NO_WORDS,
+    runs: Sequence[ExpertRunView] = (),
 ) -> PaneText:
     """Return who recorded what, oldest first, undone things included.
 
     Args:
         item: The item with its records.
         questions: The questions that it is asked.
+        words: What the screen calls parts of the item whose lines are cited, where it has another word.
         runs: The tests that experts ran on it.
     """
     lines: list[str] = []
@@ -47,7 +54,8 @@ def history(
         lines += f"    {record.text}".split("\n") if record.text and not is_revision else []
         for citation in record.citations:
             first = len(lines) + 1
-            lines.append(f"    cites {citation.place}")
+            place = lines_in_words(citation.first, citation.last)
+            lines.append(f"    cites {words.get(citation.part, citation.part)} {place}")
             if record.origin not in ("undo", "redo"):
                 lines += _quoted(citation)
             links.append(Link(first, len(lines), citation))
@@ -66,7 +74,7 @@ def _what(record: RecordView, questions: Sequence[QuestionPrompt]) -> str:
     asked = next((question for question in questions if question.target == record.target), None)
     if asked is not None:
         title = asked.title if len(questions) > 1 else "label"
-        return f"{title} {asked.spec.scale.word(record.value)}"
+        return f"{title} {'none' if record.value is None else asked.word(record.value, record.reason)}"
     if (is_none := record.what.startswith(f"no {REVISION}")) or record.what.startswith(REVISION):
         title = part_title(record.what.removeprefix("no ").removeprefix(REVISION))
         return f"took back the revision of the {title}" if is_none else f"revised the {title}"

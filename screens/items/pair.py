@@ -82,13 +82,13 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
     if case is None:
         panes = (replace(guide, title="Guideline"), history(pair, questions))
     elif pair.blind:
-        panes = (*tests, guide, history(pair, questions, case.expert_runs))
+        panes = (*tests, guide, history(pair, questions, runs=case.expert_runs))
     else:
         panes = (
             PaneText("verdict", "Verdict", _verdict(case, tests=pair.tests != "none"), empty=_NOT_YET),
             *tests,
             PaneText("steps", "Steps", _steps(pair, case), empty=_NOT_YET),
-            history(pair, questions, case.expert_runs),
+            history(pair, questions, runs=case.expert_runs),
             guide,
         )
     return ItemView(

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from screens.widgets.text.document import TextKind
 from screens.widgets.text.overlay import Span
+from store.kinds.comparison import BOTH_BAD, BOTH_BAD_WORD, SAME
 from store.kinds.spec import GROUP, QuestionSpec
 from store.queries.item import OwnLabel, OwnState, ShownTests
 from store.record.evidence import Citation, Part
@@ -89,6 +90,8 @@ class PaneText:
         run: The name of the agents' run that it is of, in its border while two runs are compared.
         cover: What is shown in its place while the reference is covered; None for the text itself.
         pieces: The pieces of a repository's files that it consists of, in order.
+        side: The word for its place in a comparison, left or right; empty for a text that is in none.
+        differing: Stretches, and glyphs of lines, that mark what the other side does not have.
     """
 
     id: str
@@ -112,6 +115,8 @@ class PaneText:
     run: str = ""
     cover: PaneText | None = None
     pieces: tuple[Piece, ...] = ()
+    side: str = ""
+    differing: tuple[tuple[Span, ...], Mapping[int, str]] = field(default=((), {}), hash=False)
 
     @property
     def border(self) -> str:
@@ -130,6 +135,7 @@ class PaneText:
             spans=self.spans,
             gutter=self.gutter,
             start=self.start,
+            tells_rest=bool(self.side),
         )
 
 
@@ -170,6 +176,7 @@ class QuestionPrompt:
         pane: The pane that is shown while it is asked; empty where that is left to the reader.
         unclaimed: Why there is no claim, in a few words; empty for the reason of the kind.
         nothing: Why there is nothing to judge yet, in a few words; empty where there is.
+        both_bad: Whether both candidates of a comparison may be called bad.
     """
 
     spec: QuestionSpec
@@ -179,6 +186,12 @@ class QuestionPrompt:
     pane: str = ""
     unclaimed: str = ""
     nothing: str = ""
+    both_bad: bool = False
+
+    def word(self, value: float, reason: str = "") -> str:
+        """Return an answer as people read it: "1 match"; "both bad" where that is its reason."""
+        is_both_bad = self.both_bad and (value, reason) == (SAME, BOTH_BAD)
+        return BOTH_BAD_WORD if is_both_bad else self.spec.scale.word(value)
 
     def is_same_as(self, other: QuestionPrompt) -> bool:
         """Return whether it is the same question of the same response."""
@@ -247,6 +260,8 @@ class ItemView:
         prompt_cover: The sentence in place of the prompt while the reference is covered; empty where there is
             none to cover. `{review.cover}`, a command's id, is replaced by its key.
         cover_chosen: Whether the rater wants references covered.
+        shown_as: The words of `Judgment.shown_as` for how it is shown; empty for a kind without any.
+        marks_differences: Whether the rater wants the differences between two sides marked.
     """
 
     item_id: int
@@ -274,6 +289,13 @@ class ItemView:
     replaced: tuple[PaneText, str] | None = None
     prompt_cover: str = ""
     cover_chosen: bool = False
+    shown_as: str = ""
+    marks_differences: bool = False
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether two texts stand side by side, to be compared."""
+        return bool(self.subject.side)
 
     @property
     def current(self) -> QuestionPrompt:
@@ -349,7 +371,10 @@ class ItemView:
         return self.cover_chosen and bool(self.prompt_cover) and not is_answered
 
     def as_shown(self, part: PaneText) -> PaneText:
-        """Return a part as its pane shows it: its cover while the reference is covered."""
+        """Return a part as its pane shows it: its cover while the reference is covered, its differences."""
+        if self.marks_differences and part.side:
+            spans, gutter = part.differing
+            return replace(part, spans=spans, gutter=gutter)
         if part.cover is None or not self.is_covered:
             return part
         return replace(part.cover, cited=part.cited, recorded=part.recorded)

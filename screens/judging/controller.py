@@ -19,6 +19,7 @@ from screens.recorder import Override, UndoResult
 from screens.widgets.line_input import harmless_line
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
+from store.kinds.comparison import BOTH_BAD, SAME
 from store.record.actions import Action
 from store.record.evidence import Citation
 from store.tables.record import Judgment, Mark, QuestionTarget
@@ -98,8 +99,12 @@ class JudgingController:
         def has_override() -> bool:
             return self._shared.item is None or overridden(self._shared.item) is not None
 
+        def may_be_both_bad() -> bool:
+            return self._shared.item is not None and self._shared.item.current.both_bad
+
         return {
             "review.accept": Handler(self.accept, has_claim, of_item=True),
+            "review.both_bad": Handler(self.call_both_bad, may_be_both_bad, of_item=True),
             "review.undecided": Handler(self.ask_why_undecided, of_item=True),
             "review.skip": Handler(self.skip, of_item=True),
             "review.flag": Handler(self.flag, of_item=True),
@@ -192,8 +197,16 @@ class JudgingController:
         named = [word if word.startswith(f"{key} ") else f"{key} {word}" for key, word in words]
         return f"Its keys: {' · '.join(named)}."
 
-    def _give(self, value: float) -> None:
-        """Record a value, then ask the next question, or go to the next item."""
+    def call_both_bad(self) -> None:
+        """Say that neither candidate of a comparison is any good; elsewhere the key is no answer."""
+        item = self._shared.item
+        if item is None or not item.current.both_bad:
+            self.judge(self._shared.context.last_key.name)
+        elif self.can_judge():
+            self._give(SAME, BOTH_BAD)
+
+    def _give(self, value: float, said: str = "") -> None:
+        """Record a value, with a reason that came with it; then ask the next question, or go on."""
         item, (cited, execution) = self._shared.item, self._shows.evidence()
         if item is None or self.builder is None:
             return
@@ -205,13 +218,14 @@ class JudgingController:
             self._shared.show_message(ask, alarm=True)
             return
         watch = self._shared.guard.watch
+        reason = said or reason
         action = self.builder.label(item, value, watch, reason, cited, execution=execution)
         self.record(action)
-        words = item.question.scale.word(value)
+        words = item.current.word(value, reason)
         words = f"{item.current.title}: {words}" if item.has_several else words
         cites = f" · cites {self._cited(cited)}" if cited else ""
         record = cast(Judgment, action.records[0])
-        if record.origin == "override":
+        if record.origin == "override" and not said:
             self.reasons.open(ReasonRequest(action, item.item_id))
             what = item.current.title if item.has_several else item.external_id
             codes = self.reasons.codes_of_kind(undecided=False)
@@ -220,7 +234,7 @@ class JudgingController:
             message += self._undo_hint
         else:
             self.reasons.drop()
-            accepts = " · accepts ◆" if record.origin == "accept" else ""
+            accepts = {"accept": " · accepts ◆", "override": " · overrides ◆"}.get(record.origin, "")
             message = f"● {words}{accepts}{cites} · {one_line(item.external_id, 24)} · {self._undo_hint}"
         now = self._shared.item
         following = now.next_open(item.at) if now is not None else None

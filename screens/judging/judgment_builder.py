@@ -124,6 +124,7 @@ class JudgmentBuilder:
             evidence=as_json(cited),
             elapsed_ms=elapsed,
             active_ms=active,
+            shown_as=item.shown_as,
         )
         return Action(record.action, (record,))
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _NARROW_FIRST = (
     "review.accept",
+    "review.both_bad",
+    "review.differences",
     "review.undecided",
     "review.undo",
     "review.next",
@@ -132,7 +134,7 @@ class JudgingKeyLine(KeyLine):
     _rows = 0
     _named_pairs: tuple[tuple[str, str], ...] = ()
     _bands = 0
-    _was_several = False
+    _was_several = _had_sides = False
 
     def __init__(self, keys: ScaleKeys) -> None:
         super().__init__()
@@ -188,8 +190,12 @@ class JudgingKeyLine(KeyLine):
         return (key if value is None or f"{value:g}" == key else f"{key}={value:g}"), word
 
     def _rows_most(self) -> int:
-        """Return the lines that may be filled: the bands of a scale take two of their own."""
-        return super()._rows_most() + (2 if self._bands > 1 else 1 if self._several else 0)
+        """Return the lines that may be filled: a scale of bands, or of two sides, takes some of its own."""
+        item = self._keys.item
+        if item is not None:
+            self._had_sides = item.has_sides
+        more = self._several or (self._had_sides and self.app.size.width < TWO_LINES)
+        return super()._rows_most() + (2 if self._bands > 1 else 1 if more else 0)
 
     def _never_left_out(self) -> int:
         """Return the keys of the scale, by which an answer is found, grouped by its bands."""

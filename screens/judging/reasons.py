@@ -12,6 +12,7 @@ from screens.items.views import ItemView, review_parts
 from screens.judging.context import JudgingContext
 from screens.settings import DEFAULT_REASONS, DEFAULT_UNDECIDED
 from screens.widgets.text.sanitize import one_line
+from store.kinds.comparison import BOTH_BAD
 from store.record.actions import Action
 
 
@@ -152,7 +153,10 @@ class ReasonMenu:
 
 
 def overridden(item: ItemView | None) -> float | None:
-    """Return the label with which the rater overrides that of the agents; None without an override."""
-    if item is None or item.claim is None or item.label is None:
+    """Return the label with which the rater overrides that of the agents; None without an override.
+
+    That both candidates of a comparison are bad is a reason already.
+    """
+    if item is None or item.claim is None or item.label is None or item.label.reason == BOTH_BAD:
         return None
     return None if item.label.value == item.claim.value else item.label.value

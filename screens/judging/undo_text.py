@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from screens.widgets.text.sanitize import one_line
+from store.kinds.comparison import PREFERENCE, shown_word
 from store.kinds.spec import part_title, question_named, task_kinds
 from store.record.actions import Action
 from store.record.revisions import REVISION
@@ -85,6 +86,8 @@ def _label(judgment: Judgment, questions: Mapping[int, str], of: str = "") -> st
         return "no label"
     name = questions.get(judgment.question_id, "")
     spec = question_named(name)
+    if name == PREFERENCE.name:
+        return shown_word(judgment.value, judgment.reason, judgment.shown_as)
     words = f"{judgment.value:g}" if spec is None else spec.scale.word(judgment.value)
     if spec is not None and _is_one_of_several(name):
         words = f"{spec.title} of {of}: {words}" if of else f"{spec.title} {words}"

@@ -22,6 +22,7 @@ from screens.queue.query import QueueQuery
 from screens.study_place import StudyPlace
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
+from store.kinds.comparison import BOTH_BAD
 from store.kinds.spec import task_kinds
 from store.queries.progress import ProgressDelta, progress_delta
 from store.queries.rows import QueueFilter
@@ -138,6 +139,9 @@ class ClaimLine(Static):
         self.update(Content.assemble(*parts), layout=False)
 
     def _claim(self, item: ItemView) -> str:
+        if item.has_sides:
+            claim = item.claim.summary if item.claim is not None else item.current.unclaimed
+            return f"{item.question.text}{' · ' if claim else ''}{claim}"
         if item.claim is not None:
             return item.claim.summary
         if item.current.unclaimed:
@@ -219,18 +223,18 @@ def _answer(item: ItemView, place: int, *, words: bool) -> str:
 
 def _mine(item: ItemView, *, long: bool) -> str:
     """Return the rater's own label of an item that is asked one question."""
-    own, label = item.own, item.label
+    own, label, what = item.own, item.label, "choice" if item.has_sides else "label"
     if label is not None:
-        words = item.question.scale.word(label.value)
-        mine = f"● your label: {words}" if long else f"● {words}"
+        words = item.current.word(label.value, label.reason)
+        mine = f"● your {what}: {words}" if long else f"● {words}"
         if item.claim is not None and item.claim.value != label.value:
             mine += " ▲ overrides" if long else " ▲"
-        return mine + (f" · {label.reason}" if label.reason and long else "")
+        return mine + (f" · {label.reason}" if label.reason and long and label.reason != BOTH_BAD else "")
     if own.cannot_decide is not None:
         return f"? cannot decide: {own.cannot_decide}"
     if own.skipped:
         return "» skipped"
-    return "○ your label: none" if long else "○"
+    return f"○ your {what}: none" if long else "○"
 
 
 class CaseTabs(Static):

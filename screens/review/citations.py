@@ -20,6 +20,7 @@ from store.record.evidence import (
     cite,
     digest,
     in_order,
+    lines_in_words,
     readable_citations,
 )
 from store.tables.record import Judgment
@@ -27,9 +28,9 @@ from store.tables.record import Judgment
 _NAMED = 3
 
 
-def format_citations(citations: Iterable[Citation]) -> str:
-    """Return where cited lines are: `code 3-5, log 7`; the first places of many."""
-    places = [one.place for one in in_order(citations)]
+def format_citations(citations: Iterable[Citation], item: ItemView | None) -> str:
+    """Return where cited lines are on the screen: `code 3-5, log 7`; the first places of many."""
+    places = [_place(one, item) for one in in_order(citations)]
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
     return ", ".join(places[:_NAMED]) + more
 
@@ -135,7 +136,7 @@ class Citations:
         part = self._part_of(pane)
         if part is None or part.part is None:
             *first, last = [
-                "Code",
+                item.subject_word if item.has_sides else "Code",
                 *(each.title for each in item.case if each.part is not None and each.text),
             ]
             places = f"{', '.join(first)} and {last}" if first else last
@@ -158,9 +159,8 @@ class Citations:
         else:
             line = pane.begin_cursor()
             several = f"{self._shared.key('text.more_up')} {self._shared.key('text.more_down')}"
-            self._shared.show_message(
-                f"▸ {part.part} {line} · {self._choosing_keys} choose, {several} several · {self._cites}"
-            )
+            keys = f"{self._choosing_keys} choose, {several} several"
+            self._shared.show_message(f"▸ {part.side or part.part} {line} · {keys} · {self._cites}")
 
     @property
     def _choosing_keys(self) -> str:
@@ -187,14 +187,14 @@ class Citations:
         self._mark_panes()
         self._changed()
         if item.item_id not in self.drafts:
-            cited = format_citations(self.cited)
+            cited = format_citations(self.cited, item)
             self._shared.show_message(
                 f"Your label cites {cited} as before." if cited else "Nothing is cited."
             )
             return
-        cited = format_citations(self.cited) or "nothing"
+        cited = format_citations(self.cited, item) or "nothing"
         word = "No more cited" if removing else "▌ Cited"
-        these = f"{part.part} {lines[0]}" + (f"-{lines[-1]}" if len(lines) > 1 else "")
+        these = f"{part.side or part.part} {lines[0]}" + (f"-{lines[-1]}" if len(lines) > 1 else "")
         self._shared.show_message(f"{word}: {these} · your next label of this item cites {cited}")
 
     def _part_of(self, pane: TextPane) -> PaneText | None:
@@ -225,7 +225,7 @@ class Citations:
         link = part.links[-1]
         pane.put_cursor(link.first, link.first)
         goes = f"{self._shared.key('follow')} goes there · {self._choosing_keys} choose another one"
-        self._shared.show_message(f"▸ {link.citation.place} · {goes}")
+        self._shared.show_message(f"▸ {_place(link.citation, self._shared.item)} · {goes}")
 
     def _go_to_cited(self, citation: Citation) -> None:
         self._bring_out(citation)
@@ -237,12 +237,12 @@ class Citations:
         ):
             if part.part != citation.part:
                 continue
-            first, where = citation.first, citation.place
+            first, where = citation.first, _place(citation, self._shared.item)
             if not citation.fits(part.text):
                 found = _find_again(Document(part.text).lines, citation)
                 if found is None:
                     continue
-                first, where = found, f"{citation.place} when it was cited; the text is another one now"
+                first, where = found, f"{where} when it was cited; the text is another one now"
             self._panes.by_id.end_cursors()
             self._panes.show_pane(pane_id)
             last = first + citation.last - citation.first
@@ -260,7 +260,7 @@ class Citations:
         """Say that an item that has come onto the screen has a draft."""
         draft = self.drafts.get(item_id)
         if draft is not None:
-            cited = format_citations(draft) or "nothing"
+            cited = format_citations(draft, self._shared.item) or "nothing"
             self._shared.append_message(f"Not recorded yet: your next label cites {cited}.")
 
 
@@ -278,6 +278,13 @@ def _lines_of(part: PaneText, citations: Iterable[Citation]) -> frozenset[int]:
     return frozenset(
         number for one in ours if one.sha256 == sha256 for number in range(one.first, one.last + 1)
     )
+
+
+def _place(citation: Citation, item: ItemView | None) -> str:
+    """Return where cited lines are: "code 3-5"; of a comparison on which side."""
+    parts = () if item is None else (item.subject, *item.case)
+    word = next((one.side for one in parts if one.side and one.part == citation.part), citation.part)
+    return f"{word} {lines_in_words(citation.first, citation.last)}"
 
 
 def _find_again(lines: list[str], citation: Citation) -> int | None:

@@ -167,7 +167,13 @@ class PaneController:
     @property
     def narrow(self) -> bool:
         """Whether one pane is shown at a time."""
-        return self.is_small and not self.comparing
+        return self.is_small and not self.has_both
+
+    @property
+    def has_both(self) -> bool:
+        """Whether both panes are shown, however narrow the terminal is."""
+        item = self._shared.item
+        return self.comparing or (item is not None and item.has_sides)
 
     @property
     def is_small(self) -> bool:
@@ -215,7 +221,7 @@ class PaneController:
                 "-subject": subject,
                 "-in-case": not subject,
                 "-in-prompt": self._in_prompt,
-                "-stacked": self.is_small and self.comparing,
+                "-stacked": self.is_small and self.has_both,
             }
         )
         if self.active not in {SUBJECT, switcher.current}:
@@ -495,6 +501,9 @@ class PaneController:
                 f"Two runs stand side by side; {self._shared.key('compare')} ends that."
             )
             return
+        if item.has_sides:
+            self._shared.show_message("The sides of a comparison stay as they are.")
+            return
         self._swapped = "" if item.swapped else self.shown_in_case
         view = item.with_swapped(self._swapped)
         if item.swapped:
@@ -514,4 +523,4 @@ class PaneController:
 
     def with_swapped(self, view: ItemView) -> ItemView:
         """Return an item with its panes swapped as they were chosen."""
-        return view.with_swapped(self._swapped) if self._swapped else view
+        return view.with_swapped(self._swapped) if self._swapped and not view.has_sides else view

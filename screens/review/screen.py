@@ -44,6 +44,7 @@ from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.review.reference_cover import ReferenceCover
 from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
+from screens.review.sides import Sides
 from screens.review.text_revisions import TextRevisions
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
@@ -118,11 +119,14 @@ class ReviewScreen(BaseScreen):
         self.comments = CommentEditor(shared, self._changed, self.panes.focus_active)
         self.session = SessionSaver(shared, self.order, self.panes, self.comments, query or QueueQuery())
         self.header = ReviewHeader(shared, self.order, lambda: self.session.query)
-        self.judging = JudgingController(self, shared, self.order, self.comments, format_citations)
+        self.judging = JudgingController(
+            self, shared, self.order, self.comments, lambda cited: format_citations(cited, self.item)
+        )
         self.tests = ItemTests(shared, self._show_chosen, self.items.forget, self._reload, self._changed)
         self.citations = Citations(shared, self.panes, self._changed, self.tests.show_execution)
         self.comparison = RunComparison(shared, self.panes, self._show_chosen)
         self.cover = ReferenceCover(shared, self._show_chosen, self._changed)
+        self.sides = Sides(shared, self.panes, self._show_chosen)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
         self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
         self.session.drafts = (
@@ -133,7 +137,12 @@ class ReviewScreen(BaseScreen):
             self.cover,
         )
         owners = (self.judging, self.panes, self.search, self.citations, self.tests, self.comparison)
-        others = (TextCopier(shared, self.panes), ContextFiles(shared, self.panes, navigator), self.cover)
+        others = (
+            TextCopier(shared, self.panes),
+            ContextFiles(shared, self.panes, navigator),
+            self.cover,
+            self.sides,
+        )
         handlers = (owner.handlers() for owner in (*owners, *others))
         self.dispatcher = Dispatcher(shared, self.judging.judge, self._handlers(), *handlers)
 
@@ -326,6 +335,7 @@ class ReviewScreen(BaseScreen):
 
     def _arrive(self, view: ItemView) -> None:
         """Restore the places of an item that has just come, and mention its drafts."""
+        self.sides.scroll_together()
         self.judging.complete_undo_message(view)
         self.panes.by_id.end_cursors()
         places = self.session.places_of(view)
@@ -337,7 +347,7 @@ class ReviewScreen(BaseScreen):
 
     def _as_chosen(self, view: ItemView) -> ItemView:
         """Return an item with the runs, the sides and the citations that the rater chose."""
-        plain = self.cover.as_chosen(view.with_beside(None))
+        plain = self.sides.as_chosen(self.cover.as_chosen(view.with_beside(None)))
         plain = self.panes.with_swapped(self.tests.as_chosen(plain))
         return self.citations.marked(self.comparison.as_chosen(plain))
 

@@ -7,6 +7,7 @@ The first candidate is one of the two in an order that tells nothing of where it
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import Literal, TypeVar
 
 from store.errors import WorkbenchError
@@ -36,6 +37,8 @@ PREFERENCE = QuestionSpec(
 
 BOTH_BAD = "both-bad"
 """The reason of a value of 0 where neither is any good: a tie in ratings, off the ordinal scale."""
+BOTH_BAD_WORD = "both bad"
+"""What screens call it."""
 
 AS_LISTED = "as-listed"
 """The word in `Judgment.shown_as` for a comparison whose first candidate was on the left."""
@@ -137,6 +140,58 @@ def in_canonical_order(seed: int | str, prompt: str, one: tuple[str, T], other: 
 def comparison_id(*parts: object) -> str:
     """Return an id that tells nothing of its parts: the first digits of their hash."""
     return _digest(*parts)[:16]
+
+
+def drawn_order(rater: str, comparison: str) -> str:
+    """Return the order in which a rater sees a comparison outside a study, always the same.
+
+    Args:
+        rater: The rater's name.
+        comparison: The id of the comparison.
+
+    Returns:
+        `AS_LISTED` or `SWAPPED`.
+    """
+    return SWAPPED if int(_digest("sides", rater, comparison)[-1], 16) % 2 else AS_LISTED
+
+
+@cache
+def shown_scale(order: str, name: str = "") -> Scale:
+    """Return a scale in the words of the screen: left and right, with the keys in the order of the sides.
+
+    Args:
+        order: `AS_LISTED` or `SWAPPED`; the values stay those from the view of the first candidate.
+        name: The name of a study's scale; empty for all values.
+
+    Raises:
+        WorkbenchError: There is no such scale.
+    """
+    given = scale_values(name)
+    values = SCALES["five"] if FIRST_LEFT[order] else SCALES["five"][::-1]
+    words = ("left much", "left", "same", "right", "right much")
+    return Scale(
+        "ordinal",
+        tuple(
+            ScaleValue(value, word, key, sign=key)
+            for key, value, word in zip("12345", values, words, strict=True)
+            if value in given
+        ),
+    )
+
+
+def shown_word(value: float, reason: str, shown_as: str) -> str:
+    """Return a value in the words of the screen: "left", "both bad"; without known sides "first better".
+
+    Args:
+        value: The value.
+        reason: The reason of the judgment.
+        shown_as: The words for how the comparison was shown.
+    """
+    if value == SAME and reason == BOTH_BAD:
+        return BOTH_BAD_WORD
+    order = next((word for word in shown_as.split() if word in FIRST_LEFT), None)
+    scale = PREFERENCE.scale if order is None else shown_scale(order)
+    return next((known.word for known in scale.values if known.value == value), f"{value:g}")
 
 
 def _digest(*parts: object) -> str:

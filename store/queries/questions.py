@@ -109,10 +109,11 @@ def required_count(
 
 
 def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:
-    """Return how many of the questions have a value: (item_id, answered, latest, value).
+    """Return how many of the questions have a value: (item_id, answered, latest, value, reason, shown_as).
 
     Items without any are left out. `latest` is when the latest of these values was recorded; `value` is that
-    of the question whose value queues show.
+    of the question whose value queues show. `reason` and `shown_as` are those of the value where an item is
+    asked one question.
 
     Args:
         scope: Whose answers, in which sitting or phase.
@@ -140,7 +141,7 @@ def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Sub
             both.c.item_id,
             func.sum(both.c.answered).label("answered"),
             func.max(both.c.latest).label("latest"),
-            func.max(both.c.value).label("value"),
+            *(func.max(both.c[name]).label(name) for name in ("value", "reason", "shown_as")),
         )
         .group_by(both.c.item_id)
         .subquery("answered")
@@ -172,6 +173,7 @@ def _counted(values: Subquery, shown: ColumnElement[float]) -> Select[Any]:
         func.count().label("answered"),
         func.max(values.c.created_at).label("latest"),
         func.max(shown).label("value"),
+        *(func.max(values.c[name]).label(name) for name in ("reason", "shown_as")),
     ).group_by(values.c.item_id)
 
 

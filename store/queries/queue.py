@@ -243,6 +243,7 @@ def select_rows(scope: Scope, ids: Sequence[int]) -> Select[Any]:
             number.label("answered"),
             required.label("required"),
             hidden.label("blind"),
+            *(func.coalesce(answers.c[name], "").label(name) for name in ("reason", "shown_as")),
         )
         .select_from(item)
         .outerjoin(listed, listed.c.item_id == item.c.id)

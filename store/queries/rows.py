@@ -146,7 +146,8 @@ class QueueRow:
     `label` is the value of the question that tells of its kind, None where there is none. The item is judged
     when `answered`, its questions that have a value of the rater, reaches `required`, all that it is asked.
     `agent_path` is a word of the agents' pipeline where they have a label, `WAITING_PATH` where they wait
-    for a sandbox.
+    for a sandbox. `reason` came with the label of an item that is asked one question, and `shown_as` says how
+    the item was shown then.
     """
 
     item_id: int
@@ -165,6 +166,8 @@ class QueueRow:
     answered: int = 0
     required: int = 1
     blind: bool = False
+    reason: str = ""
+    shown_as: str = ""
 
     @property
     def needs_sandbox(self) -> bool:

@@ -5,8 +5,9 @@ The field holds a JSON array, `[]` where nothing is cited. Each of its objects i
     {"part": "log", "sha256": "9f86...", "first": 3, "last": 5, "text": "...", "execution": "0190..."}
 
 `part` is `code`, `test` or `log`; of other items `context`, `completion`, `issue`, `question`, `reference` or
-`answer`. `sha256` is that of the whole text of the part, as it was on the screen,
-in UTF-8: it tells whether the line numbers still fit. `first` and `last` count lines from 1, both included.
+`answer`; of a comparison `first` or `second`, on whichever side that was. `sha256` is that of the whole text
+of the part, as it was on the screen, in UTF-8: it tells whether the line numbers still fit. `first` and
+`last` count lines from 1, both included.
 `text` is what the lines said, joined by line feeds and cut after `TEXT_MOST` characters, so that a citation
 can be read where the part itself cannot. `execution` names the execution whose test or log it was; it is
 left out where there was none. Citations stand in the order of part, execution and line; those of one text
@@ -22,7 +23,19 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 from uuid import UUID
 
-Part = Literal["code", "test", "log", "context", "completion", "issue", "question", "reference", "answer"]
+Part = Literal[
+    "code",
+    "test",
+    "log",
+    "context",
+    "completion",
+    "issue",
+    "question",
+    "reference",
+    "answer",
+    "first",
+    "second",
+]
 PARTS: tuple[Part, ...] = get_args(Part)
 """The texts whose lines can be cited, in the order of citations."""
 

@@ -45,9 +45,11 @@ def draw_sides(
                 parts[low, high, one.phase, one.gold][one.item] = None
         for part, items in parts.items():
             left = _blocks(len(items), derived_random(seed, "sides", rater, *part))
-            for item, low_left in zip(items, left, strict=True):
-                # What is drawn is the set on the left; which candidate is its own is another matter.
-                found[rater, item] = low_left != (named[item][0] == part[0])
+            # What is drawn is the set on the left. It is found by an item, not by its name: were both names
+            # exchanged, raters would see the very same.
+            one = named[next(iter(items))][0]
+            for item, one_left in zip(items, left, strict=True):
+                found[rater, item] = one_left != (named[item][0] == one)
     return found
 
 

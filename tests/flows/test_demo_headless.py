@@ -66,11 +66,12 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
     screened, verdicts, agreed = expected(sample_folder)
     assert facts["items"] == facts["items_by_kind"]["pair"] == sum(screened.values()) >= 60
     lines = {
-        name: (sample_folder / f"{name}.jsonl").read_text("utf-8") for name in ("completions", "questions")
+        name: (sample_folder / f"{name}.jsonl").read_text("utf-8")
+        for name in ("completions", "questions", "comparisons")
     }
     counts = [text.count("\n") for text in lines.values()]
     assert list(facts["items_by_kind"].items())[1:] == list(
-        zip(("completion", "answer"), counts, strict=True)
+        zip(("completion", "answer", "comparison"), counts, strict=True)
     )
     assert facts["clear_match"] == screened["clear_match"]
     assert facts["clear_nonmatch"] == screened["clear_nonmatch"]
@@ -148,7 +149,7 @@ def test_without_a_terminal_it_says_so_and_does_the_same_again(workbench, at):
     assert "nothing to do" in done.out
     assert NOTICE in done.out
     assert "77 of 85" in done.out
-    assert "85 pairs, 12 completions and 9 repository questions" in done.out
+    assert "85 pairs, 12 completions, 9 repository questions and 12 comparisons" in done.out
 
 
 def test_fresh_begins_anew(workbench, at):

@@ -95,7 +95,7 @@ def test_the_sample_can_be_loaded_and_brings_its_replies(workspace):
 
 
 def test_importing_the_sample_twice_adds_nothing(workspace):
-    assert import_sample(workspace).items_added == 106
+    assert import_sample(workspace).items_added == 118
     assert not import_sample(workspace).adds
     assert holds_sample(workspace)
 

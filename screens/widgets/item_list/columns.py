@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from agents.pipelines.registry import kinds_with_agents
 from screens.widgets.text.sanitize import one_line
+from store.kinds.comparison import COMPARISON, shown_word
 from store.kinds.spec import ranked_kinds, task_kinds
 from store.queries.rows import FAILED_PATH, QueueRow
 
@@ -53,6 +54,9 @@ def _yours(row: QueueRow) -> str:
     if row.status == "skipped":
         return "skipped"
     if row.status == "judged" and row.label is not None:
+        # The words that the rater chose among: of a comparison left and right.
+        if row.kind == COMPARISON.name and row.shown_as:
+            return shown_word(row.label, row.reason, row.shown_as)
         return value_word(row.kind, row.label)
     # Without a single label, or not fully answered: how many of the questions are answered.
     return f"{row.answered} of {row.required}" if row.answered else ""

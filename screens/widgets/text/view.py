@@ -34,6 +34,7 @@ from screens.widgets.text.overlay import Span, Spans
 from screens.widgets.text.paint import LineMarks, Painter, places
 from screens.widgets.text.sanitize import one_line, visible
 from screens.widgets.text.search import TextSearch
+from store.formatting import pluralize
 
 _CODE: tuple[TextKind, ...] = ("code", "test")
 _PROSE: tuple[TextKind, ...] = ("reply", "markdown")
@@ -127,6 +128,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._landmarks: list[int] = []
         self._marks = LineMarks()
         self._search: TextSearch | None = None
+        # Whether the note tells how much is below; and whether the reader has come to the end of the text.
+        self._tells_rest = self._is_seen = False
         self._painting = False
         self._painter = Painter(self)
 
@@ -144,6 +147,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         spans: Iterable[Span] = (),
         gutter: Mapping[int, str] = NO_GLYPHS,
         start: int | None = None,
+        tells_rest: bool = False,
     ) -> None:
         """Show a text; loading the same text again keeps place, search and citations.
 
@@ -160,7 +164,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             gutter: Glyphs of one cell shown before source lines, by the line's number, from 1, where
                 the line is not cited or pointed at.
             start: The source line, from 1, that is in view when the text is first shown; None for the first.
+            tells_rest: Whether the lower border tells how much is below, or that the end was seen.
         """
+        self._tells_rest = tells_rest
         laid = Spans(spans)
         another = (text, language, kind) != (self._given.text, self._language, self._kind)
         if another or laid.insets != self._given.spans.insets:
@@ -177,6 +183,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             is_code = language is not None and kind != "markdown"
             self._plain_reason = highlight.why_plain(text, self._given.longest) if is_code else ""
             self._marks, self._search = LineMarks(), None
+            self._is_seen = False
             self._place, self._beginning = Place(), None
             self._rendered, self._awaits_rendering = None, False
             if kind == "markdown":
@@ -233,7 +240,18 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             long = len(self.text) > markdown.CHARACTERS
             source = f"source: {len(self.text):,} characters" if long else "source"
         newline = "CRLF" if self._document.newline == "\r\n" else ""
-        return " · ".join(filter(None, [self._marks.note, search, source, self._plain_reason, newline]))
+        notes = [self._marks.note, search, source, self._plain_reason, newline, self._rest()]
+        return " · ".join(filter(None, notes))
+
+    def _rest(self) -> str:
+        """Return how many lines are below, or that the end was seen; empty where that is not told."""
+        flow, height = self._flow, self.scrollable_content_region.height
+        if not self._tells_rest or not self.text or flow is None or not height:
+            return ""
+        bottom = round(self.scroll_y) + height
+        if self._is_seen or (flow.done and bottom >= flow.rows):
+            return "seen to the end ✓"
+        return f"{pluralize(max(1, self.line_count - 1 - flow.locate(bottom - 1)[0]), 'line')} more"
 
     def _update_note(self) -> None:
         self.border_subtitle = Content(self.note) if self.note else None
@@ -443,6 +461,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self._fit(flow)
             self.scroll_target_y = self.scroll_y = row
             self.scroll_target_x = self.scroll_x = self._place.x if width is None else 0
+        if self._tells_rest:
+            self._update_note()
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
@@ -470,6 +490,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             if flow.done or flow.cells > self._text_width > self.virtual_size.width:
                 with self._settled():
                     self._fit(flow)
+            if flow.done and self._tells_rest:
+                self._update_note()
 
         await self._work(flow, lambda: flow is self._flow, show)
 
@@ -772,6 +794,11 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if not self._settling and old_value <= self.max_scroll_y and self._flow is not None:
             line, column = self._flow.first_shown(round(new_value))
             self._place = replace(self._place, line=line, column=column)
+            # Not by a layout, which may be that of a moment: the reader has scrolled here.
+            bottom = round(new_value) + self.scrollable_content_region.height
+            self._is_seen = self._is_seen or (self._flow.done and bottom >= self._flow.rows)
+        if self._tells_rest:
+            self._update_note()
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         """Remember how far the reader scrolled to the right."""

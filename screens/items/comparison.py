@@ -1,0 +1,168 @@
+"""The screen part of the task kind `comparison`: a prompt, and two candidates side by side without names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlalchemy import Connection, select
+
+from screens.items.history import history
+from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
+from screens.widgets.text.differences import differences
+from screens.widgets.text.document import TextKind
+from store.kinds.comparison import (
+    AS_LISTED,
+    COMPARISON,
+    FIRST_LEFT,
+    GUIDELINE,
+    PREFERENCE,
+    SAME,
+    SWAPPED,
+    drawn_order,
+    shown_scale,
+)
+from store.queries.agent_case import load_case
+from store.queries.current import assignment_of
+from store.queries.item import ItemDetails, load_item
+from store.record.scope import Scope
+from store.studies.protocol import StudyProtocol
+from store.tables.columns import table_of
+from store.tables.people import Study
+from store.tables.record import QuestionTarget
+
+RIGHT = "right"
+"""The pane of the candidate on the right; the one on the left is the subject."""
+
+_PROMPTS = {"codes": "query", "answers": "question", "completions": "prompt"}
+"""The word for the prompt, by what the candidates are."""
+
+_KINDS: dict[str, TextKind] = {"codes": "code", "answers": "markdown", "completions": "code"}
+
+
+def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
+    """Read a comparison for review (see ReviewPart)."""
+    entry = load_item(connection, scope, COMPARISON, item_id)
+    order, scale, named = _protocol(connection, scope, entry)
+    claim = None if entry.blind else load_case(connection, scope, item_id).verdict
+    words = shown_scale(order, scale)
+    if scope.adjudicates:
+        # Labels of raters who saw other sides are told from the view of the first candidate.
+        words = PREFERENCE.scale
+    summary = ""
+    if claim is not None:
+        summary = " · ".join(filter(None, [f"◆ {words.word(claim.value)}", claim.reason]))
+    shown = None
+    if claim is not None and claim.value in words.allowed:
+        shown, summary = Claim(claim.id, claim.execution_id, claim.value, summary), ""
+    question = QuestionPrompt(
+        replace(PREFERENCE, scale=words),
+        QuestionTarget(entry.question_ids[PREFERENCE.name]),
+        claim=shown,
+        pane="" if scope.adjudicates else RIGHT,
+        unclaimed=summary,
+        both_bad=SAME in words.allowed,
+    )
+    return view(entry, question, order, named=named, sides=not scope.adjudicates)
+
+
+def _protocol(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple[str, str, bool]:
+    """Return the order of a rater's sides, the scale of the study, and whether names are shown.
+
+    Names are shown of what is revealed, once the rater has answered.
+    """
+    if scope.adjudicates:
+        return AS_LISTED, "", False
+    assigned = assignment_of(connection, scope, entry.item_id)
+    if scope.sitting is None or assigned is None:
+        return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), "", False
+    study = table_of(Study)
+    text = connection.execute(select(study.c.protocol).where(study.c.id == scope.sitting.study)).scalar_one()
+    order = SWAPPED if SWAPPED in assigned.condition.split() else AS_LISTED
+    named = not entry.blind and not entry.hides_models and bool(entry.own.labels)
+    return order, StudyProtocol.from_json(text).scale, named
+
+
+def view(
+    entry: ItemDetails, question: QuestionPrompt, order: str, *, named: bool = False, sides: bool = True
+) -> ItemView:
+    """Lay out a comparison in panes.
+
+    Args:
+        entry: The comparison.
+        question: The question.
+        order: The word for its order.
+        named: Whether the names of the sets are shown.
+        sides: Whether the candidates stand side by side; otherwise the second has a tab.
+    """
+    left, right = ("first", "second") if FIRST_LEFT[order] else ("second", "first")
+    if not sides:
+        subject, other = (_candidate(entry, part, part.capitalize(), named=named) for part in (left, right))
+    else:
+        subject, other = (
+            replace(_candidate(entry, part, word.capitalize(), named=named), side=word)
+            for part, word in ((left, "left"), (right, RIGHT))
+        )
+        subject, other = _compared(subject, other), _compared(other, subject)
+    reference = PaneText(
+        "reference", "Reference", entry.fields["reference"], kind=_kind(entry), part="reference"
+    )
+    return ItemView(
+        item_id=entry.item_id,
+        external_id=entry.external_id,
+        kind=COMPARISON.name,
+        prompt=entry.fields["prompt"],
+        prompt_word=_PROMPTS.get(entry.fields["about"], "prompt"),
+        subject=subject,
+        subject_word=subject.title,
+        case=(
+            replace(other, id=RIGHT),
+            *([reference] if reference.text else []),
+            PaneText("guideline", "Guide", GUIDELINE),
+            history(entry, (question,), {left: "left", right: "right"} if sides else {}),
+        ),
+        questions=(question,),
+        own=entry.own,
+        blind=entry.blind,
+        assignment_id=entry.assignment_id,
+        phase=entry.phase,
+        shown_as=f"{order} named" if named else order,
+    )
+
+
+def _kind(entry: ItemDetails) -> TextKind:
+    return _KINDS.get(entry.fields["about"], "reply")
+
+
+def _candidate(entry: ItemDetails, part: str, title: str, *, named: bool) -> PaneText:
+    name = entry.fields[f"{part}_name"] if named else ""
+    return PaneText(
+        "candidate",
+        title,
+        entry.fields[part],
+        language=(entry.fields["language"] or None) if _kind(entry) == "code" else None,
+        kind=_kind(entry),
+        empty="This candidate is empty.",
+        part="first" if part == "first" else "second",
+        heading=f"{title} · {name}" if name else "",
+    )
+
+
+def _compared(ours: PaneText, theirs: PaneText) -> PaneText:
+    """Return a candidate with the marks of what the other one does not have."""
+    found = differences(theirs.text, ours.text)
+    # What is left out here is marked on the other side.
+    return replace(
+        ours, differing=(tuple(one for one in found.spans if one.style == "changed"), found.gutter)
+    )
+
+
+COMPARISON_PART = ReviewPart(
+    kind=COMPARISON.name,
+    load=load,
+    undecided={
+        "w": "prompt unclear",
+        "h": "needs what is missing",
+        "k": "beyond my knowledge",
+        "l": "other",
+    },
+)

@@ -1,0 +1,192 @@
+"""Comparisons are judged on two sides without names; what is stored is the first candidate's, whichever side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from app_at_work import context_of, until
+from comparisons_bench import STUDY, comparisons, firsts, judged, recorded, study_of
+from review_bench import (
+    line_of,
+    marks,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    screen_text,
+    settled,
+    text_of,
+)
+from sealed_bench import plain, session_of
+
+from screens.app import WorkbenchApp
+from screens.judging.keys import JudgingKeyLine
+from screens.queue.screen import QueueScreen
+from screens.review.bars import ClaimLine
+from screens.review.screen import ReviewScreen
+from screens.study_place import StudyPlace
+from store.record.evidence import citations_of
+from store.workspace.duckdb import Workspace
+
+LONG = 0
+"""The place of the comparison with long texts."""
+
+
+async def test_sides_are_judged_and_the_first_candidates_value_is_stored(tmp_path: Path) -> None:
+    with comparisons(tmp_path) as workspace:
+        first = firsts(workspace)
+        app = review_app(workspace)
+        async with app.run_test(size=(120, 40)) as pilot:
+            screen = await painted(pilot, 1)
+            await _read_together(app, pilot)
+            # What is on the left is called better, then much worse, and so on, as fast as items come.
+            given: list[tuple[int, float, str]] = []
+            values = {"1": 2.0, "2": 1.0, "3": 0.0, "4": -1.0, "5": -2.0}
+            for place, key in enumerate("12345124", start=1):
+                screen = await painted(pilot, place)
+                item = screen.item
+                assert item is not None
+                on_left = text_of(app, "subject").partition("_")[0].removeprefix("def ")
+                is_first = on_left == first[item.item_id]
+                assert item.shown_as == ("as-listed" if is_first else "swapped")
+                value = values[key] if is_first else 0.0 - values[key]
+                given.append((item.item_id, value, item.shown_as))
+                await press(pilot, key)
+            assert {order for *_, order in given} == {"as-listed", "swapped"}
+            await settled(pilot)
+            assert [(number, value, shown) for number, value, _, _, shown in recorded(workspace)] == given
+            # Going back, the sides are the same, and the choice is told in their words.
+            assert screen.order.at_end
+            await press(pilot, "p")
+            assert "● your choice: 4 right" in line_of(app, ClaimLine)
+            assert review_of(app).item.shown_as == given[-1][2]
+            await press(pilot, "0")
+            await settled(pilot)
+            assert recorded(workspace)[-1][1:] == (0.0, "independent", "both-bad", given[-1][2])
+            await press(pilot, "u")
+            await until(pilot, lambda: "Taken back: both bad · now right" in said(app))
+            await settled(pilot)
+            assert recorded(workspace)[-1][:2] == given[-1][:2]
+            await press(pilot, "ctrl+r", "d", "w")
+            await settled(pilot)
+            assert marks(workspace)[-1][:4] == (given[-1][0], "cannot_decide", True, "prompt unclear")
+            # The lines that are cited say which candidate it was; the screen says on which side.
+            await press(pilot, "p", "v", "v", "1")
+            assert "cites left 1" in said(app)
+            await settled(pilot)
+            with workspace.reading() as connection:
+                evidence = connection.exec_driver_sql(
+                    "SELECT evidence FROM judgment ORDER BY id DESC LIMIT 1"
+                )
+                (cited,) = citations_of(evidence.scalar_one())
+            assert cited.part == ("first" if given[-1][2] == "as-listed" else "second")
+            # The list has the words of the sides, too.
+            app.open_queue()
+            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+            await settled(pilot)
+            listed = screen_text(app)
+            assert all(word in listed for word in ("left much", "right much", "same"))
+            assert "alpha" not in listed
+            assert "omega" not in listed
+
+
+async def _read_together(app: WorkbenchApp, pilot) -> None:
+    """Scroll both sides at once, mark where they differ, and see to the end of each."""
+    panes = review_of(app).panes.by_id
+    left, right = panes["subject"], panes["right"]
+    assert left.size == right.size
+    assert "lines more" in left.note
+    await pilot.press("down", "down", "down")
+    assert (left.scroll_y, right.scroll_y) == (3, 3)
+    await pilot.press("tab", "end")
+    await until(pilot, lambda: "seen to the end ✓" in right.note)
+    await pilot.press("shift+tab", "end")
+    await until(pilot, lambda: "seen to the end ✓" in left.note)
+    shorter = min(left, right, key=lambda pane: pane.line_count)
+    assert shorter.scroll_y == shorter.max_scroll_y
+    await pilot.press("home")
+    assert (left.scroll_y, right.scroll_y) == (0, 0)
+    assert "seen to the end ✓" in left.note
+    await pilot.press("equals_sign")
+    await until(pilot, lambda: "Differences are marked" in said(app))
+    assert "~" in screen_text(app)
+    await pilot.press("equals_sign", "x")
+    assert said(app) == "The sides of a comparison stay as they are."
+    await painted(pilot)
+
+
+async def _walk(workspace: Workspace, path: Path) -> list[str]:
+    """Go through what a rater of a study sees: the list, a comparison, a choice, what is said of it."""
+    app = WorkbenchApp(
+        context_of(
+            workspace, "ana", study=StudyPlace(workspace, session_of(workspace, STUDY)), annotation=None
+        )
+    )
+    seen: list[str] = []
+
+    async def look() -> None:
+        await settled(pilot)
+        seen.append(plain(screen_text(app), path))
+        seen.append(f"{app.title} {app.sub_title}")
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        await look()
+        app.open_queue()
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        await until(pilot, lambda: "Reading" not in screen_text(app))
+        await look()
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        await painted(pilot, 1)
+        assert line_of(app, JudgingKeyLine).startswith("2 left · 4 right · d cannot decide")
+        await pilot.press("0")
+        assert said(app) == "0 is no answer here. Its keys: 2 left · 4 right."
+        for key in ("2", "p", "right_square_bracket", "right_square_bracket", "n"):
+            await press(pilot, key)
+            await look()
+    return seen
+
+
+async def test_names_of_sets_are_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With the names of the sets exchanged, and all texts the same, a rater sees the very same."""
+    seen = []
+    for folder, names in (("a", ("alpha", "omega")), ("b", ("omega", "alpha"))):
+        with comparisons(tmp_path / folder, names) as workspace:
+            study_of(workspace, "forced")
+            seen.append(await _walk(workspace, workspace.path))
+            (_, value, _, _, shown), *_ = recorded(workspace)
+            assert value in (1.0, -1.0)
+            assert (value == 1.0) == (shown == "as-listed")
+    assert seen[0] == seen[1]
+    assert "alpha" not in "".join(seen[0]) + caplog.text
+
+
+async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> None:
+    """It is told in the words of the sides. Names are shown only of what is revealed, once it is answered."""
+    with comparisons(tmp_path, count=4) as workspace:
+        judged(workspace, dict.fromkeys(firsts(workspace), 1.0))
+        study_of(workspace, "five", "revealed")
+        place = StudyPlace(workspace, session_of(workspace, STUDY))
+        app = WorkbenchApp(context_of(workspace, "ana", study=place, annotation=None))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settled(pilot)
+            app.resume()
+            await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+            for key, number in (("a", 1), ("0", 2), ("5", 3)):
+                screen = await painted(pilot, number)
+                item = screen.item
+                assert item is not None
+                said_by_judge = "2 left" if item.shown_as == "as-listed" else "4 right"
+                assert f"◆ {said_by_judge} · It does more of it." in line_of(app, ClaimLine)
+                assert "alpha" not in screen_text(app)
+                await press(pilot, key)
+            await press(pilot, "p", "p")
+            await settled(pilot)
+            assert "both bad ▲ overrides" in line_of(app, ClaimLine)
+            titles = {review_of(app).panes.by_id[pane].border_title for pane in ("subject", "right")}
+            assert titles in ({"Left · alpha", "Right · omega"}, {"Left · omega", "Right · alpha"})
+        rows = [(value, origin, reason) for _, value, origin, reason, _ in recorded(workspace)]
+        assert rows[:2] == [(1.0, "accept", ""), (0.0, "override", "both-bad")]
+        assert rows[2][1] == "override"
