@@ -151,6 +151,11 @@ def read_answers(connection: Connection, kind: str, path: Path, role: str) -> It
     yield from (ChosenItem(item, role, gold=given) for item, given in answers.items())
 
 
+def read_names(path: Path) -> list[str]:
+    """Read names or numbers of items, one a line."""
+    return [line.strip() for line in read_text(path).splitlines() if line.strip()]
+
+
 def read_text(path: Path) -> str:
     """Read a text file of at most `MOST_BYTES`.
 

@@ -56,7 +56,7 @@ def configurations(config: Config) -> list[dict[str, Any]]:
 
 
 def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
-    from agents.settings import OURS
+    from agents.settings import KIND_OF, OURS
     from workbench.job_settings import annotation_settings
 
     job = annotation_settings(config, agents=name, complete=False)
@@ -78,7 +78,8 @@ def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
         )
     return {
         "name": name,
-        "default": name == config.agents.configuration,
+        "kind": KIND_OF[ours.name],
+        "default": name == config.agents.default_for(KIND_OF[ours.name]),
         "based_on": ours.name,
         "pipeline": ours.pipeline,
         "sentence": sentence or f"As {ours.name}, with models or prompts of its own.",

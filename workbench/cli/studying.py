@@ -108,7 +108,7 @@ def study_new(
     It can be made again until it is frozen.
     """
     from store.record.raters import register_kinds
-    from store.studies.choosing import ItemChoice, choose_items, read_answers, read_text
+    from store.studies.choosing import ItemChoice, choose_items, read_answers, read_names, read_text
     from store.studies.protocol import StudyProtocol
     from store.studies.studies import new_study, store_guideline
     from store.workspace.duckdb import Workspace
@@ -120,9 +120,7 @@ def study_new(
     loaded = settings(config)
     kind = find_kind(kind)
     SampleChoice(sample_pairs, None, stratify).check(blind=loaded.screens.blind)
-    names = (
-        None if items is None else [line.strip() for line in read_text(items).splitlines() if line.strip()]
-    )
+    names = None if items is None else read_names(items)
     choice = ItemChoice(kind, query, names, sample_pairs, stratify, seed or 0)
     own = rater_name(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened:
