@@ -3,11 +3,10 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
-from contextlib import suppress
 
 import pytest
 from loopback_models import LoopbackModels, Refusal, Slow
@@ -24,11 +23,12 @@ SETS = ("zebra-set", "heron-set")
 BLOCK = re.compile(r"----- begin (\w+) \w+ -----\n(.*?)\n----- end \1", re.S)
 
 
+LEVELS = ("much better", "better", "equal", "worse", "much worse")
+
+
 def opposite(level):
-    """The other candidate's level."""
-    return {"better": "worse", "worse": "better"}.get(
-        level, f"much {opposite(level[5:])}" if "much" in level else level
-    )
+    """What the other candidate is."""
+    return LEVELS[-1 - LEVELS.index(level)]
 
 
 def places(seen):
@@ -73,7 +73,7 @@ def judge(level_of_good):
         said = places(seen)
         is_a = said["candidate_a"].startswith("good")
         level = level_of_good(int(said["prompt"].split()[1]), is_a)
-        if not isinstance(level, str) or level.startswith("{"):
+        if level not in LEVELS:
             return level
         return {"reason": f"good is {level}", "verdict": level if is_a else opposite(level)}
 
@@ -148,7 +148,8 @@ def test_both_orders_are_asked_and_combined_to_one_verdict(workbench, comparison
     assert (position["group"], position["both_orders"]) == ("judges", 6)
     assert sum(map(sum, position["matrix"])) == 6
     assert position["consistency"] == pytest.approx(4 / 6)
-    # A left winner of 12 verdicts: comparison 4 has two, each of 1, 2, 5 and 6 one.
+    # Comparison 4 has a winner on the left in both orders; 5 in one, and none in the other.
+    assert (position["judgments"], position["share_left"]) == (9, pytest.approx(6 / 9))
     (rate,) = report["win_rate"]["pairs"]
     assert rate["first"] == "heron-set"
     assert (rate["sign_test"]["wins"], rate["sign_test"]["losses"], rate["sign_test"]["ties"]) == (1, 2, 3)
@@ -156,3 +157,95 @@ def test_both_orders_are_asked_and_combined_to_one_verdict(workbench, comparison
     assert run["both_orders"] == position["matrix"]
     assert "same in both orders" in workbench("report", comparisons, "pipeline").out
     assert "both-orders/openai:judge-1" in workbench("report", comparisons, "preference").out
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(workbench, comparisons, served):
+    command = [sys.executable, "-m", "workbench", "judge-pairs", str(comparisons), *COMMAND]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
+    ) as process:
+        reached = threading.Event()
+
+        def script(seen, number):
+            if number < 4:
+                return {"reason": "so", "verdict": "equal"}
+            reached.set()
+            return Slow(60)
+
+        served.script = script
+        assert reached.wait(60), process.communicate()
+        process.kill()
+    served.script = lambda *_: {"reason": "so", "verdict": "equal"}
+    done = workbench("judge-pairs", comparisons, *COMMAND).json()
+    assert (done["labelled"], done["consistent"]) == (6, 6)
+    asked = Counter((places(seen)["candidate_a"], places(seen)["candidate_b"]) for seen in served.requests)
+    # The one that had no reply was asked again, and no other.
+    assert (len(asked), sorted(asked.values())[-2:], sum(asked.values())) == (12, [1, 2], 13)
+
+
+def test_a_budget_ends_it_between_two_orders_and_more_of_it_goes_on(workbench, comparisons, served):
+    served.script = judge(lambda *_: "better")
+    ended = workbench("judge-pairs", comparisons, *COMMAND, "--budget-requests", 3)
+    assert (ended.code, ended.json()["labelled"], len(served.requests)) == (3, 1, 3)
+    assert ended.json()["budget_reached"]["budget"] == "requests"
+    estimate = workbench("judge-pairs", comparisons, *COMMAND, "--estimate").json()
+    assert (estimate["pairs"], estimate["configuration"]) == (5, "both-orders")
+    assert {role["role"]: role["questions"] for role in estimate["roles"]} == {"judge": 4, "judge_swapped": 5}
+    (first,) = workbench("items", comparisons, "--limit", 1, "--json").json()["items"]
+    file = comparisons.with_name("items.txt")
+    file.write_text(f"{first['item']}\nc3\n")
+    some = workbench("annotate", comparisons, *COMMAND, "--kind", "comparison", "--items", file).json()
+    assert (some["labelled"], some["run"]) == (2, ended.json()["run"])
+    done = workbench("annotate", comparisons, *COMMAND, "--agents", "both-orders").json()
+    assert (done["labelled"], len(served.requests)) == (6, 12)
+    refused = workbench("annotate", comparisons, *COMMAND, "--kind", "comparison", "--agents", "single")
+    assert "both-orders" in refused.json()["error"]["hint"]
+
+
+def test_replies_that_are_no_verdicts_fail_their_item_alone(workbench, comparisons, served):
+    wrong = {
+        1: "I prefer the first one.",
+        2: {"reason": "both are fine", "verdict": "slightly better"},
+        3: Refusal(),
+        4: {"verdict": "better"},
+    }
+
+    asked = Counter()
+
+    def level(number, _is_a):
+        asked[number] += 1
+        # The second order fails, and what is asked then once more.
+        return wrong[number] if number in wrong and asked[number] > 1 else "better"
+
+    served.script = judge(level)
+    done = workbench("judge-pairs", comparisons, *COMMAND)
+    found = done.json()
+    assert (done.code, found["labelled"], found["failed"]) == (1, 2, 4)
+    assert found["causes"] == {"malformed": 3, "refused": 1}
+    (run,) = workbench("report", comparisons, "pipeline", "--json").json()["runs"]
+    words = json.dumps(run["failures"])
+    assert words.count("judge_swapped") == 4
+    assert "Input should be 'much better', 'better', 'equal', 'worse' or 'much worse'" in words
+    assert "there is no JSON object in the reply" in words
+    assert "declined twice" in words
+    with Workspace.open(comparisons) as workspace:
+        assert len(rows(workspace, VerdictRow)) == 6
+    wrong.clear()
+    before = len(served.requests)
+    again = workbench("judge-pairs", comparisons, *COMMAND, "--retry-failed").json()
+    assert (again["labelled"], again["failed"], len(served.requests) - before) == (6, 0, 4)
+
+
+def test_the_items_of_a_study_alone_are_judged_beside_its_raters(workbench, comparisons, served):
+    served.script = judge(lambda *_: "better")
+    file = comparisons.with_name("items.txt")
+    file.write_text("c2\nc5\n")
+    made = workbench(
+        *("study", "new", comparisons, "rq", "--kind", "comparison", "--raters", "ana,ben", "--items", file)
+    )
+    assert made.code == 0, made.err
+    done = workbench("judge-pairs", comparisons, *COMMAND, "--study", "rq").json()
+    assert (done["labelled"], done["asked"]["study"], len(served.requests)) == (2, "rq", 4)
+    assert workbench("judge-pairs", comparisons, *COMMAND, "--study", "no").code == 2
+    both = workbench("judge-pairs", comparisons, *COMMAND, "--study", "rq", "--sample-pairs", 2)
+    assert "exclude each other" in both.json()["error"]["message"]

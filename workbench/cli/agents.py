@@ -40,7 +40,7 @@ def agents_command(context: typer.Context, *, config: ConfigFile = None, as_json
     work_on = joined([known[kind].plural for kind in in_order(kinds_with_agents()) if kind in known])
     say(f"Agents work on {work_on or 'nothing here'}.", "")
     for each in found:
-        default = " (the default)" if each["default"] else ""
+        default = f" (the default for {known[each['kind']].plural})" if each["default"] else ""
         say(harmless(f"{each['name']}{default}", style="bold underline"), each["sentence"])
         print_facts("", [(f"  {role['role']}", _role(role)) for role in each["roles"]])
         say("")

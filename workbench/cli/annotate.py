@@ -287,7 +287,8 @@ def _kind(opened: OpenWorkspace, configurations: Sequence[str]) -> str:
     if kind is None and (items := items_by_kind(opened)):
         raise WorkbenchError(
             "Nothing for the agents",
-            f"{opened.path.name} holds {counted_kinds(items)}, and no agents work on these.",
+            f"{opened.path.name} holds {counted_kinds(items)}, and no agents "
+            f"{'of ' + ' and '.join(configurations) + ' ' if configurations else ''}work on these.",
             "Which kinds they work on is what this says: workbench agents",
         )
     return kind or in_order(kinds)[0]
