@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from screens.navigator import OpenedReview
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids
+    from store.studies.session import StudySession
 
 LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
@@ -96,10 +97,11 @@ class WorkbenchApp(App[None]):
                 prepare=program.prepare,
                 notices=notices,
                 show_undo_result=self._show_undone,
+                sitting=lambda: program.scope.sitting,
             ),
             tests=TestRunner(self, program.rater, program.make_expert_runs, notices),
             jobs=Jobs(self, program.make_runner, notices),
-            session=ReviewSession(program.workspace, program.rater),
+            session=ReviewSession(program),
             notices=notices,
             last_key=self._guard.last_key,
             programs=ExternalPrograms(self),
@@ -184,6 +186,9 @@ class WorkbenchApp(App[None]):
         return (command for command in super().get_system_commands(screen) if command.title == "Theme")
 
     def _open_first_screen(self) -> None:
+        if self.context.needs_consent:
+            self.go_home()
+            return
         if self.context.program.start_with == "queue":
             self.open_queue()
             return
@@ -263,15 +268,55 @@ class WorkbenchApp(App[None]):
 
     def go_home(self) -> None:
         """Show the first screen, under which there is none; what lies over it is closed."""
-        from screens.home.screen import HomeScreen
+        home: type[BaseScreen]
+        if self.context.study is None:
+            from screens.home.screen import HomeScreen as home
+        else:
+            from screens.home.study import StudyHomeScreen as home
 
-        if any(isinstance(screen, HomeScreen) for screen in self.screen_stack):
-            while not isinstance(self.screen, HomeScreen):
+        if any(isinstance(screen, home) for screen in self.screen_stack):
+            while not isinstance(self.screen, home):
                 self.pop_screen()
         elif len(self.screen_stack) > 1:
-            self.switch_screen(HomeScreen(self.context, self))
+            self.switch_screen(home(self.context, self))
         else:
-            self.push_screen(HomeScreen(self.context, self))
+            self.push_screen(home(self.context, self))
+
+    def open_sitting(self, session: StudySession) -> None:
+        """Go to another sitting of a study, or to another study; what shows the one before is closed.
+
+        Args:
+            session: Where the rater goes on.
+        """
+        self.go_home()
+        if self.is_screen_installed(QUEUE):
+            queue = self.get_screen(QUEUE)
+            self.uninstall_screen(QUEUE)
+            queue.remove()
+        if self.context.study is not None:
+            self.context.study.take(session)
+
+    def open_studies(self) -> None:
+        """List the studies; a rater of an open study is refused."""
+        from screens.studies.list import StudiesScreen
+
+        self.push_screen(StudiesScreen(self.context, self))
+
+    def open_study(self, name: str) -> None:
+        """Show how far a study is.
+
+        Args:
+            name: The study's name.
+        """
+        from screens.studies.dashboard import DashboardScreen
+
+        self.push_screen(DashboardScreen(self.context, self, name))
+
+    def open_new_study(self) -> None:
+        """Show the form of a new study."""
+        from screens.studies.new import NewStudyScreen
+
+        self.push_screen(NewStudyScreen(self.context, self))
 
     def open_queue(self) -> None:
         """Show the queue as it was left; the first time, as it was in the session before."""

@@ -17,11 +17,15 @@ from store.record.scales import Scale, ScaleValue
 Scope = Literal[
     "app",
     "home",
+    "sitting",
     "queue",
     "review",
     "adjudicate",
     "jobs",
     "outcomes",
+    "studies",
+    "study",
+    "new_study",
     "file",
     "list",
     "text",
@@ -34,6 +38,8 @@ Scope = Literal[
     "import",
     "budget",
     "start",
+    "consent",
+    "confirm",
     "keys",
 ]
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
@@ -46,17 +52,23 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
     ("import",),
     ("budget",),
     ("start",),
+    ("consent",),
+    ("confirm",),
     ("keys",),
 )
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "home": ("import", "start"),
+    "sitting": ("consent",),
     "queue": ("list", "line", "filter", "value", "order", "runs"),
     "review": ("text", "line", "editor"),
     "adjudicate": ("text", "line"),
     "jobs": ("start", "budget"),
     "outcomes": ("list",),
+    "studies": ("confirm",),
+    "study": ("confirm",),
+    "new_study": (),
     "file": ("text",),
     "app": ("keys",),
 }
@@ -65,11 +77,15 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
 WHERE: dict[Scope, str] = {
     "app": "Everywhere",
     "home": "Home",
+    "sitting": "Home of a rater in a study",
     "queue": "Queue",
     "review": "Review",
     "adjudicate": "Adjudication",
     "jobs": "Jobs",
     "outcomes": "Items of a run",
+    "studies": "Studies",
+    "study": "One study",
+    "new_study": "New study",
     "file": "File of a repository",
     "list": "List of items",
     "text": "Text in a pane",
@@ -82,6 +98,8 @@ WHERE: dict[Scope, str] = {
     "import": "Import",
     "budget": "More budget",
     "start": "Start the agents",
+    "consent": "Consent",
+    "confirm": "Confirmation",
     "keys": "List of keys",
 }
 """Titles of the scopes."""
@@ -150,8 +168,16 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
+    Command("home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze, follow them."),
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
     Command("home.leave", "q", "app.quit", "quit", "Write what is still unsaved, then leave.", on_line=False),
+    Command("sitting.resume", "enter", "resume", "go on", "Go on with the sitting, or with the next one."),
+    Command("sitting.queue", "tab", "open_queue", "items", "List the items of the sitting."),
+    Command("sitting.other", "o", "open_other", "other study", "Go to your next open study."),
+    Command("sitting.consent", "c", "show_consent", "consent", "Read the text that you agree to."),
+    Command(
+        "sitting.leave", "q", "app.quit", "quit", "Write what is still unsaved, then leave.", on_line=False
+    ),
     Command("queue.open", "enter", "open_item", "open", "Review the item under the cursor."),
     Command("queue.filter", "f", "filter", "filter", "Choose what the queue lists."),
     Command("queue.find", "slash", "find", "find", "List the items that contain a text."),
@@ -199,7 +225,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("review.tab_back", "left_square_bracket", "", "tab back", "Show the part before.", on_line=False),
     Command("review.find", "slash", "", "find", "Search in the pane that has the focus."),
     Command("review.find_back", "N", "", "match before", "Go to the match before.", on_line=False),
-    Command("review.failure", "g", "", "failure", "Jump to the first failure in the log."),
+    Command("review.guideline", "g", "", "guideline", "Read the guideline, or go back from it."),
+    Command("review.failure", "G", "", "failure", "Jump to the first failure in the log."),
     Command("review.run", "r", "", "run again", "Run the test that is shown once more."),
     Command("review.edit", "e", "", "edit test", "Edit the test that is shown, or a text of the item."),
     Command(
@@ -305,6 +332,36 @@ COMMANDS: tuple[Command, ...] = (
     Command("outcomes.retry", "r", "retry", "retry these", "Let the agents try again the items listed."),
     Command("outcomes.refresh", "f5", "read_again", "refresh", "Take the groups anew."),
     Command("outcomes.back", "escape,q", "back", "back", "Go back to the runs."),
+    Command("studies.open", "enter", "open_study", "open", "Show how far the study is."),
+    Command("studies.new", "n", "new_study", "new", "Make a study as a draft."),
+    Command("studies.freeze", "F", "freeze", "freeze", "Make the assignments of a draft; it is fixed then."),
+    Command("studies.close", "x", "close_study", "close", "Close an open study: nothing more is judged."),
+    Command("studies.refresh", "r", "read", "refresh", "Read the studies again."),
+    Command("studies.back", "escape,q", "back", "home", "Go back to the first screen."),
+    Command("studies.up", "up,k", "move(-1)", "study above", "Go to the study above.", on_line=False),
+    Command("studies.down", "down,j", "move(1)", "study below", "Go to the study below.", on_line=False),
+    Command("study.look", "l", "look", "look at agreement", "Look at the agreement; the look is logged."),
+    Command("study.freeze", "F", "freeze", "freeze", "Make the assignments of a draft; it is fixed then."),
+    Command("study.close", "x", "close_study", "close", "Close an open study: nothing more is judged."),
+    Command("study.refresh", "r", "read", "refresh", "Read the study again."),
+    Command("study.back", "escape,q", "back", "back", "Go back to the studies."),
+    Command("study.up", "up,k", "scroll(-1)", "up", "Scroll up.", on_line=False),
+    Command("study.down", "down,j", "scroll(1)", "down", "Scroll down.", on_line=False),
+    Command("study.page_up", "pageup", "scroll(-10)", "page up", "Scroll a page up.", on_line=False),
+    Command("study.page_down", "pagedown", "scroll(10)", "page down", "Scroll a page down.", on_line=False),
+    Command(
+        "new_study.save", "ctrl+s", "save", "saves the draft", "Store the study as a draft.", priority=True
+    ),
+    Command("new_study.leave", "escape", "leave", "leaves", "Leave; nothing is stored."),
+    Command("new_study.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False),
+    Command(
+        "new_study.previous",
+        "up",
+        "app.focus_previous",
+        "field before",
+        "Go to the one before.",
+        on_line=False,
+    ),
     Command("file.wrap", "W", "wrap", "wrap", "Wrap long lines, or let them run on."),
     Command("file.back", "escape,q", "back", "back", "Go back to the item."),
     Command("list.up", "up,k", "move(-1)", "up", "Go to the item above."),
@@ -362,6 +419,16 @@ COMMANDS: tuple[Command, ...] = (
     Command("import.complete", "tab", "complete", "completes the path", "Complete the path.", priority=True),
     Command("start.begin", "enter", "begin", "starts", "Start the agents as shown.", priority=True),
     Command("start.leave", "escape", "leave", "leaves", "Start nothing."),
+    Command("confirm.do", "enter,y", "do", "does it", "Do it.", priority=True),
+    Command("confirm.leave", "escape,n,q", "leave", "leaves", "Do nothing."),
+    Command("consent.agree", "enter", "agree", "agrees", "Agree to take part.", priority=True),
+    Command("consent.leave", "escape", "leave", "not now", "Do not agree now; nothing is judged."),
+    Command("consent.up", "up", "page(-1, 1)", "up", "Scroll the text up.", priority=True),
+    Command("consent.down", "down", "page(1, 1)", "down", "Scroll the text down.", priority=True),
+    Command("consent.page_up", "pageup", "page(-1, 8)", "page up", "Scroll up by a page.", priority=True),
+    Command(
+        "consent.page_down", "pagedown", "page(1, 8)", "page down", "Scroll down by a page.", priority=True
+    ),
     Command("budget.give", "enter", "give", "goes on", "Go on with the budget typed in.", priority=True),
     Command("budget.leave", "escape", "leave", "leaves", "Leave the budget as it is, and the run paused."),
     Command(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from store.record.scope import Scope, Visibility
-from store.record.session import load_session, save_session
+from store.record.session import load_session, save_session, session_key
 
 if TYPE_CHECKING:
     from agents.jobs.events import JobEvent
@@ -104,33 +104,36 @@ class AppContext:
 
 
 class ReviewSession:
-    """Where a rater is in a review, for another session to go on there.
+    """Where a rater is in a review, for another session to go on there; each sitting has a place of its own.
 
     Args:
-        workspace: Where it is kept.
-        rater: Whose session; what nobody does is kept until the app ends.
+        program: The workspace, and who judges in which scope; what nobody does is kept until the app ends.
     """
 
     NAME = "review"
 
-    def __init__(self, workspace: Workspace, rater: RaterRef | None) -> None:
-        self._workspace = workspace
-        self._rater = rater
-        self._value: dict[str, Any] | None = None
+    def __init__(self, program: AppContext) -> None:
+        self._program = program
+        self._values: dict[str, dict[str, Any]] = {}
+
+    @property
+    def _key(self) -> str:
+        return session_key(self.NAME, self._program.scope.sitting)
 
     def keep(self, value: dict[str, Any]) -> None:
         """Store where the rater is."""
-        self._value = value
-        if self._rater is not None:
-            save_session(self._workspace, self._rater.id, self.NAME, value)
+        key, rater = self._key, self._program.rater
+        self._values[key] = value
+        if rater is not None:
+            save_session(self._program.workspace, rater.id, key, value)
 
     @property
     def kept(self) -> dict[str, Any]:
         """Where the rater was, empty when nothing was kept."""
-        if self._value is None:
-            rater = self._rater
-            self._value = load_session(self._workspace, rater.id, self.NAME) if rater else {}
-        return self._value
+        key, rater = self._key, self._program.rater
+        if key not in self._values:
+            self._values[key] = load_session(self._program.workspace, rater.id, key) if rater else {}
+        return self._values[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +187,11 @@ class ScreenContext:
         if self.study is not None:
             self.notices.show("Sealed session", SEALED)
         return self.study is not None
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether the rater has yet to agree to take part in the study."""
+        return self.study is not None and self.study.session.needs_consent
 
     @property
     def scope(self) -> Scope:

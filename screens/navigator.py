@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from screens.items.views import Piece
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids
+    from store.studies.session import StudySession
 
 
 class OpenedReview(Protocol):
@@ -51,3 +52,15 @@ class Navigator(Protocol):
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""
+
+    def open_studies(self) -> None:
+        """List the studies; a rater of an open study is refused."""
+
+    def open_study(self, name: str) -> None:
+        """Show how far a study is."""
+
+    def open_new_study(self) -> None:
+        """Show the form of a new study."""
+
+    def open_sitting(self, session: StudySession) -> None:
+        """Go to another sitting of a study, or to another study; what shows the one before is closed."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from store.record.actions import Action
     from store.record.actions import Recorder as Store
     from store.record.rater_ref import RaterRef
+    from store.record.scope import Sitting
     from store.workspace.duckdb import Workspace
 
 KEY_SECONDS = 0.05
@@ -68,7 +69,8 @@ class Recorder:
         rater: Who records; None where nobody does, and then nothing can be judged.
         prepare: Completes a workspace that an earlier version made; called before the first record.
         notices: Says what could not be saved.
-        show_undone: Shows what an undo or redo came to.
+        show_undo_result: Shows what an undo or redo came to.
+        sitting: Returns the sitting of a study that is worked on: undo and redo keep to it.
 
     Attributes:
         began: When the session began.
@@ -93,6 +95,7 @@ class Recorder:
         prepare: Callable[[], None],
         notices: Notices,
         show_undo_result: Callable[[UndoResult], None],
+        sitting: Callable[[], Sitting | None] = lambda: None,
     ) -> None:
         self.began = now()
         self.saved: Signal[Action] = Signal(app, "saved")
@@ -108,6 +111,7 @@ class Recorder:
         self._prepare = prepare
         self._notices = notices
         self._show_undone = show_undo_result
+        self._sitting = sitting
         self._submitted: dict[UUID, Future[Action]] = {}
         self._retrying: Timer | None = None
 
@@ -248,8 +252,11 @@ class Recorder:
         self._hold_retry()
         failed = [self.unsaved[number].id for number in self.failures if number in meant]
         since = max(failed, default=None)
-        store = self._store
-        future = store.redo(rulings=rulings) if redo else store.undo(since, before, rulings=rulings)
+        store, sitting = self._store, self._sitting()
+        if redo:
+            future = store.redo(sitting=sitting, rulings=rulings)
+        else:
+            future = store.undo(since, before, sitting=sitting, rulings=rulings)
         since = None if redo else since
         done = partial(self._undo_done, redo=redo, since=since, before=before, rulings=rulings)
         follow(self._app, future, done, self._undo_failed)

@@ -38,20 +38,34 @@ class StudyPlace:
         return self.session.scope
 
     @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.session.study.name
+
+    @property
     def idle_seconds(self) -> float:
         """The longest pause between two keys that does not count as time away."""
         return self.session.study.protocol.idle_minutes * 60
 
-    def refresh(self) -> StudySession:
-        """Read again where the rater is, and go to the first sitting in which something is left.
+    def read(self, name: str | None = None) -> StudySession:
+        """Return where the rater is, at the first sitting in which something is left; for a thread.
 
-        A sitting that is done stays until this is called, so that its last judgment can be taken back. It
-        reads the workspace, so it is called in a thread.
+        A sitting that is done stays on the screens until `take` is called, so that its last judgment can be
+        taken back.
+
+        Args:
+            name: Another open study of the rater; None for the same one.
+
+        Raises:
+            UnknownName: The study is not open any more.
         """
         from store.studies.session import study_session
 
         with self._workspace.reading() as connection:
-            found = study_session(connection, self.rater, self.session.study.name)
+            found = study_session(connection, self.rater, name or self.name)
         assert found is not None
-        self.session = found
         return found
+
+    def take(self, session: StudySession) -> None:
+        """Go to the sitting of a session that was read."""
+        self.session = session

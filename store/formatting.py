@@ -1,4 +1,4 @@
-"""Numbers in one form everywhere: "1 item", "1,204 items", "$12.50", "$0.0008"."""
+"""Numbers in one form everywhere: "1 item", "1,204 items", "$12.50", "$0.0008", and as bars."""
 
 from __future__ import annotations
 
@@ -19,3 +19,21 @@ def dollars(money: float) -> str:
     if not money or money >= 1:
         return f"${money:,.2f}"
     return f"${money:.4f}" if money >= 0.0001 else f"${money:.6f}"
+
+
+EIGHTHS = " ▏▎▍▌▋▊▉"
+"""The ends of bars."""
+
+
+def block_bar(share: float, width: int) -> str:
+    """Return a bar of block characters; whatever is more than nothing is seen, and only a whole one is full.
+
+    Args:
+        share: The share of the width that it fills, from 0 to 1.
+        width: The cells of a whole one.
+    """
+    if share <= 0:
+        return ""
+    most = 8 * width if share >= 1 else 8 * width - 1
+    full, eighths = divmod(min(max(round(8 * share * width), 1), most), 8)
+    return "█" * full + EIGHTHS[eighths].strip()

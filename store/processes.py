@@ -62,14 +62,19 @@ def _sweep(prefix: str) -> None:
 
 @contextmanager
 def tuned_for_throughput() -> Iterator[None]:
-    """Let threads change and garbage be collected less often: for a command that nobody types into."""
-    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    """Let threads change and garbage be collected less often: for a command that nobody types into.
+
+    What was frozen before stays so: to thaw it would make every later collection look through all of it.
+    """
+    interval, thresholds, is_frozen = sys.getswitchinterval(), gc.get_threshold(), gc.get_freeze_count() > 0
     sys.setswitchinterval(_SWITCH_SECONDS)
-    gc.freeze()
+    if not is_frozen:
+        gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
     try:
         yield
     finally:
         sys.setswitchinterval(interval)
         gc.set_threshold(*thresholds)
-        gc.unfreeze()
+        if not is_frozen:
+            gc.unfreeze()

@@ -3,6 +3,8 @@
 Textual's own answer is that the process has used next to no processor time for 20 ms. That is slow, and wrong where the
 machine is busy: a process that is not let run uses none either. Here an app rests when every message is dealt with
 and drawn; while one of its workers, or a record on its way to disk, has the processor, it does not.
+
+Nor does a pause send each widget a message to see whether it deals with it: those were most messages of all tests.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from textual._context import active_app
 from textual.app import App
 from textual.message import Message
 from textual.message_pump import MessagePump
+from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
 
@@ -52,18 +55,34 @@ def is_busy(app: App[Any]) -> bool:
     """Tell whether a message is under way, or something has to be laid out or drawn; what can be drawn is."""
     if not app.is_running or not app.screen_stack:
         return False
-    pumps: list[MessagePump] = [app]
-    for screen in app.screen_stack:
-        pumps += screen.walk_children(with_self=True)
-    for pump in pumps:
-        waiting = not pump._message_queue.empty() or pump._pending_message or pump._next_callbacks
-        if waiting or pump in _dispatching or not pump._mounted_event.is_set():
-            return True
+    if has_messages(app):
+        return True
     screen = app.screen
     if screen._layout_required or screen._repaint_required or screen._dirty_widgets or screen._callbacks:
         screen._on_timer_update()
         return True
     return False
+
+
+def has_messages(app: App[Any]) -> bool:
+    """Tell whether a message is under way to the app or to one of its widgets."""
+    return app.is_running and any(
+        pump in _dispatching
+        or pump._pending_message
+        or pump._next_callbacks
+        or not pump._message_queue.empty()
+        or not pump._mounted_event.is_set()
+        for pump in (app, *app._registry)
+    )
+
+
+async def wait_for_screen(pilot: Pilot[Any]) -> bool:
+    """Wait until no message is under way, for half a minute; tell whether no error was raised."""
+    app, end, turns = pilot.app, time.monotonic() + 30.0, 0
+    while has_messages(app) and not app._exception_event.is_set() and time.monotonic() < end:
+        await asyncio.sleep(0 if turns < 10 else 0.001)
+        turns += 1
+    return not app._exception_event.is_set()
 
 
 def has_threads(app: App[Any]) -> bool:
@@ -88,4 +107,5 @@ async def _dispatch_and_tell(pump: MessagePump, message: Message) -> None:
 
 
 MessagePump._dispatch_message = _dispatch_and_tell  # type: ignore[method-assign]
+Pilot._wait_for_screen = wait_for_screen  # type: ignore[method-assign]
 textual.app.wait_for_idle = textual.pilot.wait_for_idle = wait_for_idle  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from store.formatting import dollars, pluralize
+from store.formatting import block_bar, dollars, pluralize
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -36,9 +36,6 @@ PANEL_WIDTH = 100
 
 BARS_WIDTH = 120
 """Columns of a table with bars at most: the eye follows a line no further."""
-
-EIGHTHS = " ▏▎▍▌▋▊▉"
-"""The ends of bars."""
 
 BAR_AFTER_SECONDS = 1.0
 """A bar is shown only for work that takes longer than this."""
@@ -193,14 +190,8 @@ def print_bars(
     console.print(harmless("  ".join(name.rjust(width) for name, width in heads), style="bold"))
     for row, length in zip(shown, lengths, strict=True):
         cells = [" " * (width - cell_len(cell)) + cell for cell, width in zip(row, widths, strict=True)]
-        bar = _bar(length / longest, max(room, 1)) if length and longest else ""
+        bar = block_bar(length / longest, max(room, 1)) if length and longest else ""
         say("  ".join([*cells, bar]).rstrip())
-
-
-def _bar(share: float, width: int) -> str:
-    """Return a bar of block characters; whatever is more than nothing is seen."""
-    full, eighths = divmod(max(round(8 * share * width), 1), 8)
-    return "█" * full + EIGHTHS[eighths].strip()
 
 
 def _with_its_end(cell: object, width: int) -> object:

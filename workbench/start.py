@@ -33,6 +33,7 @@ COMMANDS = (
     "items",
     "judge",
     "revise",
+    "compare",
     "study",
     "adjudicate",
     "rule",

@@ -12,7 +12,7 @@ from store.formatting import dollars, pluralize
 from store.kinds.counting import counted_kinds, joined, unknown_kinds_note
 from store.kinds.spec import task_kinds
 from store.record.scope import Scope
-from store.record.session import load_session
+from store.record.session import load_session, session_key
 
 if TYPE_CHECKING:
     from store.queries.progress import Progress
@@ -82,7 +82,8 @@ def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:
     from screens.review.next_item import resumed_item
     from store.queries.queue import queue_rows
 
-    session = load_session(workspace, scope.rater_id, REVIEW_SESSION) if scope.rater_id else {}
+    key = session_key(REVIEW_SESSION, scope.sitting)
+    session = load_session(workspace, scope.rater_id, key) if scope.rater_id else {}
     query = QueueQuery.of(session.get("queue"), blind=scope.hides_lists)
     item = resumed_item(workspace, scope, session, query)
     rows = queue_rows(workspace, scope, [item] if item is not None else [])

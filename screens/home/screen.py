@@ -169,7 +169,7 @@ class HomeScreen(BaseScreen):
         if command.id == "home.annotate":
             possible = self.plan is None or self.plan.annotation is not None
             return self._has_work_for_agents and possible and self.context.jobs.running is None
-        if command.id in ("home.resume", "home.queue"):
+        if command.id in ("home.resume", "home.queue", "home.studies"):
             return not self.empty
         if command.id == "home.adjudicate":
             return not self.empty and not self._why_not_adjudicate
@@ -285,6 +285,11 @@ class HomeScreen(BaseScreen):
         """Open the list of all items."""
         if self._holds_items():
             self.navigator.open_queue()
+
+    def action_open_studies(self) -> None:
+        """List the studies."""
+        if self._holds_items():
+            self.navigator.open_studies()
 
     @property
     def _why_not_adjudicate(self) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from dataclasses import replace
 
 from sqlalchemy import select
 
-from screens.items.views import ItemView, review_parts
+from screens.items.views import GUIDELINE, ItemView, PaneText, review_parts
 from screens.widgets.text.markdown import rendered
+from screens.widgets.text.sanitize import one_line
 from store.errors import UnknownName
 from store.kinds.spec import task_kinds
 from store.record.scope import Scope
+from store.studies.studies import StudyGuideline, study_guideline
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.workspace.duckdb import Workspace
@@ -74,6 +77,8 @@ class ItemReader:
                     "See `workbench doctor`.",
                 )
             view = part.load(connection, self._scope, item_id)
+            if self._scope.sitting is not None:
+                view = _with_guideline(view, study_guideline(connection, self._scope.sitting.study))
         for pane in (view.subject, *view.case):
             if pane.kind == "markdown" and len(pane.text) <= RENDERED_AHEAD:
                 # The panes find it ready; longer texts would keep the item from the screen.
@@ -90,3 +95,16 @@ class ItemReader:
         """Drop an item of which something was recorded."""
         self._changes[item_id] += 1
         self._kept.pop(item_id, None)
+
+
+def _with_guideline(view: ItemView, shown: StudyGuideline) -> ItemView:
+    """Return an item of a study with the guideline of the study in place of its kind's own."""
+    heading = f"Guideline of {one_line(shown.study, 40)} · version {shown.version}"
+    if any(pane.id == GUIDELINE for pane in view.case):
+        case = tuple(
+            replace(pane, text=shown.text, heading=heading) if pane.id == GUIDELINE else pane
+            for pane in view.case
+        )
+    else:
+        case = (*view.case, PaneText(GUIDELINE, "Guide", shown.text, heading=heading))
+    return replace(view, case=case)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from screens.widgets.text.view import TextPane
 
 
+GUIDELINE = "guideline"
+"""The id of the pane that shows the guideline."""
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A stretch of a text that refers to cited lines.

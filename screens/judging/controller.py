@@ -154,6 +154,9 @@ class JudgingController:
         guard, pressed = self._shared.guard, self._shared.context.last_key.time
         if self._shared.context.rater is None:
             self._shared.context.notices.show_no_rater()
+        elif self._shared.context.needs_consent:
+            message = "Not recorded: you have not agreed to take part. The first screen shows the text."
+            self._shared.show_message(message, alarm=True)
         elif not self.is_by_hand():
             pass
         elif guard.is_bare:

@@ -18,6 +18,7 @@ from store.record.actions import Action
 from store.record.evidence import Citation, as_json, readable_citations
 from store.record.ids import IdClock, now
 from store.record.scope import Scope
+from store.studies.studies import study_guideline
 from store.tables.columns import table_of
 from store.tables.people import Guideline
 from store.tables.record import Judgment, Mark
@@ -76,15 +77,18 @@ class JudgmentBuilder:
 
     @classmethod
     def read(cls, workspace: Workspace, scope: Scope) -> JudgmentBuilder:
-        """Read the guidelines of the installed kinds, and return a builder for a scope."""
+        """Read the guidelines that are shown (of the study, or of the kinds), and return a builder."""
         guideline = table_of(Guideline)
         with workspace.reading() as connection:
+            if scope.sitting is not None:
+                shown = study_guideline(connection, scope.sitting.study)
+                return cls(workspace.ids, scope, {} if shown.id is None else {shown.kind: shown.id})
             guidelines = connection.execute(
                 select(guideline.c.task_kind, guideline.c.version, guideline.c.id)
             ).all()
         # The installed version is shown; others came with records that were made under them.
-        shown = {(kind.name, kind.guideline_version) for kind in task_kinds().values()}
-        ids = {kind: number for kind, version, number in guidelines if (kind, version) in shown}
+        installed = {(kind.name, kind.guideline_version) for kind in task_kinds().values()}
+        ids = {kind: number for kind, version, number in guidelines if (kind, version) in installed}
         return cls(workspace.ids, scope, ids)
 
     def label(

@@ -19,6 +19,7 @@ from screens.judging.judgment_builder import SessionProgress
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
 from screens.queue.query import QueueQuery
+from screens.study_place import StudyPlace
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.kinds.spec import task_kinds
@@ -363,6 +364,9 @@ class ReviewHeader:
         elif order.at_end:
             number += f", end of {order.total:,}"
         place = " · ".join([f" {one_line(context.workspace.path.name, 40)} › {number}", *filtered])
+        if context.study is not None:
+            number = self._in_study(context.study)
+            place = " · ".join([f" {number}", *filtered])
         rater = one_line(context.rater.name, 24) if context.rater else "nobody (--rater NAME)"
         waiting = len(context.recorder.failures)
         failed = f"! {waiting:,} not saved · " if waiting else ""
@@ -370,10 +374,13 @@ class ReviewHeader:
         pace = self.progress.sentence(whole=whole) if self.progress else ""
         briefly = f"{failed}{rater}{' · blind' if blind else ''}"
         who = f"{failed}rater: {rater} · blind: {'yes' if blind else 'no'} "
+        if context.study is not None:
+            who = f"{failed}rater: {rater} "
         paced = f"{briefly} · {pace}" if pace else f"{briefly} "
         # Where room is short, first the pace goes, then the filter: the run is always named.
         runs = list(dict.fromkeys(context.runs.words(cells) for cells in (RUN_WHOLE, RUN_SHORT)))
-        named = [f" · {run}" if run else "" for run in runs]
+        # In a study the line says where the rater is; the case of an item that shows a run names it.
+        named = [f" · {run}" if run and context.study is None else "" for run in runs]
         in_short = " · ".join([f" {number}", *filtered])
         self._shared.screen.query_one(PlaceLine).show(
             *(f"{place}{named[0]}", who, pace),
@@ -387,6 +394,19 @@ class ReviewHeader:
                 ),
             ],
         )
+
+    def _in_study(self, study: StudyPlace) -> str:
+        """Return the place in a study: "rq2 · 12 of 40 · sitting 1 of 3"."""
+        guard, order, session = self._shared.guard, self._order, study.session
+        here = guard.on_screen.place if guard.on_screen is not None else guard.wanted
+        words = [one_line(study.name, 30)]
+        if here is not None:
+            words.append(f"{here.number:,} of {here.total:,}{', again' if here.again else ''}")
+        elif order.at_end:
+            words.append(f"end of {order.total:,}")
+        if session.sittings > 1:
+            words.append(f"sitting {session.sitting} of {session.sittings}")
+        return " · ".join(words)
 
     def listed(self) -> list[str]:
         """Return the name of the listed items, and the rest of the filter in words, if any."""

@@ -15,14 +15,17 @@ from screens.judging.context import JudgingContext
 from screens.judging.order import ReviewOrder
 from screens.review.bars import ReviewHeader
 from screens.threads import in_thread
+from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
+from store.formatting import pluralize
 from store.kinds.counting import counted_kinds
 from store.queries.queue import items_by_kind, queue_ids
 from store.queries.rows import QueueFilter, Status
+from store.studies.session import SittingProgress, StudySession, sitting_progress
+from store.workspace.duckdb import Workspace
 
 if TYPE_CHECKING:
     from store.record.scope import Scope
-from store.workspace.duckdb import Workspace
 
 BAR_CELLS = 30
 
@@ -114,11 +117,78 @@ class EndCard(Static):
             lines.append(Content("Every item of this workspace has your label."))
         steps += [(keys["back"], "back"), (keys["previous"], "the item before")]
         steps.append((keys["undo"], "takes back what you did last"))
-        width = max(len(key) for key, _ in steps)
-        lines += [
-            Content.assemble((f"{key:<{width}}", "bold $foreground"), f"  {words}") for key, words in steps
+        self.update(Content("\n").join([*lines, *_keyed(steps)]))
+
+    def show_sitting(
+        self, session: StudySession, found: SittingProgress | None, keys: Mapping[str, str]
+    ) -> None:
+        """Show that the list of a sitting is at its end: what is done, and what is next.
+
+        Args:
+            session: The session whose sitting it is.
+            found: The progress; None before it is read.
+            keys: The first keys of the commands unjudged, back, previous and undo.
+        """
+        number = f"Sitting {session.sitting} of {session.sittings}"
+        self.border_title = Content(f"{one_line(session.study.name, 30)} · {number}")
+        if found is None:
+            self.update(Content("Counting …"))
+            return
+        following, items = found.session, pluralize(found.left, "item")
+        is_done = not found.left
+        title = (
+            "Study finished, thank you."
+            if following.finished
+            else f"{number} done."
+            if is_done
+            else f"{items} of this sitting {'is' if found.left == 1 else 'are'} left."
+        )
+        lines = [
+            Content.styled(title, "bold"),
+            Content.assemble(
+                (bar(following.done, following.total, BAR_CELLS), "$text-accent"),
+                f"  {following.done:,} of {following.total:,} done",
+            ),
         ]
-        self.update(Content("\n").join(lines))
+        if sentences := what_is_next(found):
+            lines += [Content(""), *map(Content, sentences)]
+        steps = []
+        if not is_done:
+            steps.append((keys["unjudged"], f"the next of {items} without your label"))
+        elif not following.finished:
+            left = pluralize(following.left, "item")
+            steps.append((keys["unjudged"], f"goes on with sitting {following.sitting}: {left}"))
+        steps += [(keys["back"], "back"), (keys["previous"], "the item before")]
+        steps.append((keys["undo"], "takes back what you did last in this sitting"))
+        self.update(Content("\n").join([*lines, Content(""), *_keyed(steps)]))
+
+
+def what_is_next(found: SittingProgress) -> list[str]:
+    """Return what a rater is told of what follows in a study, as sentences."""
+    following, lines = found.session, []
+    if following.finished:
+        coordinators = " or ".join(one_line(name, 30) for name in following.study.protocol.coordinators)
+        lines.append(
+            f"All your labels are stored. {coordinators or 'The coordinator'} closes the study when every "
+            "rater is done; nothing more is asked of you until then."
+        )
+        lines += [
+            f"{one_line(name, 30)} is open for you too: {pluralize(left, 'item')} left."
+            for name, left in found.others.items()
+            if left
+        ]
+    elif found.reveals:
+        lines.append(
+            "The items come again now, with what was hidden until now. Judge each as you see it now: your "
+            "earlier labels stay as they are."
+        )
+    return lines
+
+
+def _keyed(steps: Sequence[tuple[str, str]]) -> list[Content]:
+    """Return a line for each key, its words in one column."""
+    width = max(len(key) for key, _ in steps)
+    return [Content.assemble((f"{key:<{width}}", "bold $foreground"), f"  {words}") for key, words in steps]
 
 
 class EndOfList:
@@ -153,18 +223,26 @@ class EndOfList:
     def count(self) -> None:
         """Update the counts on the card; an earlier, unfinished count is dropped."""
         self._counts += 1
-        context = self._shared.context
-        count = partial(count_list, context.workspace, context.scope, list(self._order.ids))
         done = partial(self._counted, self._counts)
-        in_thread(self._shared.screen, count, done, self._failed, group="end", exclusive=False)
+        in_thread(self._shared.screen, self._read, done, self._failed, group="end", exclusive=False)
 
-    def _counted(self, number: int, found: ListCounts) -> None:
+    def _read(self) -> ListCounts | SittingProgress:
+        context = self._shared.context
+        if context.study is not None:
+            with context.workspace.reading() as connection:
+                return sitting_progress(connection, context.study.session)
+        return count_list(context.workspace, context.scope, list(self._order.ids))
+
+    def _counted(self, number: int, found: ListCounts | SittingProgress) -> None:
         if number == self._counts:
             self._lay_out(found)
 
-    def _lay_out(self, found: ListCounts | None) -> None:
-        if self._order.at_end:
-            keys = {name: self._shared.key(name) for name in ("unjudged", "back", "previous", "undo")}
-            self._shared.screen.query_one(EndCard).show(
-                " · ".join(self._header.listed()), self._order.total, found, keys
-            )
+    def _lay_out(self, found: ListCounts | SittingProgress | None) -> None:
+        if not self._order.at_end:
+            return
+        keys = {name: self._shared.key(name) for name in ("unjudged", "back", "previous", "undo")}
+        card, study = self._shared.screen.query_one(EndCard), self._shared.context.study
+        if study is not None:
+            card.show_sitting(study.session, found if isinstance(found, SittingProgress) else None, keys)
+        elif not isinstance(found, SittingProgress):
+            card.show(" · ".join(self._header.listed()), self._order.total, found, keys)

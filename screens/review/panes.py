@@ -11,7 +11,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from screens.dispatch import Handler, Handlers
 from screens.help import with_keys
-from screens.items.views import ItemView, PaneText
+from screens.items.views import GUIDELINE, ItemView, PaneText
 from screens.judging.context import JudgingContext
 from screens.review.bars import CaseTabs
 from screens.widgets.text.markdown import CHARACTERS as RENDERED
@@ -141,6 +141,8 @@ class PaneController:
         self._show = show
         # The part of the case in the subject's place, for every item that has it; empty for none.
         self._swapped = ""
+        # The part of the case and the active pane before the guideline was shown by its key.
+        self._before_guideline: tuple[str, str] | None = None
         self._above: str | None = None
         self._prompt_height: int | str = 0
 
@@ -156,6 +158,7 @@ class PaneController:
             "review.wrap": Handler(self.wrap),
             "review.numbers": Handler(self.number_lines),
             "review.source": Handler(self.show_source),
+            "review.guideline": Handler(self.show_guideline, self._is_in_study, of_item=True),
             "review.failure": Handler(self.show_failure, self._has_failure, of_item=True),
         }
 
@@ -439,6 +442,25 @@ class PaneController:
             show(f"The Markdown rendered; {key} shows it as it stands.")
         else:
             show(f"Markdown of more than {pluralize(RENDERED, 'character')} is shown as it stands.")
+
+    def _is_in_study(self) -> bool:
+        # Outside a study the guideline is a tab among others, and the key line needs its room.
+        return self._shared.context.study is not None
+
+    def show_guideline(self) -> None:
+        """Show the guideline, or go back to what was read before it."""
+        item, before = self._shared.item, self._before_guideline
+        if item is None or not any(part.id == GUIDELINE for part in item.case):
+            self._shared.show_message("There is no guideline for this item.")
+        elif self.active != GUIDELINE:
+            self._before_guideline = (self.shown_in_case, self.active)
+            self.show_pane(GUIDELINE)
+            self._shared.show_message(f"{self._shared.key('guideline')} goes back.")
+        elif before is not None:
+            self._before_guideline = None
+            for pane_id in before:
+                self.show_pane(pane_id)
+            self._shared.show_message("")
 
     def _has_failure(self) -> bool:
         item = self._shared.item

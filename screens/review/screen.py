@@ -53,11 +53,15 @@ from store.queries.queue import items_by_kind
 from store.record.actions import Action
 from store.record.evidence import Citation
 from store.record.scope import RunRef
+from store.studies.session import StudySession
 
 FLAT_BELOW = 14
 """Rows below which a line that is written in has no border."""
 
 LOADING = "Loading …"
+
+DRAIN_SECONDS = 5.0
+"""How long a rater who goes on with the next sitting waits for the labels of this one to be stored."""
 
 TINY_BELOW = 10
 """Rows below which it takes the room of the lines above."""
@@ -486,15 +490,32 @@ class ReviewScreen(BaseScreen):
         if found is not None or index < len(ids):
             self.call_later(self._go_to_open, found, index)
             return
+        if self.context.study is not None:
+            # What is on its way to the disk is counted, too.
+            workspace.lane.drain(DRAIN_SECONDS)
+            session = self.context.study.read()
+            if session.finished or session.sitting != self.context.study.session.sitting:
+                self.call_later(self._go_to_sitting, session)
+                return
         # Nothing of this list is left: the review goes on with all items.
         query, order = restored_order(workspace, scope, {})
         self.call_later(self._go_on_elsewhere, query, order)
+
+    def _go_to_sitting(self, session: StudySession) -> None:
+        if not self.order.at_end or self.comments.item is not None:
+            return
+        if session.finished:
+            self.shared.show_message("The study is finished: every item has your label.")
+            return
+        self.navigator.open_sitting(session)
+        self.navigator.resume()
 
     def _go_on_elsewhere(self, query: QueueQuery, order: ReviewOrder) -> None:
         if not self.order.at_end or self.comments.item is not None:
             return
         if order.item_id in self.order.ids:
-            self.shared.show_message("Every item of this workspace has your label.")
+            where = "this workspace" if self.context.study is None else "the study"
+            self.shared.show_message(f"Every item of {where} has your label.")
             return
         self._take_order(query, order)
         self.shared.show_message("All items are listed again.")

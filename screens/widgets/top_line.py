@@ -47,7 +47,10 @@ class TopLine(Static):
         """Put the line together."""
         context = cast(BaseScreen, self.screen).context
         rater = one_line(context.rater.name, RATER_CELLS) if context.rater else "nobody (--rater NAME)"
-        right = f"rater: {rater} · blind: {'yes' if context.settings.blind else 'no'}"
+        seen = f"blind: {'yes' if context.settings.blind else 'no'}"
+        if context.study is not None:
+            seen = f"study: {one_line(context.study.name, RATER_CELLS)}"
+        right = f"rater: {rater} · {seen}"
         if failures := context.recorder.failures:
             right = f"! {len(failures):,} not saved · {right}"
         width = max(0, self.size.width)

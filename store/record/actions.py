@@ -28,11 +28,11 @@ from store.record.rater_ref import RaterRef
 from store.record.response_names import ResponseName, question_name
 from store.record.revisions import REVISION, refused_mark
 from store.record.scales import Scale
-from store.record.scope import ADJUDICATE
+from store.record.scope import ADJUDICATE, Sitting
 from store.record.supersession import NO_LABEL, ItemRecords, key_of
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Guideline, Question
+from store.tables.people import Assignment, Guideline, Question
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.responses import ResponseRef
 from store.workspace.duckdb import Workspace
@@ -63,6 +63,36 @@ class Action:
     def item_id(self) -> int:
         """The item that it is about."""
         return self.records[0].item_id
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a rater's work whose actions are undone apart from those of all others.
+
+    Attributes:
+        rater_id: The rater.
+        sitting: A sitting of a study; None for what was done outside any.
+        rulings: Whether it is the rater's adjudications, wherever they were made.
+    """
+
+    rater_id: int
+    sitting: Sitting | None = None
+    rulings: bool = False
+
+    def holds(self, records: Table) -> ColumnElement[bool]:
+        """Return the condition that a judgment or mark is of this part."""
+        own = records.c.rater_id == self.rater_id
+        if self.rulings:
+            return own & (records.c.phase == ADJUDICATE)
+        if self.sitting is None:
+            return own & (records.c.phase != ADJUDICATE) & records.c.assignment_id.is_(None)
+        assignment = table_of(Assignment)
+        assigned = select(assignment.c.id).where(
+            assignment.c.rater_id == self.rater_id,
+            assignment.c.study_id == self.sitting.study,
+            assignment.c.sitting == self.sitting.number,
+        )
+        return own & records.c.assignment_id.in_(assigned)
 
 
 class Recorder:
@@ -102,33 +132,40 @@ class Recorder:
         return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
     def undo(
-        self, since: UUID | None = None, until: UUID | None = None, *, rulings: bool = False
+        self,
+        since: UUID | None = None,
+        until: UUID | None = None,
+        *,
+        sitting: Sitting | None = None,
+        rulings: bool = False,
     ) -> Future[Action | None]:
         """Take back the latest action of this rater that is not undone, of whichever session or program.
 
         Args:
             since: The oldest action that may be taken back; None for any.
             until: The id of the undo, where it was asked for earlier: only older actions are taken back.
-            rulings: Whether it is one of the rater's adjudications; otherwise it is one of all others.
+            sitting: The sitting of a study whose actions may be taken back; None for those outside any.
+            rulings: Whether it is one of the rater's adjudications, wherever it was made, and nothing else.
 
         Returns:
             A future of the recorded action, of None when there is no such action.
         """
         # The id is of the moment of the key: ids of judgments before the lane comes to it must be higher.
-        action = until or self._workspace.ids.next()
+        action, made_in = until or self._workspace.ids.next(), Part(self.rater.id, sitting, rulings)
         return self._workspace.lane.submit(
-            lambda connection: self._undo(connection, action, since, until, rulings=rulings), urgent=True
+            lambda connection: self._undo(connection, action, since, until, made_in), urgent=True
         )
 
-    def redo(self, *, rulings: bool = False) -> Future[Action | None]:
+    def redo(self, *, sitting: Sitting | None = None, rulings: bool = False) -> Future[Action | None]:
         """Bring back the action undone last; a future of the recorded action, None when there is none.
 
         Args:
-            rulings: Whether it is one of the rater's adjudications; otherwise it is one of all others.
+            sitting: The sitting of a study whose actions may be brought back; None for those outside any.
+            rulings: Whether it is one of the rater's adjudications, wherever it was made, and nothing else.
         """
-        action = self._workspace.ids.next()
+        action, made_in = self._workspace.ids.next(), Part(self.rater.id, sitting, rulings)
         return self._workspace.lane.submit(
-            lambda connection: self._redo(connection, action, rulings=rulings), urgent=True
+            lambda connection: self._redo(connection, action, made_in), urgent=True
         )
 
     def _write(self, connection: Connection, action: Action) -> Action:
@@ -153,9 +190,9 @@ class Recorder:
         return Action(action.id, tuple(written))
 
     def _undo(
-        self, connection: Connection, action: UUID, since: UUID | None, until: UUID | None, *, rulings: bool
+        self, connection: Connection, action: UUID, since: UUID | None, until: UUID | None, made_in: Part
     ) -> Action | None:
-        target = action_to_undo(connection, self.rater.id, since, until, rulings=rulings)
+        target = action_to_undo(connection, made_in, since, until)
         if target is None:
             return None
         # The state before the action is the record next older than its first one of each key. `supersedes`
@@ -168,8 +205,8 @@ class Recorder:
         before = [(record, records.stored(records.id_before(record))) for record in earliest.values()]
         return self._again(connection, action, before, "undo", about)
 
-    def _redo(self, connection: Connection, action: UUID, *, rulings: bool) -> Action | None:
-        target = action_to_redo(connection, self.rater.id, rulings=rulings)
+    def _redo(self, connection: Connection, action: UUID, made_in: Part) -> Action | None:
+        target = action_to_redo(connection, made_in)
         if target is None:
             return None
         about = records_of(connection, target)
@@ -340,18 +377,13 @@ def records_of(connection: Connection, action: UUID) -> list[Record]:
 
 
 def action_to_undo(
-    connection: Connection,
-    rater_id: int,
-    since: UUID | None = None,
-    until: UUID | None = None,
-    *,
-    rulings: bool = False,
+    connection: Connection, part: Part, since: UUID | None = None, until: UUID | None = None
 ) -> UUID | None:
-    """Return the rater's latest action that is not undone, none older than `since`, all older than `until`.
+    """Return the latest action of a part of a rater's work that is not undone.
 
-    None when none does. `rulings`: of the rater's adjudications; otherwise of all else.
+    None when there is none that is not older than `since` and older than `until`.
     """
-    made, undone = _made(rater_id, rulings=rulings), _undone(rater_id, rulings=rulings)
+    made, undone = _made(part), _undone(part)
     # Undo and redo keep to the order of the actions, so the latest that is not undone is the one made last.
     # What was added to an action after it was undone makes it count again.
     found = (
@@ -368,12 +400,9 @@ def action_to_undo(
     return action
 
 
-def action_to_redo(connection: Connection, rater_id: int, *, rulings: bool = False) -> UUID | None:
-    """Return the action undone last, unless another one was made since; None when there is none.
-
-    `rulings`: of the rater's adjudications; otherwise of all else.
-    """
-    made, undone = _made(rater_id, rulings=rulings), _undone(rater_id, rulings=rulings)
+def action_to_redo(connection: Connection, part: Part) -> UUID | None:
+    """Return the action undone last, unless another one was made since; None when there is none."""
+    made, undone = _made(part), _undone(part)
     newest = connection.execute(select(made.c.id).order_by(made.c.id.desc()).limit(1)).scalar()
     found = select(undone.c.target_action).order_by(undone.c.id.desc())
     if newest is not None:
@@ -382,33 +411,27 @@ def action_to_redo(connection: Connection, rater_id: int, *, rulings: bool = Fal
     return action
 
 
-def _made(rater_id: int, *, rulings: bool) -> Subquery:
-    """Select the actions of a rater but undo and redo."""
+def _made(part: Part) -> Subquery:
+    """Select the actions of a part of a rater's work but undo and redo."""
     # Labels of a file have one action together, and are no actions of their rater.
-    wanted = _records(rater_id, lambda origin: origin.not_in(("import", "undo", "redo")), rulings=rulings)
-    return wanted.subquery("made")
+    return _records(part, lambda origin: origin.not_in(("import", "undo", "redo"))).subquery("made")
 
 
-def _undone(rater_id: int, *, rulings: bool) -> Subquery:
+def _undone(part: Part) -> Subquery:
     """Select the last undo of each action that was not redone after it."""
-    found = _records(rater_id, lambda origin: origin.in_(("undo", "redo")), rulings=rulings)
-    changes = found.subquery("changes")
+    changes = _records(part, lambda origin: origin.in_(("undo", "redo"))).subquery("changes")
     place = func.row_number().over(partition_by=changes.c.target_action, order_by=changes.c.id.desc())
     ranked = select(changes, place.label("place")).subquery("ranked")
     last = (ranked.c.place == 1) & (ranked.c.origin == "undo")
     return select(ranked.c.id, ranked.c.target_action).where(last).subquery("undone")
 
 
-def _records(
-    rater_id: int, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]], *, rulings: bool
-) -> CompoundSelect[Any]:
-    """Select a rater's judgments and marks of some origins, in adjudication or elsewhere."""
+def _records(part: Part, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]) -> CompoundSelect[Any]:
+    """Select the judgments and marks of some origins in a part of a rater's work."""
     return union_all(
         *(
             select(table.c.id, table.c.action, table.c.origin, table.c.target_action).where(
-                table.c.rater_id == rater_id,
-                wanted(table.c.origin),
-                table.c.phase == ADJUDICATE if rulings else table.c.phase != ADJUDICATE,
+                part.holds(table), wanted(table.c.origin)
             )
             for _, table in _MODELS
         )

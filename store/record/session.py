@@ -14,7 +14,13 @@ from store.record.ids import now
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from store.record.scope import Sitting
     from store.workspace.duckdb import Workspace
+
+
+def session_key(name: str, sitting: Sitting | None) -> str:
+    """Return the key of a state that each sitting of a study has of its own."""
+    return name if sitting is None else f"{name} of study {sitting.study}, sitting {sitting.number}"
 
 
 def save_session(workspace: Workspace, rater_id: int, key: str, value: dict[str, Any]) -> Future[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, func, select
@@ -9,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from store.errors import HiddenData, UnknownName
 from store.queries.progress import progress
 from store.record.rater_ref import RaterRef
-from store.record.scope import Scope, Sitting
+from store.record.scope import REVEAL, Scope, Sitting
 from store.studies.studies import StudyDetails, find_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study, StudyRater
@@ -132,6 +133,50 @@ def _session(connection: Connection, rater: RaterRef, name: str) -> StudySession
         if left:
             break
     return session
+
+
+@dataclass(frozen=True, slots=True)
+class SittingProgress:
+    """How far a rater is, for the rater: nothing of it rests on others.
+
+    Attributes:
+        session: The session with the first sitting in which something is left.
+        items: How many items the sitting has that is on the screens.
+        left: How many of these are not decided.
+        reveals: Whether the session's sitting shows items again with what was hidden.
+        others: How many items are left in each other open study of the rater.
+    """
+
+    session: StudySession
+    items: int
+    left: int
+    reveals: bool
+    others: Mapping[str, int]
+
+
+def sitting_progress(connection: Connection, shown: StudySession) -> SittingProgress:
+    """Return how far a rater is in the sitting that is on the screens, in the study, and in other ones.
+
+    Raises:
+        UnknownName: The study is not open any more.
+    """
+    found = study_session(connection, shown.rater, shown.study.name)
+    assert found is not None
+    counts, assignment = progress(connection, shown.scope), table_of(Assignment)
+    reveals = select(assignment.c.id).where(
+        assignment.c.study_id == found.study.id,
+        assignment.c.rater_id == found.rater.id,
+        assignment.c.sitting == found.sitting,
+        assignment.c.phase == REVEAL,
+    )
+    others = {}
+    for name in open_studies(connection, shown.rater.id):
+        if name != found.study.name:
+            other = _session(connection, shown.rater, name)
+            others[name] = other.total - other.done
+    return SittingProgress(
+        found, counts.total, counts.left, connection.execute(reveals).first() is not None, others
+    )
 
 
 def is_sealed(connection: Connection, rater: RaterRef | None) -> bool:

@@ -217,7 +217,7 @@ def new_study(
     name = _checked_name(name)
     protocol = protocol.checked()
     # Refused before anything is stored.
-    _design(protocol, items, raters)
+    make_design(protocol, items, raters)
 
     def write(connection: Connection) -> StudyDetails:
         study, member, chosen = table_of(Study), table_of(StudyRater), table_of(StudyItemRow)
@@ -279,9 +279,14 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _design(
+def make_design(
     protocol: StudyProtocol, items: Sequence[ChosenItem], raters: Sequence[str]
 ) -> dict[RaterName, tuple[PlannedAssignment, ...]]:
+    """Return the assignments that a freeze of a study makes, by rater.
+
+    Raises:
+        WorkbenchError: The study cannot be carried out; it says why.
+    """
     overlap = len(raters) if protocol.overlap is None else protocol.overlap
     number = len(items) * overlap * (2 if protocol.reveal else 1)
     if number > GREATEST_STUDY:
@@ -355,7 +360,7 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
         raise WorkbenchError(
             "Frozen already", f"{name} was frozen on {found.frozen_at:%Y-%m-%d}.", "Make another: study new"
         )
-    design = _design(found.protocol, items, [one.rater.name for one in found.members])
+    design = make_design(found.protocol, items, [one.rater.name for one in found.members])
     swapped = draw_sides(design, named, found.protocol.seed) if named else {}
     rows = [
         {
@@ -441,6 +446,37 @@ def guideline_text(connection: Connection, protocol: StudyProtocol) -> str:
     )
     text: str | None = connection.execute(found).scalar() if protocol.guideline else None
     return text if text is not None else task_kinds()[protocol.kind].guideline
+
+
+@dataclass(frozen=True, slots=True)
+class StudyGuideline:
+    """The guideline that the raters of a study are shown.
+
+    Attributes:
+        id: Its key; None where the kind's own was never stored.
+        study: The study's name.
+        kind: The kind of the study's items.
+        version: Its version.
+        text: The text.
+    """
+
+    id: int | None
+    study: str
+    kind: str
+    version: str
+    text: str
+
+
+def study_guideline(connection: Connection, study_id: int) -> StudyGuideline:
+    """Return the guideline that the raters of a study are shown, by the study's key."""
+    study, table = table_of(Study), table_of(Guideline)
+    row = connection.execute(select(study.c.name, study.c.protocol).where(study.c.id == study_id)).one()
+    protocol = StudyProtocol.from_json(row.protocol)
+    version = protocol.guideline or task_kinds()[protocol.kind].guideline_version
+    number = connection.execute(
+        select(table.c.id).where(table.c.task_kind == protocol.kind, table.c.version == version)
+    ).scalar()
+    return StudyGuideline(number, row.name, protocol.kind, version, guideline_text(connection, protocol))
 
 
 def store_guideline(workspace: Workspace, kind: str, text: str) -> str:

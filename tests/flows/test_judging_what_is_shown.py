@@ -37,7 +37,7 @@ from store.workspace.journal import Journal
 
 SIZE = (120, 40)
 NOT_SEEN = "Not recorded: the item was not on the screen when you pressed. Press again."
-ITEMS = 200
+ITEMS = 100
 KEYS_A_SECOND = 10
 
 
@@ -165,7 +165,7 @@ class LabelsAround:
         return Reply({"assessment": word, "justification": f"reply {item}"})
 
 
-async def test_200_items_judged_beside_a_job_that_labels_them(
+async def test_100_items_judged_beside_a_job_that_labels_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = [

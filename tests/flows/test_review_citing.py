@@ -62,7 +62,7 @@ async def test_chosen_lines_are_marked_and_go_with_the_next_label(workspace: Wor
         assert "▌ 2▸" in screen_text(app)
         assert "▌ 2 lines cited, not recorded yet" in screen_text(app)
         assert rows(workspace, JudgmentRow) == []
-        await press(pilot, "tab", "right_square_bracket", "right_square_bracket", "g", "v", "v")
+        await press(pilot, "tab", "right_square_bracket", "right_square_bracket", "G", "v", "v")
         assert "log " in said(app)
         await press(pilot, "1")
         await painted(pilot, 5)
@@ -194,7 +194,7 @@ async def test_what_cannot_be_cited_is_said(workspace: Workspace) -> None:
 async def test_the_cursor_moves_by_pages_and_ends_and_goes_with_the_item(workspace: Workspace) -> None:
     app = review_app(workspace, at=3)
     async with app.run_test(size=(80, 24)) as pilot:
-        await press(pilot, "g", "v")
+        await press(pilot, "G", "v")
         first = pane(app, "run").cursor_lines
         assert first is not None
         await press(pilot, "end")

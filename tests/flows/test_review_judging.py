@@ -670,11 +670,11 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
     app = review_app(workspace, at=6)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 7)
-        assert not {" a accept", " o reason", " g failure"} & set(re.findall(r" \w \w+", named(app)))
+        assert not {" a accept", " o reason", " G failure"} & set(re.findall(r" \w \w+", named(app)))
         for key, why in (
             ("a", "Nothing to accept: the agents have no label here. Nothing was recorded."),
             ("o", "A reason belongs to an override, and this item has none."),
-            ("g", "There is no log here."),
+            ("G", "There is no log here."),
         ):
             await press(pilot, key)
             await until(pilot, lambda why=why: said(app) == why, why)
@@ -686,7 +686,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
         await press(pilot, *"pppp")
         await painted(pilot, 4)
         assert " a accept" in named(app)
-        assert " g failure" in named(app)
+        assert " G failure" in named(app)
         assert " o reason" not in named(app)
         await press(pilot, "1", "p")
         await painted(pilot, 4)

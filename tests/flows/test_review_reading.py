@@ -236,12 +236,12 @@ async def test_tab_and_a_click_close_a_text_line(workspace: Workspace) -> None:
             assert focused(app) == "subject"
 
 
-async def test_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -> None:
+async def test_capital_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -> None:
     app = review_app(workspace, at=3)
     async with app.run_test(size=WIDE) as pilot:
         lines = []
         for _ in range(4):
-            await press(pilot, "g")
+            await press(pilot, "G")
             await until(pilot, lambda: "Failure at line" in said(app))
             found = pane(app, "run")._marks.pointed
             assert found is not None
@@ -253,10 +253,10 @@ async def test_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -
             "✗ only_newline",
         ]
         assert focused(app) == "run"
-        assert said(app) == "Failure at line 6; g goes to the next one."
-        await press(pilot, "p", "g")
+        assert said(app) == "Failure at line 6; G goes to the next one."
+        await press(pilot, "p", "G")
         await until(pilot, lambda: said(app) == "The log shows no failure.")
-        await press(pilot, "n", "n", "n", "g")
+        await press(pilot, "n", "n", "n", "G")
         await until(pilot, lambda: said(app) == "Failure at line 1, the only one.")
 
 
@@ -280,7 +280,7 @@ async def test_the_reading_of_the_query_stands_above_the_test_alone(workspace: W
 async def test_a_blind_review_has_no_log_to_jump_in(workspace: Workspace) -> None:
     app = review_app(workspace, at=3, blind=True)
     async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "g")
+        await press(pilot, "G")
         assert said(app) == "There is no log here."
 
 

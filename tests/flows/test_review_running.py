@@ -157,7 +157,7 @@ async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(workspace: 
         assert said(app) == "Test of doubles: 0 of 1 passed"
         assert text_of(app, "test") == WRONG
         assert heading(app, "test").startswith("Your test, run ")
-        await press(pilot, "g")
+        await press(pilot, "G")
         assert "test_two  AssertionError" in text_of(app, "run")
         assert (await editing(pilot)).text == WRONG
         await pilot.press(*["down"] * 4, "end", "backspace", *"4  # mended")

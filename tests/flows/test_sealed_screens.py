@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from app_at_work import context_of, until
 from review_bench import painted, screen_text, settled
-from sealed_bench import SECRETS, items_of, plain, session_of, study_pair
+from sealed_bench import SECRETS, STUDY, items_of, plain, session_of, study_pair
 from sqlalchemy import false, true
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -29,12 +29,27 @@ from screens.study_place import StudyPlace
 from store.queries import current
 from store.workspace.duckdb import Workspace
 
-WALKED = {"HomeScreen", "QueueScreen", "FilterScreen", "SortScreen", "ReviewScreen", "KeysScreen"}
+WALKED = {
+    *("StudyHomeScreen", "QueueScreen", "FilterScreen", "SortScreen", "ReviewScreen", "KeysScreen"),
+    # These say that they are refused.
+    *("StudiesScreen", "DashboardScreen", "AdjudicateScreen"),
+}
 """The screens that the walk opens."""
-CLOSED = {"JobsScreen", "OutcomesScreen", "StartScreen", "BudgetScreen", "RunScreen", "ImportScreen"}
-"""The screens of the agents' work and of files, which a study keeps from its raters."""
-OF_THE_ITEM = {"RepositoryFileScreen", "TextEditor", "TestEditor", "RevisionEditor"}
-"""The screens that show what is in the item on the screen, or what the rater writes."""
+CLOSED = {
+    *(
+        "HomeScreen",
+        "JobsScreen",
+        "OutcomesScreen",
+        "StartScreen",
+        "BudgetScreen",
+        "RunScreen",
+        "ImportScreen",
+    ),
+    *("NewStudyScreen", "ConfirmScreen"),
+}
+"""The screens of the agents' work, of files and of making studies, which a study keeps from its raters."""
+OF_THE_ITEM = {"RepositoryFileScreen", "TextEditor", "TestEditor", "RevisionEditor", "ConsentScreen"}
+"""The screens that show what is in the item on the screen, what the rater writes, or what they agree to."""
 ABSTRACT = {"BaseScreen"}
 
 Steps = list[tuple[str, str]]
@@ -111,6 +126,11 @@ async def home(app: Sealed, pilot: Pilot[Any]) -> None:
     await pilot.press("escape")
     await pilot.press("J")
     await app.look(pilot, "the agents")
+    for opened in (app.open_studies, lambda: app.open_study(STUDY), app.open_adjudication):
+        opened()
+        await app.look(pilot, "refused")
+        app.go_home()
+        await at_rest(pilot)
 
 
 async def open_queue(app: Sealed, pilot: Pilot[Any]) -> None:

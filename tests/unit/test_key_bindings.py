@@ -59,7 +59,19 @@ def test_each_command_has_an_id_of_its_own_and_keys_of_its_own_on_its_screen() -
 def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
     listed = {
         scope: "\n".join(lines(sections(scope, ScreenSettings())))
-        for scope in ("home", "queue", "review", "adjudicate", "file", "jobs", "outcomes")
+        for scope in (
+            "home",
+            "sitting",
+            "queue",
+            "review",
+            "adjudicate",
+            "file",
+            "jobs",
+            "outcomes",
+            "studies",
+            "study",
+            "new_study",
+        )
     }
     for command in all_commands():
         if label_key(command) is not None:

@@ -115,6 +115,11 @@ COMMANDS: dict[str, list[str]] = {
         "WS figures",
         "WS plan",
         "WS plan --raters ana,ben",
+        f"WS raters --study {STUDY}",
+        f"WS raters --study {STUDY} --json --rater ana",
+        "WS raters --study nothing",
+        "WS preference",
+        f"WS preference --study {STUDY} --raters ben --json",
     ],
     "export": [
         "WS out.jsonl --format jsonl",
@@ -128,6 +133,10 @@ COMMANDS: dict[str, list[str]] = {
         "WS --estimate --model scripted:replies.jsonl",
         "WS --model scripted:replies.jsonl --only-missing --limit 1 --json",
         "WS --model scripted:replies.jsonl --sample-pairs 3 --stratify label:ben",
+    ],
+    "judge-pairs": [
+        "WS --model scripted:replies.jsonl --json",
+        f"WS --model scripted:replies.jsonl --study {STUDY} --estimate",
     ],
     "copy": ["WS copy.duckdb --json", "WS copy.duckdb"],
     "merge": ["WS other.duckdb", "WS other.duckdb --dry-run --json", "WS nothing.duckdb"],
@@ -148,6 +157,35 @@ COMMANDS: dict[str, list[str]] = {
         "WS draft-x --raters ben,chi",
         "WS mine --raters ben --sample-pairs 3 --stratify label",
     ],
+    "compare new": [
+        "WS mine --codes-from pairs:other",
+        "WS mine --models one,two --json",
+        "WS mine --from-scores --raters ben,chi",
+        "WS mine --codes-from pairs:other --labels ben --rater ben",
+    ],
+    "study status": [f"WS {STUDY}", f"WS {STUDY} --json", f"WS {STUDY} --look", "WS nothing", "WS draft-x"],
+    "study manifest": [f"WS {STUDY}", f"WS {STUDY} out.md", "WS nothing", f"WS {STUDY} --rater ben"],
+    "adjudicate": [
+        "WS",
+        f"WS --study {STUDY} --json",
+        "WS --study nothing",
+        "WS --agents",
+        "WS --rater ben",
+        "WS --rater nora",
+    ],
+    "rule": [
+        f"WS {SITTING[0]} match --study {STUDY}",
+        f"WS {OUTSIDE} match --comment x",
+        f"WS {UNKNOWN} match",
+        f"WS {SITTING[0]} match --rater nora",
+    ],
+    "packet make": [
+        f"WS {STUDY} ben out.duckdb",
+        f"WS {STUDY} ana out.duckdb --json",
+        f"WS {STUDY} zoe out.duckdb",
+        "WS nothing ana out.duckdb",
+    ],
+    "packet merge": ["WS other.duckdb", "WS nothing.duckdb --dry-run"],
     "study freeze": ["WS draft-x", f"WS {STUDY}", "WS nothing"],
     "study close": [f"WS {STUDY}", "WS draft-x", "WS nothing"],
     "study withdraw": [f"WS {STUDY} ben", f"WS {STUDY} zoe", "WS draft-x ana", f"WS {STUDY} ana"],
@@ -155,7 +193,15 @@ COMMANDS: dict[str, list[str]] = {
 """What is asked of every command that opens a workspace, under the name of ana."""
 
 WITHOUT_WORKSPACE = {
-    *("agents", "agents prompts", "measure agreement", "sandbox build", "sandbox check", "sandbox run"),
+    *(
+        "agents",
+        "agents prompts",
+        "measure agreement",
+        "measure preference",
+        "sandbox build",
+        "sandbox check",
+        "sandbox run",
+    ),
     # Those open the app, which tests/flows/test_sealed_screens.py walks through; demo a workspace of its own.
     *("open", "demo"),
 }
@@ -176,6 +222,9 @@ REFUSED = [
         "doctor WS",
     ),
     *("sandbox snapshots WS", f"study show WS {STUDY}", "study new WS draft-x --raters ben,chi"),
+    f"study status WS {STUDY}",
+    *(f"report WS raters --study {STUDY}", f"study manifest WS {STUDY}", f"adjudicate WS --study {STUDY}"),
+    *("adjudicate WS", f"rule WS {SITTING[0]} 1 --comment x", f"packet make WS {STUDY} zoe out.duckdb"),
     *("study freeze WS draft-x", f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
 ]
 """What rests on the work of others, one call of each command; it differs where it is not refused."""
@@ -286,7 +335,9 @@ def test_what_rests_on_others_is_refused_and_differs_otherwise(ask, copies, monk
         printed, error, code = ask(path, line)
         assert code == 2
         assert "Sealed session" in printed + error
-    monkeypatch.setattr("store.studies.session.refuse_sealed", lambda *_: None)
+    # An adjudication is refused a second time, where it is opened.
+    for module in ("session", "adjudication", "dashboard"):
+        monkeypatch.setattr(f"store.studies.{module}.refuse_sealed", lambda *_: None)
     assert ask(copies[0], line) != ask(copies[1], line)
 
 

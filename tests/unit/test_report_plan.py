@@ -95,7 +95,7 @@ def test_numbers_come_from_peoples_labels(workbench, judged):
         "workspace"
     }
     assert {inputs[name]["source"] for name in ("accuracy", "correlation")} == {"default"}
-    told = workbench("report", judged, "plan").out
+    told = workbench("report", judged, "plan", *QUICK).out
     assert "0.571 (from the workspace: of dana, eli over 5 pairs)" in told
     assert "0.8 (default)" in told
     assert "here" in told

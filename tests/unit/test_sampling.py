@@ -69,7 +69,7 @@ def test_strata_give_in_proportion_and_grow_without_losing_anyone(workbench, stu
         {"stratum": "none", "items": 8, "sampled": 2},
     ]
     before = set()
-    for size in range(1, 41):
+    for size in (1, 2, 3, 5, 9, 17, 31, 39, 40):
         taken, strata = sampled(workbench, study, str(size), "--stratify", "label:eli")
         assert before < taken
         assert sum(one["sampled"] for one in strata) == len(taken) == size

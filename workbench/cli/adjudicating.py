@@ -63,6 +63,7 @@ def adjudicate_command(
     from workbench.output import note, print_json, print_table, say
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     blind = loaded.screens.blind
@@ -70,6 +71,8 @@ def adjudicate_command(
         raise blind_review("Adjudication rests")
     name = rater_name(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "Adjudication rests", given_rater(rater))
         register_kinds(opened)
         if agents:
             who = ensure_rater(opened, name or "")
@@ -161,12 +164,15 @@ def rule_command(
     from workbench.output import note, print_json, say
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     blind = loaded.screens.blind
     if blind:
         raise blind_review("Adjudication rests")
     with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "Adjudication rests", given_rater(rater))
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)

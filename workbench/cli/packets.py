@@ -51,17 +51,14 @@ def packet_make(
     """
     from store.record.raters import register_kinds
     from store.studies.packets import make_packet
-    from store.studies.session import refuse_sealed
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
     from workbench.output import Bar, print_json, say
-    from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("packet") as bar:
         with opened.reading() as connection:
-            own = reader(connection, None, rater_name(given_rater(None), loaded))
-            refuse_sealed(connection, own, "What a packet holds rests")
+            refuse_in_study(connection, loaded, "What a packet holds rests", given_rater(None))
         register_kinds(opened)
         made = make_packet(opened, study, whose, out, again=again, progress=progress_callback(bar))
     if as_json:
@@ -90,17 +87,14 @@ def packet_merge(
     The packets are only read. One that is not as it was made is refused.
     """
     from store.studies.packet_merge import merge_packets
-    from store.studies.session import refuse_sealed
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
     from workbench.output import Bar, print_json, say
-    from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
         with opened.reading() as connection:
-            own = reader(connection, None, rater_name(given_rater(None), loaded))
-            refuse_sealed(connection, own, "What comes of packets rests")
+            refuse_in_study(connection, loaded, "What comes of packets rests", given_rater(None))
         reports = merge_packets(opened, packets, dry_run=dry_run, progress=progress_callback(bar))
     if as_json:
         merged = [report.to_dict() for report in reports]

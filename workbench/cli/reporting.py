@@ -282,7 +282,9 @@ def report_command(
     )
     if report is not Report.progress:
         with Workspace.open(workspace) as opened, opened.reading() as connection:
-            refuse_in_study(connection, loaded, f"The report {report} rests", given_rater(None))
+            # Elsewhere --rater names whose labels a report is about.
+            own = given_rater(rater if report is Report.raters else None)
+            refuse_in_study(connection, loaded, f"The report {report} rests", own)
     if report is Report.pipeline:
         report_pipeline(workspace, run, blind=loaded.screens.blind, as_json=as_json)
         return

@@ -12,6 +12,7 @@ from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, comm
 from workbench.cli.sampling import SamplePairs, Seed, Stratify
 
 if TYPE_CHECKING:
+    from store.studies.dashboard import Dashboard, Done
     from store.studies.studies import StudyDetails
 
 study_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -108,9 +109,9 @@ def study_new(
     It can be made again until it is frozen.
     """
     from store.record.raters import register_kinds
-    from store.studies.choosing import ItemChoice, choose_items, read_answers, read_names, read_text
+    from store.studies.choosing import ItemChoice, read_names
+    from store.studies.plan import StudyPlan, names, numbers, save_plan
     from store.studies.protocol import StudyProtocol
-    from store.studies.studies import new_study, store_guideline
     from store.workspace.duckdb import Workspace
     from workbench.cli.items import find_kind
     from workbench.cli.sampling import SampleChoice
@@ -120,41 +121,37 @@ def study_new(
     loaded = settings(config)
     kind = find_kind(kind)
     SampleChoice(sample_pairs, None, stratify).check(blind=loaded.screens.blind)
-    names = None if items is None else read_names(items)
-    choice = ItemChoice(kind, query, names, sample_pairs, stratify, seed or 0)
+    named = None if items is None else read_names(items)
     own = rater_name(given_rater(rater), loaded)
+    plan = StudyPlan(
+        name=name,
+        raters=tuple(names(raters)),
+        choice=ItemChoice(kind, query, named, sample_pairs, stratify, seed or 0),
+        protocol=StudyProtocol(
+            kind=kind,
+            questions=tuple(names(questions)),
+            overlap=overlap,
+            conditions=tuple(names(conditions)),
+            block_size=block,
+            repeats=repeats,
+            reveal=reveal,
+            seed=seed or 0,
+            coordinators=tuple(names(coordinators) or ([own] if own else [])),
+            half_width=half_width,
+            looks=numbers(looks),
+            idle_minutes=idle_minutes,
+            fast_seconds=fast_seconds,
+        ),
+        gold=gold,
+        training=training,
+        guideline=guideline,
+        consent=consent,
+    )
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(rater))
-            chosen, how = choose_items(connection, choice)
-            apart = [] if gold is None else list(read_answers(connection, kind, gold, "gold"))
-            apart += [] if training is None else read_answers(connection, kind, training, "training")
-        taken = {one.item_id for one in apart}
-        found = new_study(
-            opened,
-            name,
-            StudyProtocol(
-                kind=kind,
-                questions=tuple(_names(questions)),
-                sample=how,
-                overlap=overlap,
-                conditions=tuple(_names(conditions)),
-                block_size=block,
-                repeats=repeats,
-                reveal=reveal,
-                seed=seed or 0,
-                coordinators=tuple(_names(coordinators) or ([own] if own else [])),
-                guideline="" if guideline is None else store_guideline(opened, kind, read_text(guideline)),
-                consent="" if consent is None else read_text(consent),
-                half_width=half_width,
-                looks=tuple(_number(one) for one in _names(looks)),
-                idle_minutes=idle_minutes,
-                fast_seconds=fast_seconds,
-            ),
-            [*(one for one in chosen if one.item_id not in taken), *apart],
-            _names(raters),
-        )
+        found = save_plan(opened, plan)
     _print(
         found, as_json=as_json, hint=f"Freeze it when it is right: workbench study freeze {workspace} {name}"
     )
@@ -217,6 +214,39 @@ def study_show(
         refuse_in_study(connection, loaded, "What is shown of a study rests", given_rater(rater))
         found = find_study(connection, name)
     _print(found, as_json=as_json)
+
+
+@study_commands.command("status")
+@command
+def study_status(
+    workspace: Workspace,
+    name: StudyName,
+    *,
+    look: Annotated[
+        bool, typer.Option("--look", help="Look at the agreement; the look is logged with what was seen.")
+    ] = False,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a study is: progress of each rater, gold scores, and the looks that were taken."""
+    from store.studies import dashboard
+    from store.workspace.duckdb import Workspace
+    from workbench.output import print_json
+    from workbench.study_session import refuse_in_study, session_rater
+
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "How far a study is rests", given_rater(rater))
+            own = session_rater(connection, loaded, given_rater(rater))
+            found = dashboard.dashboard(connection, name, own)
+        if look:
+            found = dashboard.look(opened, name, own)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_status(found, f"workbench study status {workspace} {name} --look")
 
 
 @study_commands.command("freeze")
@@ -310,17 +340,14 @@ def study_manifest(
 ) -> None:
     """Print the methods table of a frozen study: `workbench study manifest WS rq2 methods.md`."""
     from store.studies.methods import methods_table
-    from store.studies.session import refuse_sealed
     from store.studies.studies import find_study
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import reader
     from workbench.output import say
-    from workbench.rater import rater_name
+    from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        own = reader(connection, None, rater_name(given_rater(rater), loaded))
-        refuse_sealed(connection, own, "What is shown of a study rests")
+        refuse_in_study(connection, loaded, "What is shown of a study rests", given_rater(rater))
         text = methods_table(connection, find_study(connection, name))
     if out is None:
         say(text.rstrip("\n"))
@@ -337,15 +364,51 @@ def study_manifest(
     say(f"{out}: the methods of {name}.")
 
 
-def _names(text: str | None) -> list[str]:
-    """Return the names of a list with commas."""
-    return [one.strip() for one in (text or "").split(",") if one.strip()]
+def _print_status(found: Dashboard, command: str) -> None:
+    from store.studies.dashboard_text import ended, looked, progress_words, stopping_words
+    from workbench.output import print_facts, print_table, say
+
+    study = found.study
+    print_facts(
+        study.name,
+        [
+            ("state", study.state),
+            ("items", study.items.get("item", 0)),
+            ("left", found.left),
+            ("ends", ended(found.ends_at)),
+            ("stops", study.protocol.stops),
+        ],
+    )
+    parts = list(dict.fromkeys(part for one in found.raters for part in one.parts))
+    print_table(
+        ("rater", "done", *parts, "left", "per hour", "ends", "gold", "too fast", "state"),
+        [
+            (
+                one.member.rater.name,
+                _of(one.whole),
+                *(_of(one.parts.get(part)) for part in parts),
+                one.left,
+                None if one.per_hour is None else f"{one.per_hour:.0f}",
+                ended(one.ends_at),
+                f"{one.gold.right} of {one.gold.given}" if one.gold.given else None,
+                f"{one.too_fast} of {one.labels}" if one.labels else None,
+                progress_words(one, study.protocol),
+            )
+            for one in found.raters
+        ],
+    )
+    if found.looks:
+        print_table(
+            ("look", "question", "labels", "items", "alpha", "interval", "half-width", "kind"),
+            [looked(one) for one in found.looks],
+        )
+    say(stopping_words(found))
+    if not study.closed_at:
+        say(f"Agreement is shown by a look, which is logged: {command}")
 
 
-def _number(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise WorkbenchError("No number", f"{text!r} is no number of judgments.", "Such as: --looks 300,600")
-    return int(text)
+def _of(part: Done | None) -> str | None:
+    return None if part is None else f"{part.done:,} of {part.total:,}"
 
 
 def _print(found: StudyDetails, *, as_json: bool, hint: str = "") -> None:

@@ -1,0 +1,272 @@
+"""Home of a rater in a study: the study, the sitting, how much is left, and what to do next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from screens.base_screen import BaseScreen
+from screens.commands import Command, Scope, bindings
+from screens.home.consent import ConsentScreen, not_agreed
+from screens.home.screen import READ_SECONDS, STEPS, NextStep
+from screens.jobs.job_line import bar
+from screens.review.end_card import what_is_next
+from screens.threads import in_thread
+from screens.widgets.key_line import KeyLine
+from screens.widgets.text.sanitize import one_line
+from screens.widgets.top_line import TopLine
+from store.errors import WorkbenchError
+from store.formatting import pluralize
+from store.record.ids import now
+from store.studies.session import SittingProgress, sitting_progress
+from store.studies.studies import change_member
+
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator
+    from screens.study_place import StudyPlace
+    from store.record.actions import Action
+    from store.studies.session import StudySession
+
+BAR_CELLS = 24
+
+
+class StudyHomeScreen(BaseScreen):
+    """The first screen of a rater in a study. Nothing on it rests on the work of others.
+
+    Attributes:
+        found: The rater's progress; None before it is read.
+        failure: Why it could not be read.
+    """
+
+    SCOPE: ClassVar[Scope] = "sitting"
+    CSS_PATH: ClassVar[str] = "home.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("sitting"))
+
+    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+        super().__init__(context, navigator)
+        assert context.study is not None
+        self.place: StudyPlace = context.study
+        self.found: SittingProgress | None = None
+        self.failure: WorkbenchError | None = None
+        self._due = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the study beside what to do next."""
+        yield TopLine("home")
+        with VerticalScroll(id="body", can_focus=False), Container(id="columns"):
+            yield Static(id="workspace")
+            with Vertical(id="next") as following:
+                following.border_title = "What to do next"
+                for _ in range(STEPS):
+                    yield NextStep()
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Follow what is recorded."""
+        self.context.recorder.saved.subscribe(self, self._action_saved)
+        self._lay_out()
+
+    def on_screen_resume(self) -> None:
+        """Read the progress, when this is what is shown."""
+        if self.is_current:
+            self.read()
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    def read(self) -> None:
+        """Read the progress, in a thread."""
+        in_thread(self, self._read, self._read_done, self._read_failed, group="study")
+
+    def _read(self) -> SittingProgress:
+        with self.context.workspace.reading() as connection:
+            return sitting_progress(connection, self.place.session)
+
+    def _read_done(self, found: SittingProgress) -> None:
+        first = self.found is None
+        self.found, self.failure = found, None
+        self._lay_out()
+        if first and self.context.needs_consent:
+            self.call_after_refresh(self.action_show_consent)
+
+    def _read_failed(self, error: WorkbenchError) -> None:
+        self.failure = error
+        self._lay_out()
+
+    def _action_saved(self, action: Action) -> None:
+        if not self._due and self.is_current:
+            self._due = True
+            self.set_timer(READ_SECONDS, self._read_due)
+
+    def _read_due(self) -> None:
+        self._due = False
+        if self.is_current:
+            self.read()
+
+    # -- layout ---------------------------------------------------------------------------------------
+
+    def offers(self, command: Command) -> bool:
+        """Offer only what has an effect."""
+        if command.id == "sitting.other":
+            return self._other is not None
+        if command.id == "sitting.consent":
+            return bool(self.place.session.study.protocol.consent)
+        return True
+
+    @property
+    def _other(self) -> str | None:
+        """The rater's next open study, in which something is left where there is one."""
+        others = {} if self.found is None else self.found.others
+        return next((name for name, left in others.items() if left), next(iter(others), None))
+
+    def _lay_out(self) -> None:
+        self.set_class(self.failure is not None, "-failed")
+        box = self.query_one("#workspace", Static)
+        box.border_title = Content(f"Study {one_line(self.place.name, 40)}")
+        box.update(Content("\n").join(self._about()))
+        steps = self._steps()
+        for place, line in enumerate(self.query(NextStep)):
+            line.show(*(steps[place] if place < len(steps) else ("", "")))
+        self.refresh_bindings()
+
+    def _about(self) -> list[Content]:
+        if self.failure is not None:
+            return [
+                Content("! The study could not be read."),
+                Content(one_line(str(self.failure), 400)),
+                Content("Your labels are not touched by this."),
+            ]
+        if self.found is None:
+            return [Content("Reading …")]
+        shown, found = self.place.session, self.found
+        done, total = found.session.done, found.session.total
+        lines = [
+            Content.assemble((bar(done, total, BAR_CELLS), "$text-accent"), f"  {done:,} of {total:,} done"),
+            Content(
+                f"Sitting {shown.sitting} of {shown.sittings}: "
+                f"{found.left:,} of {pluralize(found.items, 'item')} left."
+                if found.left
+                else f"Sitting {shown.sitting} of {shown.sittings} is done."
+            ),
+        ]
+        if self.context.needs_consent:
+            lines += [Content(""), Content(not_agreed(self.context.settings))]
+        elif found.session.finished:
+            lines += [Content(""), Content.styled("Study finished, thank you.", "bold")]
+        lines += [Content(line) for line in (what_is_next(found) if self._is_between(found) else ())]
+        others = [(name, left) for name, left in found.others.items() if left]
+        if others and not found.session.finished:
+            lines.append(Content(""))
+            lines += [
+                Content(f"Also open for you: {one_line(name, 40)}, {pluralize(left, 'item')} left.")
+                for name, left in others
+            ]
+        return lines
+
+    def _is_between(self, found: SittingProgress) -> bool:
+        """Return whether a sitting begins, or the study is finished."""
+        session = found.session
+        begins = session.sitting != self.place.session.sitting or found.left == found.items
+        return session.finished or begins
+
+    def _steps(self) -> list[tuple[str, str]]:
+        """Return what to do next, as (key, sentence)."""
+        found, shown = self.found, self.place.session
+        if found is None:
+            return []
+        following, steps = found.session, []
+        left = pluralize(found.left, "item")
+        if self.context.needs_consent:
+            steps.append(("resume", "Read what you agree to, and begin."))
+        elif found.left:
+            words = "Begin" if found.left == found.items else "Go on with"
+            steps.append(("resume", f"{words} sitting {shown.sitting}: {left} left."))
+        elif not following.finished:
+            items = pluralize(following.left, "item")
+            steps.append(("resume", f"Go on with sitting {following.sitting}: {items} left."))
+        if not self.context.needs_consent:
+            steps.append(("queue", "Look through the items of the sitting, and at your labels."))
+        if self._other is not None:
+            other, number = self._other, found.others[self._other]
+            steps.append(("other", f"Go to {one_line(other, 40)}: {pluralize(number, 'item')} left."))
+        return [(self.key_of(f"sitting.{verb}"), words) for verb, words in steps]
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def action_resume(self) -> None:
+        """Go on in the sitting; with the next one where nothing of it is left."""
+        if self.context.needs_consent:
+            self.action_show_consent()
+        elif self.found is not None and not self.found.left and not self.found.session.finished:
+            self._open(self.found.session)
+            self.navigator.resume()
+        else:
+            self.navigator.resume()
+
+    def action_open_queue(self) -> None:
+        """List the items of the sitting."""
+        if self.context.needs_consent:
+            self.action_show_consent()
+        else:
+            self.navigator.open_queue()
+
+    def action_open_other(self) -> None:
+        """Go to the rater's next open study."""
+        if self._other is None:
+            self.context.notices.show("No other study", "No other study is open for you.")
+            return
+        name = self._other
+        in_thread(
+            self,
+            lambda: self.place.read(name),
+            self._open,
+            self.context.notices.report_error,
+            group="other",
+        )
+
+    def _open(self, session: StudySession) -> None:
+        self.navigator.open_sitting(session)
+        self.found = None
+        self._lay_out()
+        self.query_one(TopLine).lay_out()
+        self.read()
+
+    # -- consent --------------------------------------------------------------------------------------
+
+    def action_show_consent(self) -> None:
+        """Show the text that the rater agrees to."""
+        session = self.place.session
+        if not session.study.protocol.consent:
+            self.context.notices.show("No consent", "This study asks for no consent.")
+            return
+        if self.is_current and self.app.screen is self:
+            self.app.push_screen(ConsentScreen(self.context.settings, session), self._consent_given)
+
+    def _consent_given(self, experience: str | None) -> None:
+        if experience is None:
+            self._lay_out()
+            return
+        session = self.place.session
+
+        def store() -> StudySession:
+            change_member(
+                self.context.workspace,
+                session.study.id,
+                session.rater.id,
+                consent_version=session.study.protocol.consent_version,
+                consented_at=now(),
+                experience=experience,
+            )
+            return self.place.read()
+
+        in_thread(self, store, self._consent_stored, self.context.notices.report_error, group="consent")
+
+    def _consent_stored(self, session: StudySession) -> None:
+        self.place.take(session)
+        self.read()
+        self.navigator.resume()

@@ -1,0 +1,134 @@
+"""The dialog that says what will happen, and asks whether it shall; freezing and closing a study ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from screens.base_screen import BaseScreen
+from screens.commands import bindings
+from screens.help import hint
+from screens.threads import in_thread
+from screens.widgets.text.sanitize import one_line
+from store.formatting import pluralize
+from store.studies.studies import StudyDetails, close_study, freeze_study
+
+if TYPE_CHECKING:
+    from screens.settings import ScreenSettings
+
+
+class ConfirmScreen(ModalScreen[bool]):
+    """Asks before something that cannot be taken back; True where it shall be done.
+
+    Args:
+        settings: Which keys are other ones.
+        title: What would be done.
+        lines: What that means.
+        does: What the key does, in a word or two.
+    """
+
+    CSS_PATH: ClassVar[str] = "studies.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("confirm"))
+
+    def __init__(self, settings: ScreenSettings, title: str, lines: Sequence[str], does: str) -> None:
+        super().__init__()
+        self._settings = settings
+        self._title = title
+        self._lines = lines
+        self._does = does
+
+    def compose(self) -> ComposeResult:
+        """Lay out what it means, and the keys."""
+        with Vertical(classes="modal") as box:
+            box.border_title = Content(self._title)
+            yield Static(Content("\n".join(self._lines)))
+            keys = hint(self._settings, ("confirm.do", self._does), ("confirm.leave", "leaves"))
+            yield Static(Content(keys), classes="keys")
+
+    def action_do(self) -> None:
+        """Do it."""
+        self.dismiss(True)
+
+    def action_leave(self) -> None:
+        """Do nothing."""
+        self.dismiss(False)
+
+
+def ask_to_freeze(screen: BaseScreen, study: StudyDetails, then: Callable[[], object]) -> None:
+    """Freeze a draft after a confirmation that says what will be fixed; `then` is called once it is."""
+    notices = screen.context.notices
+    if study.state != "draft":
+        notices.show("Not a draft", f"{one_line(study.name, 40)} is {study.state}; only a draft is frozen.")
+        return
+    protocol = study.protocol
+    raters = ", ".join(one_line(member.rater.name, 24) for member in study.members)
+    lines = [
+        "Fixed from then on:",
+        f"  · {pluralize(study.items.get('item', 0), 'item')}, {study.items.get('gold', 0):,} gold, "
+        f"{study.items.get('training', 0):,} training: {one_line(protocol.sample, 60)}",
+        f"  · raters: {raters}; {protocol.overlap or len(study.members)} for each item",
+        f"  · conditions: {', '.join(protocol.conditions)}; repeats: {protocol.repeats:,}; "
+        f"revealed at the end: {protocol.reveal or 'no'}",
+        "  · each rater's items, their order and conditions, by the seed " + str(protocol.seed),
+        "  · guideline and consent text",
+        f"  · it stops {protocol.stops}",
+        "",
+        "Its raters see only their items until it is closed. A frozen study is not changed.",
+    ]
+    reader = screen.context.rater
+    if reader is not None and any(member.rater.id == reader.id for member in study.members):
+        lines.append("You are one of its raters: start the workbench again after it, and judge.")
+
+    def answered(shall: bool | None) -> None:
+        if shall:
+            workspace = screen.context.workspace
+            in_thread(
+                screen,
+                lambda: freeze_study(workspace, study.name),
+                lambda _: then(),
+                notices.report_error,
+                group="freeze",
+            )
+
+    settings = screen.context.settings
+    screen.app.push_screen(
+        ConfirmScreen(settings, f"Freeze {one_line(study.name, 40)}", lines, "freezes it"), answered
+    )
+
+
+def ask_to_close(screen: BaseScreen, study: StudyDetails, left: int, then: Callable[[], object]) -> None:
+    """Close an open study after a confirmation; `then` is called once it is."""
+    notices = screen.context.notices
+    if study.state != "open":
+        notices.show("Not open", f"{one_line(study.name, 40)} is {study.state}; only an open one is closed.")
+        return
+    lines = [
+        f"{pluralize(left, 'assignment')} of it {'is' if left == 1 else 'are'} not judged."
+        if left
+        else "All of it is judged.",
+        "Nothing more is judged in it, and its raters see others' work again.",
+        "A closed study is not opened again.",
+    ]
+
+    def answered(shall: bool | None) -> None:
+        if shall:
+            workspace = screen.context.workspace
+            in_thread(
+                screen,
+                lambda: close_study(workspace, study.name),
+                lambda _: then(),
+                notices.report_error,
+                group="close",
+            )
+
+    settings = screen.context.settings
+    screen.app.push_screen(
+        ConfirmScreen(settings, f"Close {one_line(study.name, 40)}", lines, "closes it"), answered
+    )

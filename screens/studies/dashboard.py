@@ -1,0 +1,275 @@
+"""How far a study is: progress of each rater and condition, pace, gold, and the looks at the agreement."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from screens.base_screen import BaseScreen
+from screens.commands import Command, Scope, bindings
+from screens.studies.confirm import ConfirmScreen, ask_to_close, ask_to_freeze
+from screens.threads import in_thread
+from screens.widgets.key_line import KeyLine
+from screens.widgets.text.sanitize import one_line
+from screens.widgets.top_line import TopLine
+from store.errors import WorkbenchError
+from store.formatting import block_bar, pluralize
+from store.studies.dashboard import Dashboard, Look, MemberProgress, dashboard, look
+from store.studies.dashboard_text import WHY_LOGGED, day, moment, number, progress_words, stopping_words
+
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator
+    from store.record.actions import Action
+
+PART_CELLS = 26
+BAR_CELLS = 24
+ROWS_FOR_BLANKS = 30
+
+
+class DashboardScreen(BaseScreen):
+    """Shows how far a study is.
+
+    The agreement is shown at looks only, and each look is logged: one that was planned is taken as soon as it
+    is due, any other one by a key.
+
+    Args:
+        context: The context of the screens.
+        navigator: Opens other screens.
+        name: The study's name.
+
+    Attributes:
+        found: The study; None before it is read.
+        failure: Why it could not be read, or may not be.
+    """
+
+    SCOPE: ClassVar[Scope] = "study"
+    CSS_PATH: ClassVar[str] = "studies.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("study"))
+
+    def __init__(self, context: ScreenContext, navigator: Navigator, name: str) -> None:
+        super().__init__(context, navigator)
+        self.found: Dashboard | None = None
+        self.failure: WorkbenchError | None = None
+        self._study = name
+        self._looking = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the study, its raters, and the agreement."""
+        yield TopLine(f"studies › {one_line(self._study, 30)}")
+        with VerticalScroll(id="body", can_focus=False):
+            yield Static(id="facts")
+            with Container(id="columns"):
+                raters = Static(id="of-raters")
+                raters.border_title = "Raters"
+                yield raters
+                looks = Static(id="agreement")
+                looks.border_title = "Agreement"
+                yield looks
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Follow what is recorded."""
+        self.context.recorder.saved.subscribe(self, self._recorded)
+        self._lay_out()
+
+    def _recorded(self, action: Action) -> None:
+        if self.is_current:
+            self.action_read()
+
+    def on_resize(self) -> None:
+        """Fit the lines to the width."""
+        self._lay_out()
+
+    def on_screen_resume(self) -> None:
+        """Read the study, when it is what is shown."""
+        if self.is_current:
+            self.action_read()
+
+    def action_read(self) -> None:
+        """Read the study in a thread."""
+        in_thread(self, self._read, self._read_done, self._read_failed, group="study")
+
+    def _read(self) -> Dashboard:
+        with self.context.workspace.reading() as connection:
+            return dashboard(connection, self._study, self.context.rater)
+
+    def _read_done(self, found: Dashboard) -> None:
+        self.found, self.failure = found, None
+        self._looking = False
+        self._lay_out()
+        if found.due is not None and found.study.state == "open":
+            self._take_look()
+
+    def _read_failed(self, error: WorkbenchError) -> None:
+        self.failure, self._looking = error, False
+        self._lay_out()
+
+    # -- layout ---------------------------------------------------------------------------------------
+
+    def offers(self, command: Command) -> bool:
+        """Offer only what has an effect."""
+        state = None if self.found is None or self.failure is not None else self.found.study.state
+        wanted = {"study.freeze": ("draft",), "study.close": ("open",), "study.look": ("open", "closed")}
+        return state in wanted[command.id] if command.id in wanted else True
+
+    def _lay_out(self) -> None:
+        found = self.found
+        self.set_class(found is None or self.failure is not None, "-empty")
+        self.query_one("#facts", Static).update(Content("\n").join(self._facts()))
+        if found is not None:
+            self.query_one("#of-raters", Static).update(Content("\n").join(self._raters(found)))
+            self.query_one("#agreement", Static).update(Content("\n").join(self._looks(found)))
+        self.refresh_bindings()
+
+    def _facts(self) -> list[Content]:
+        if self.failure is not None:
+            parts = (self.failure.title, self.failure.message, self.failure.hint)
+            return [Content(one_line(part, 400)) for part in parts if part]
+        if self.found is None:
+            return [Content("Reading …")]
+        found, study = self.found, self.found.study
+        dated = {"draft": study.created_at, "open": study.frozen_at, "closed": study.closed_at}[study.state]
+        since = f" since {moment(dated)}" if dated is not None and study.state != "draft" else ""
+        words = [f"{study.state}{since}", pluralize(study.items.get("item", 0), "item")]
+        words += [f"{study.items[role]:,} {role}" for role in ("gold", "training") if study.items.get(role)]
+        words.append(one_line(study.protocol.sample, 60))
+        lines = [Content(" · ".join(words))]
+        if study.state == "draft":
+            freeze, conditions = self.key_of("freeze"), ", ".join(study.protocol.conditions)
+            lines.append(Content(f"conditions: {conditions} · stops {study.protocol.stops}"))
+            lines.append(Content(f"{freeze} freezes it: assignments are made, and its raters can begin."))
+            return lines
+        left = pluralize(found.left, "assignment")
+        words = [f"{left} left" if found.left else "all judged"]
+        words += [f"end expected {day(found.ends_at)}"] if found.ends_at else []
+        lines.append(Content(" · ".join(words)))
+        lines.append(Content.styled(stopping_words(found), "bold"))
+        if found.looks:
+            latest = found.looks[-1]
+            words = ["Last look: alpha " + number(latest.alpha)]
+            words += [] if latest.ci_low is None else [f"{number(latest.ci_low)} to {number(latest.ci_high)}"]
+            lines.append(Content(" · ".join([*words, pluralize(latest.judgments, "label")])))
+        return lines
+
+    def _raters(self, found: Dashboard) -> list[Content]:
+        lines: list[Content] = []
+        for one in found.raters:
+            # A blank line between them, where the screen has the rows for it.
+            lines += [Content("")] if lines and self.app.size.height >= ROWS_FOR_BLANKS else []
+            lines += self._rater(found, one)
+        return lines
+
+    def _rater(self, found: Dashboard, one: MemberProgress) -> list[Content]:
+        """Return a rater with a bar for each condition."""
+        name = f"{one_line(one.member.rater.name, 24)} ({one.member.pseudonym})"
+        words = [progress_words(one, found.study.protocol)]
+        if one.left and one.whole.total:
+            words.append(f"{one.left:,} left")
+        if one.per_hour is not None:
+            words.append(f"{one.per_hour:,.0f}/h")
+        if one.ends_at is not None:
+            words.append(f"until {day(one.ends_at)}")
+        lines = [Content.assemble((name, "bold"), f"  {' · '.join(words)}")]
+        cells = min(max((len(part) for each in found.raters for part in each.parts), default=0), PART_CELLS)
+        for part, done in one.parts.items():
+            drawn = block_bar(done.done / done.total, BAR_CELLS) if done.total else ""
+            lines.append(
+                Content.assemble(
+                    f"  {one_line(part, cells):<{cells}} ",
+                    (drawn, "$text-accent"),
+                    ("·" * (BAR_CELLS - len(drawn)), "$text-muted"),
+                    f"  {done.done:,} of {done.total:,}",
+                )
+            )
+        checks = []
+        if one.gold.given:
+            checks.append(f"gold {one.gold.right:,} of {one.gold.given:,} right")
+        if one.training.given:
+            checks.append(f"training {one.training.right:,} of {one.training.given:,} right")
+        if one.too_fast:
+            seconds = found.study.protocol.fast_seconds
+            checks.append(f"! {one.too_fast:,} of {pluralize(one.labels, 'label')} in under {seconds:g} s")
+        return [*lines, Content(f"  {' · '.join(checks)}")] if checks else lines
+
+    def _looks(self, found: Dashboard) -> list[Content]:
+        study = found.study
+        if study.frozen_at is None:
+            return [Content("Nothing is judged yet.")]
+        lines = [Content(f"It stops {study.protocol.stops}.")]
+        if self._looking:
+            lines.append(Content("Looking …"))
+        if not found.looks:
+            key = self.key_of("look")
+            lines.append(Content(f"No look was taken yet. {key} takes one, and logs what is seen."))
+        items = study.items.get("item", 0)
+        for each in reversed(found.looks):
+            lines += [Content(""), *self._look(found, each, items)]
+        return lines
+
+    def _look(self, found: Dashboard, one: Look, items: int) -> list[Content]:
+        """Return one look: when, at how much, and what was seen."""
+        kind = "planned" if one.planned else "unplanned"
+        named = f" · {one.question}" if len(found.questions) > 1 else ""
+        interval = "no interval"
+        if one.half_width is not None:
+            ends = f"{number(one.ci_low)} to {number(one.ci_high)}"
+            interval = f"95 % interval {ends} (±{number(one.half_width)})"
+        coverage = f"{one.items:,} of {pluralize(items, 'item')} with two raters or more"
+        return [
+            Content(f"{moment(one.looked_at)} · {kind}{named}"),
+            Content.assemble("  ", (f"alpha {number(one.alpha)}", "bold"), f" · {interval}"),
+            Content(f"  {pluralize(one.judgments, 'label')} · {coverage}"),
+        ]
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def action_look(self) -> None:
+        """Look at the agreement, after a warning where the look is no planned one."""
+        found = self.found
+        if found is None or found.study.frozen_at is None:
+            self.context.notices.show("No look", "There is nothing to look at before the study is frozen.")
+        elif found.due is not None or found.study.closed_at is not None:
+            self._take_look()
+        else:
+            self.app.push_screen(
+                ConfirmScreen(self.context.settings, "Look at the agreement", [WHY_LOGGED], "looks"),
+                lambda shall: self._take_look() if shall else None,
+            )
+
+    def _take_look(self) -> None:
+        if self._looking:
+            return
+        self._looking = True
+        self._lay_out()
+        work = partial(look, self.context.workspace, self._study, self.context.rater)
+        in_thread(self, work, self._read_done, self._look_failed, group="look", exclusive=False)
+
+    def _look_failed(self, error: WorkbenchError) -> None:
+        self._looking = False
+        self.context.notices.report_error(error)
+        self._lay_out()
+
+    def action_freeze(self) -> None:
+        """Freeze the draft."""
+        if self.found is not None:
+            ask_to_freeze(self, self.found.study, self.action_read)
+
+    def action_close_study(self) -> None:
+        """Close the open study."""
+        if self.found is not None:
+            ask_to_close(self, self.found.study, self.found.left, self.action_read)
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll by some lines."""
+        self.query_one("#body", VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def action_back(self) -> None:
+        """Go back to the screen below."""
+        self.dismiss()

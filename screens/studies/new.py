@@ -1,0 +1,310 @@
+"""The form of a new study; what it stores is what `workbench study new` stores."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Horizontal, VerticalScroll
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Checkbox, Input, Select, Static
+
+from screens.base_screen import BaseScreen
+from screens.commands import Scope, bindings
+from screens.threads import in_thread
+from screens.widgets.key_line import KeyLine
+from screens.widgets.text.sanitize import one_line
+from screens.widgets.top_line import TopLine
+from store.errors import WorkbenchError
+from store.formatting import pluralize
+from store.kinds.spec import task_kinds
+from store.studies.choosing import ItemChoice
+from store.studies.plan import PlanPreview, StudyPlan, names, numbers, preview_plan, save_plan
+from store.studies.protocol import StudyProtocol
+from store.studies.session import refuse_sealed
+from store.studies.studies import StudyDetails
+from store.tables.people import BLIND, HIDDEN_MODELS
+
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator
+
+CONDITIONS = (BLIND, "blind tests", "own-test", "revealed", "revealed tests")
+"""The conditions that can be chosen; a choice of its own adds `hidden-models` to those that show answers."""
+
+REVEALS = (("no", ""), ("revealed", "revealed"), ("revealed and tests", "revealed tests"))
+
+COUNT_SECONDS = 0.4
+"""How long after the last key the plan is counted."""
+
+ALL, QUERY, SAMPLE = "all", "query", "sample"
+ITEMS = (("all of the kind", ALL), ("those of one query", QUERY), ("a random sample", SAMPLE))
+
+
+class NewStudyScreen(BaseScreen):
+    """A form in which a study is planned, with the plan in numbers at its foot."""
+
+    SCOPE: ClassVar[Scope] = "new_study"
+    CSS_PATH: ClassVar[str] = "studies.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("new_study"))
+    AUTO_FOCUS = "#name"
+
+    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+        super().__init__(context, navigator)
+        self._counting: Timer | None = None
+        self._generation = 0
+        self._saving = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the fields, the plan in numbers, and the keys."""
+        kinds = [(kind.plural, name) for name, kind in task_kinds().items()]
+        own = self.context.rater
+        yield TopLine("studies › new")
+        with VerticalScroll(id="body", can_focus=False):
+            yield _field("Name", Input(id="name", placeholder="rq2", compact=True))
+            yield _field("Raters", Input(id="raters", placeholder="ana,ben,chi", compact=True))
+            yield _field("Coordinators", Input(own.name if own else "", id="coordinators", compact=True))
+            first = kinds[0][1]
+            yield _field("Kind", Select(kinds, value=first, id="kind", allow_blank=False, compact=True))
+            yield _field("Items", Select(ITEMS, value=ALL, id="items", allow_blank=False, compact=True))
+            yield _field("Query", Input(id="query", placeholder="the text of the query", compact=True), QUERY)
+            yield _field("Sample size", Input(id="sample", placeholder="400", compact=True), SAMPLE)
+            yield _field(
+                "Stratified by",
+                Input(id="stratify", placeholder="verdict; empty for no", compact=True),
+                SAMPLE,
+            )
+            yield _field("Seed", Input("0", id="seed", compact=True))
+            yield _field("Raters of an item", Input(id="overlap", placeholder="all of them", compact=True))
+            with Horizontal(classes="field"):
+                yield Static("Conditions", classes="title")
+                with Container(classes="choices"):
+                    for place, condition in enumerate(CONDITIONS):
+                        words = condition.replace(" ", " + ")
+                        yield TickBox(words, condition == BLIND, id=f"condition-{place}", compact=True)
+                    yield TickBox("hide models' names", id="hidden", compact=True)
+            yield _field("Repeats", Input("0", id="repeats", compact=True))
+            yield _field(
+                "Revealed at last", Select(REVEALS, value="", id="reveal", allow_blank=False, compact=True)
+            )
+            yield _field("Gold file", Input(id="gold", placeholder="lines: item,value", compact=True))
+            yield _field("Training file", Input(id="training", placeholder="lines: item,value", compact=True))
+            yield _field("Guideline file", Input(id="guideline", placeholder="the kind's own", compact=True))
+            yield _field("Consent file", Input(id="consent", placeholder="no consent is asked", compact=True))
+            yield _field(
+                "Stop at ±",
+                Input(id="half_width", placeholder="0.1; empty: when all is judged", compact=True),
+            )
+            yield _field("Looks at", Input(id="looks", placeholder="labels: 300,600", compact=True))
+        yield Static(id="preview")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Show the fields that apply, and what is missing."""
+        self._show_fields()
+        self._count_soon()
+
+    # -- the plan -------------------------------------------------------------------------------------
+
+    def _text(self, name: str) -> str:
+        return self.query_one(f"#{name}", Input).value.strip()
+
+    def _chosen(self, name: str) -> Any:
+        return self.query_one(f"#{name}", Select).value
+
+    def _number(self, name: str, title: str) -> int | None:
+        """Return a whole number that was typed, None for none.
+
+        Raises:
+            WorkbenchError: It is no number.
+        """
+        text = self._text(name)
+        if text and not (text.isdecimal() and len(text) < 10):
+            raise WorkbenchError("No number", f"{title}: {text!r} is no whole number.")
+        return int(text) if text else None
+
+    def _file(self, name: str) -> Path | None:
+        text = self._text(name)
+        return Path(text).expanduser() if text else None
+
+    @property
+    def plan(self) -> StudyPlan:
+        """The plan as it is filled in.
+
+        Raises:
+            WorkbenchError: A field cannot be read.
+        """
+        items, kind, seed = self._chosen("items"), self._chosen("kind"), self._number("seed", "Seed") or 0
+        sample = self._number("sample", "Sample size") if items == SAMPLE else None
+        if items == SAMPLE and not sample:
+            raise WorkbenchError("No size", "A random sample needs its size.")
+        if items == QUERY and not self._text("query"):
+            raise WorkbenchError("No query", "Type the text of the query.")
+        if not names(self._text("raters")):
+            raise WorkbenchError("No raters", "A study needs raters: their names, with commas between them.")
+        width = self._text("half_width").replace(",", ".")
+        try:
+            half_width = float(width) if width else None
+        except ValueError:
+            raise WorkbenchError("No number", f"Stop at ±: {width!r} is no number.") from None
+        choice = ItemChoice(
+            kind,
+            query=self._text("query") if items == QUERY else None,
+            sample=sample,
+            stratify=(self._text("stratify") or None) if items == SAMPLE else None,
+            seed=seed,
+        )
+        protocol = StudyProtocol(
+            kind=kind,
+            overlap=self._number("overlap", "Raters of an item"),
+            conditions=tuple(self._conditions()),
+            repeats=self._number("repeats", "Repeats") or 0,
+            reveal=self._chosen("reveal") or None,
+            seed=seed,
+            coordinators=tuple(names(self._text("coordinators"))),
+            half_width=half_width,
+            looks=numbers(self._text("looks")),
+        )
+        return StudyPlan(
+            self._text("name"),
+            tuple(names(self._text("raters"))),
+            choice,
+            protocol,
+            *(self._file(name) for name in ("gold", "training", "guideline", "consent")),
+        )
+
+    def _conditions(self) -> list[str]:
+        hidden = f" {HIDDEN_MODELS}" if self.query_one("#hidden", Checkbox).value else ""
+        return [
+            condition + (hidden if condition.startswith("revealed") else "")
+            for place, condition in enumerate(CONDITIONS)
+            if self.query_one(f"#condition-{place}", Checkbox).value
+        ]
+
+    # -- the plan in numbers --------------------------------------------------------------------------
+
+    @on(Input.Changed)
+    @on(Checkbox.Changed)
+    @on(Select.Changed)
+    def _changed(self) -> None:
+        self._show_fields()
+        self._count_soon()
+
+    def _show_fields(self) -> None:
+        items = self._chosen("items")
+        for name in (QUERY, SAMPLE):
+            for field in self.query(f".only-{name}"):
+                field.display = items == name
+
+    def _count_soon(self) -> None:
+        if self._counting is not None:
+            self._counting.stop()
+        self._counting = self.set_timer(COUNT_SECONDS, self._count)
+
+    def _count(self) -> None:
+        self._generation += 1
+        try:
+            plan = self.plan
+        except WorkbenchError as error:
+            self._show_wrong(self._generation, error)
+            return
+        done, failed = partial(self._counted, self._generation), partial(self._show_wrong, self._generation)
+        in_thread(self, partial(self._preview, plan), done, failed, group="preview")
+
+    def _preview(self, plan: StudyPlan) -> PlanPreview:
+        with self.context.workspace.reading() as connection:
+            refuse_sealed(connection, self.context.rater, "What a study would hold rests")
+            return preview_plan(connection, plan)
+
+    def _counted(self, generation: int, found: PlanPreview) -> None:
+        if generation == self._generation and not self._saving:
+            self.set_class(False, "-wrong")
+            self._show_preview("\n".join(preview_lines(found)))
+
+    def _show_wrong(self, generation: int, error: WorkbenchError) -> None:
+        if generation == self._generation:
+            self._saving = False
+            self.set_class(True, "-wrong")
+            self._show_preview(f"! {one_line(' '.join(filter(None, (error.message, error.hint))), 400)}")
+
+    def _show_preview(self, text: str) -> None:
+        self.query_one("#preview", Static).update(Content(text))
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def action_save(self) -> None:
+        """Store the study as a draft, or say what is wrong with it."""
+        if self._saving:
+            return
+        if self._counting is not None:
+            self._counting.stop()
+        self._generation += 1
+        failed = partial(self._show_wrong, self._generation)
+        try:
+            plan = self.plan
+        except WorkbenchError as error:
+            failed(error)
+            return
+        self._saving = True
+        in_thread(self, partial(self._save, plan), self._saved, failed, group="save", exclusive=False)
+
+    def _save(self, plan: StudyPlan) -> StudyDetails:
+        with self.context.workspace.reading() as connection:
+            refuse_sealed(connection, self.context.rater, "What a study holds rests")
+        return save_plan(self.context.workspace, plan)
+
+    def _saved(self, study: StudyDetails) -> None:
+        name = one_line(study.name, 40)
+        key = self.key_of("studies.freeze")
+        self.dismiss()
+        self.context.notices.show("Draft stored", f"{name} is a draft; {key} freezes it when it is right.")
+
+    def action_leave(self) -> None:
+        """Leave; nothing is stored."""
+        self.dismiss()
+
+
+class TickBox(Checkbox):
+    """A checkbox with a tick only where it is checked, so that its colour is not needed to tell."""
+
+    def watch_value(self) -> None:
+        """Show or hide the tick."""
+        self.BUTTON_INNER = "✓" if self.value else " "
+        super().watch_value()
+
+    def on_mount(self) -> None:
+        """Show the tick of a box that is checked at first."""
+        self.BUTTON_INNER = "✓" if self.value else " "
+        self.refresh()
+
+
+def preview_lines(found: PlanPreview) -> list[str]:
+    """Return a plan in numbers, in sentences."""
+    least, most = found.assignments
+    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    lines = [
+        f"{pluralize(found.items, 'item')}: {one_line(found.sample, 60)}",
+        f"{each} {'assignment' if most == 1 else 'assignments'} for each rater in "
+        f"{pluralize(found.sittings, 'sitting')}",
+    ]
+    if found.shared is not None:
+        low, high = found.shared
+        shared = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        lines[-1] += f" · any two raters share {shared} items"
+    rests = "as labels here took" if found.is_measured else "assumed"
+    lines.append(f"about {found.hours:,.1f} hours for a rater, at {found.seconds:.0f} s an item ({rests})")
+    return lines
+
+
+def _field(title: str, widget: Widget, only: str = "") -> Horizontal:
+    """Return a field with its title; `only` names the choice of items that it belongs to."""
+    row = Horizontal(Static(title, classes="title"), widget, classes="field")
+    if only:
+        row.add_class(f"only-{only}")
+    return row

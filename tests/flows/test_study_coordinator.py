@@ -1,0 +1,111 @@
+"""A coordinator's way in the app: a study planned, frozen, followed, looked at, closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from app_at_work import app_of, until
+from review_bench import bench, screen_text
+from study_app import assigned, give, open_study
+from textual.widgets import Input, Select
+
+from screens.studies.confirm import ConfirmScreen
+from screens.studies.dashboard import DashboardScreen
+from screens.studies.list import StudiesScreen
+from screens.studies.new import NewStudyScreen
+from store.studies.studies import StudyDetails, find_study
+from store.workspace.duckdb import Workspace
+
+
+@pytest.mark.asyncio
+async def test_a_study_from_the_form_to_its_end(tmp_path: Path) -> None:
+    consent = tmp_path / "consent.txt"
+    consent.write_text("You may withdraw.\n", encoding="utf-8")
+    with bench(tmp_path) as workspace:
+        app = app_of(workspace)
+        async with app.run_test(size=(100, 32)) as pilot:
+            await pilot.press("s")
+            await until(pilot, lambda: "There is no study yet" in screen_text(app))
+            await pilot.press("n")
+            await until(pilot, lambda: "needs raters" in screen_text(app))
+            form = app.screen
+            assert isinstance(form, NewStudyScreen)
+            await pilot.press(*"rq2", "tab", *"ana,ben")
+            await until(pilot, lambda: "8 assignments for each rater in 1 sitting" in screen_text(app))
+            form.query_one("#items", Select).value = "sample"
+            await until(pilot, lambda: "needs its size" in screen_text(app))
+            for name, value in {"sample": "6", "repeats": "9", "half_width": "0.9", "looks": "4,12"}.items():
+                form.query_one(f"#{name}", Input).value = value
+            form.query_one("#consent", Input).value = str(consent)
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "some have 6" in screen_text(app))
+            with pytest.raises(Exception, match="no study"):
+                _study(workspace)
+            form.query_one("#repeats", Input).value = "2"
+            await until(pilot, lambda: "8 assignments for each rater in 2 sittings" in screen_text(app))
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: isinstance(app.screen, StudiesScreen))
+            await until(pilot, lambda: "○ draft" in screen_text(app))
+            protocol = _study(workspace).protocol
+            assert (protocol.repeats, protocol.looks, protocol.half_width) == (2, (4, 12), 0.9)
+            assert protocol.consent == "You may withdraw.\n"
+            assert protocol.coordinators == ("dana",)
+            assert protocol.sample.startswith("random sample of 6 of 8")
+
+            await pilot.press("F")
+            assert isinstance(app.screen, ConfirmScreen)
+            assert "raters: ana, ben; 2 for each item" in screen_text(app)
+            await pilot.press("escape")
+            assert _study(workspace).state == "draft"
+            await pilot.press("F", "enter")
+            await until(pilot, lambda: "▶ open" in screen_text(app))
+            assert _study(workspace).state == "open"
+
+            # The dashboard: no look before one is due, but by a key that says why looks are logged.
+            await pilot.press("enter")
+            await until(pilot, lambda: "no consent yet" in screen_text(app))
+            assert isinstance(app.screen, DashboardScreen)
+            assert "alpha" not in screen_text(app)
+            await pilot.press("l")
+            assert "21 %" in screen_text(app)
+            await pilot.press("escape")
+            assert app.screen.found is not None
+            assert not app.screen.found.looks
+            for rater in ("ana", "ben"):
+                for one in assigned(workspace, rater)[:4]:
+                    give(workspace, rater, one, float(one.item_id % 2))
+            await pilot.press("r")
+            # The look at four labels is due, and is taken at once.
+            await until(pilot, lambda: "alpha" in screen_text(app) and "· planned" in screen_text(app))
+            await pilot.press("l", "enter")
+            await until(pilot, lambda: "· unplanned" in screen_text(app))
+            assert [one.planned for one in app.screen.found.looks] == [True, False]  # type: ignore[union-attr]
+
+            await pilot.press("x")
+            assert "8 assignments of it are not judged" in screen_text(app)
+            await pilot.press("enter")
+            await until(pilot, lambda: "closed since" in screen_text(app))
+            assert _study(workspace).state == "closed"
+
+
+@pytest.mark.asyncio
+async def test_a_rater_of_an_open_study_is_refused(tmp_path: Path) -> None:
+    with bench(tmp_path) as workspace:
+        open_study(workspace, raters=("ana", "dana"))
+        # A session that began before the freeze does not know of the study.
+        app = app_of(workspace)
+        async with app.run_test(size=(100, 32)) as pilot:
+            await pilot.press("s")
+            await until(pilot, lambda: "Sealed session" in screen_text(app))
+            assert "rq2" not in screen_text(app)
+            await pilot.press("n")
+            assert isinstance(app.screen, StudiesScreen)
+            app.open_study("rq2")
+            await until(pilot, lambda: "Sealed session" in screen_text(app))
+            assert "ana" not in screen_text(app).replace("dana", "")
+
+
+def _study(workspace: Workspace) -> StudyDetails:
+    with workspace.reading() as connection:
+        return find_study(connection, "rq2")

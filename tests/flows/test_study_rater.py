@@ -1,0 +1,109 @@
+"""A rater's way through a study in the app: consent, sittings, undo, the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from app_at_work import until
+from review_bench import bench, judgments, line_of, painted, press, said, screen_text, settled, text_of
+from sqlalchemy import select
+from study_app import CONSENT, assigned, open_study, rater_app
+
+from screens.home.consent import ConsentScreen
+from screens.home.study import StudyHomeScreen
+from screens.review.bars import PlaceLine
+from screens.review.end_card import EndCard
+from screens.review.screen import ReviewScreen
+from store.studies.session import study_session
+from store.studies.studies import find_study, store_guideline, study_guideline
+from store.tables.columns import table_of
+from store.tables.record import JudgmentRow
+
+
+@pytest.mark.asyncio
+async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
+    with bench(tmp_path) as workspace:
+        version = store_guideline(workspace, "pair", "Judge what the code does.\n")
+        study = open_study(workspace, consent=CONSENT, guideline=version, repeats=2, reveal="revealed tests")
+        own = assigned(workspace)
+        sizes = [sum(one.sitting == number for one in own) for number in (1, 2, 3)]
+        app = rater_app(workspace)
+        async with app.run_test(size=(100, 30)) as pilot:
+            # Nothing is judged, and no review opens, before the rater agreed.
+            await until(pilot, lambda: isinstance(app.screen, ConsentScreen))
+            assert "withdraw" in screen_text(app)
+            await pilot.press("escape")
+            await until(pilot, lambda: "18 done" in screen_text(app))
+            assert "before you agree" in screen_text(app)
+            await pilot.press("tab")
+            assert isinstance(app.screen, ConsentScreen)
+            await pilot.press(*"8 years", "enter")
+            await painted(pilot, 1)
+            with workspace.reading() as connection:
+                member = find_study(connection, "rq2").member("ana")
+            assert member.consent_version == study.protocol.consent_version
+            assert member.consented_at is not None
+            assert member.experience == "8 years"
+
+            assert line_of(app, PlaceLine).startswith(f" rq2 · 1 of {sizes[0]} · sitting 1 of 3")
+            await press(pilot, "g")
+            assert text_of(app, "guideline") == "Judge what the code does.\n"
+            assert version in screen_text(app)
+            await press(pilot, "g")
+
+            # The first sitting, its last label taken back and given again.
+            await press(pilot, *"1" * sizes[0])
+            await until(pilot, lambda: "Sitting 1 of 3 done" in line_of(app, EndCard))
+            await press(pilot, "u")
+            assert said(app).startswith("Taken back")
+            await press(pilot, "0")
+            await until(pilot, lambda: "goes on with sitting 2" in line_of(app, EndCard))
+            first = app.screen
+            await pilot.press("j")
+            await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen is not first)
+            await painted(pilot, 1)
+            assert line_of(app, PlaceLine).startswith(f" rq2 · 1 of {sizes[1]} · sitting 2 of 3")
+
+            # What was done in the first sitting cannot be taken back from here.
+            await press(pilot, "u")
+            assert said(app).startswith("Nothing to undo")
+            await press(pilot, *"1" * sizes[1])
+            await until(pilot, lambda: "with what was hidden" in line_of(app, EndCard))
+
+            # Home says the same, and goes on with the sitting in which everything is revealed.
+            await pilot.press("q")
+            await until(pilot, lambda: isinstance(app.screen, StudyHomeScreen))
+            await until(pilot, lambda: "sitting 3" in screen_text(app))
+            await pilot.press("enter")
+            await painted(pilot, 1)
+            await press(pilot, "a")
+            await press(pilot, *"1" * (sizes[2] - 1))
+            await until(pilot, lambda: "Study finished, thank you" in line_of(app, EndCard))
+            assert "dana closes the study" in screen_text(app)
+            await settled(pilot)
+            await pilot.press("q")
+            await until(pilot, lambda: "Study finished" in screen_text(app))
+
+        # Record by record: each label under its assignment, in its phase, under the study's guideline.
+        table = table_of(JudgmentRow)
+        with workspace.reading() as connection:
+            rows = connection.execute(select(table).order_by(table.c.id)).all()
+            session = study_session(connection, member.rater)
+            shown = study_guideline(connection, study.id)
+        made = [row for row in rows if row.origin != "undo"]
+        undone = [row for row in rows if row.origin == "undo"]
+        of_last = own[sizes[0] - 1]
+        assert [(row.assignment_id, row.value) for row in undone] == [(of_last.id, None)]
+        given = [row for row in made if row.assignment_id == of_last.id]
+        assert [row.value for row in given] == [1, 0]
+        once = [row for row in made if row is not given[0]]
+        assert [(row.assignment_id, row.item_id, row.phase) for row in once] == [
+            (one.id, one.item_id, one.phase) for one in own
+        ]
+        assert {row.guideline_id for row in made} == {shown.id}
+        assert [row.blind for row in once] == ["blind" in one.condition for one in own]
+        assert all(row.shown_verdict is None for row in once if row.blind)
+        assert session is not None
+        assert session.finished
+        assert len(judgments(workspace)) == len(rows)
