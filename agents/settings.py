@@ -15,17 +15,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from agents.jobs.budget import Budget
 from agents.llm.settings import ModelSettings
-from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
+from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS as ANNOTATING
+from agents.pipelines.pairwise_judging.configurations import CONFIGURATIONS as JUDGING
 from agents.pipelines.registry import agents_part
 from agents.pipelines.spec import Configuration
 from agents.prompts import read_prompt
 from agents.sandbox.settings import SandboxSettings
 from store.errors import UnknownName
 
-OURS = {each.name: each for each in CONFIGURATIONS}
+OURS = {each.name: each for each in (*ANNOTATING, *JUDGING)}
 """The configurations that come with the program, by name."""
 
-OUR_PROMPTS = tuple(dict.fromkeys(name for each in CONFIGURATIONS for name in each.prompts.values()))
+KIND_OF = dict.fromkeys(OURS, "pair") | {each.name: "comparison" for each in JUDGING}
+"""The task kind that each of them works on."""
+
+OUR_PROMPTS = tuple(dict.fromkeys(name for each in OURS.values() for name in each.prompts.values()))
 """The names of the prompts that come with the program."""
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -82,6 +86,9 @@ class RoleTable(BaseModel):
 
     arbiter: RoleSettings = RoleSettings()
     """Rules on what the screener found unclear."""
+
+    judge: RoleSettings = RoleSettings()
+    """Says which of two candidates is better, in both orders."""
 
     def given(self) -> dict[str, RoleSettings]:
         """Return the settings of the roles that have any."""
@@ -231,6 +238,14 @@ class AgentSettings(BaseModel):
             f"The agents have no configuration {name!r}" + (f"; did you mean {close[0]}?" if close else "."),
             f"Names: {', '.join([*OURS, *self.configurations])}. See: workbench agents",
         )
+
+    def default_for(self, kind: str) -> str:
+        """Return the name of the configuration that works on a kind where none is named.
+
+        It is the configured one or, where that is another kind's, the fullest of the kind.
+        """
+        names = [each.name for each in agents_part(kind).configurations]
+        return self.configuration if self.chosen(None)[0] in names else names[-1]
 
     def prompt_files(self, name: str | None) -> dict[str, Path]:
         """Return the user's files for the prompts of a configuration, by the names of what they replace.

@@ -63,7 +63,7 @@ class AppContext:
             lines comes after it. Called in a thread.
         make_runner: Makes the job runner, given where its events go.
         make_expert_runs: Makes what runs the tests that the rater asks for. Called in a thread.
-        make_plan: Composes what a run started from the app does; see `plan`.
+        make_plan: Composes what a run over items of a kind, started from the app, does; see `plan`.
         import_file: Imports a file, given its path and a callback for progress.
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
@@ -80,7 +80,7 @@ class AppContext:
     prepare: Callable[[], None]
     make_runner: Callable[[Callable[[JobEvent], None]], JobRunner]
     make_expert_runs: Callable[[], ExpertTests]
-    make_plan: Callable[[], Plan]
+    make_plan: Callable[[str], Plan]
     import_file: Callable[[Path, Report], ImportReport]
     load_sample: Callable[[], JobSettings]
     is_sample: Callable[[], bool]
@@ -99,8 +99,8 @@ class AppContext:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of a run; the first time the whole configuration is loaded for it."""
-        return self.make_plan()
+        """The plan of a run over pairs; the first time the whole configuration is loaded for it."""
+        return self.make_plan("pair")
 
 
 class ReviewSession:

@@ -75,7 +75,7 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         prepare=lambda: None,
         make_runner=lambda emit: JobRunner(workspace, emit),
         make_expert_runs=lambda: ExpertTests(workspace, ExpertRunSettings),
-        make_plan=lambda: plan,
+        make_plan=lambda _kind: plan,
         import_file=lambda path, report: import_files(workspace, [path], progress=report),
         load_sample=lambda: JobSettings(model="scripted:none"),
         is_sample=lambda: False,

@@ -31,6 +31,7 @@ def annotation_settings(
     *,
     model: str | None = None,
     agents: str | None = None,
+    kind: str | None = None,
     limit: int | None = None,
     concurrency: int | None = None,
     sandbox: str | None = None,
@@ -48,7 +49,9 @@ def annotation_settings(
     Args:
         config: The configuration.
         model: The model of the command line; None for the configured one.
-        agents: The configuration of agents of the command line; None for the configured one.
+        agents: The configuration of agents of the command line; None for the configured one or, where that
+            works on another kind, the fullest of the kind.
+        kind: The task kind of the items; None for that of the configuration.
         limit: At most so many items.
         concurrency: As on the command line; None for the configured number.
         sandbox: The sandbox asked for by name on the command line; None for the configured one.
@@ -62,9 +65,10 @@ def annotation_settings(
         UnknownName: There is no such configuration.
         WorkbenchError: A role has no model, or the budget is no number.
     """
-    from agents.settings import JobSettings
+    from agents.settings import KIND_OF, JobSettings
 
-    chosen, roles = config.agents.chosen(agents)
+    asked = agents or (config.agents.configuration if kind is None else config.agents.default_for(kind))
+    chosen, roles = config.agents.chosen(asked)
     sandboxes = config.sandbox
     if repairs is not None:
         sandboxes = sandboxes.model_copy(update={"repairs": repairs})
@@ -73,9 +77,10 @@ def annotation_settings(
     settings = JobSettings(
         model=model or config.agents.model or "",
         agents=chosen,
-        asked=agents or config.agents.configuration,
+        asked=asked,
         roles=roles,
-        prompt_files=config.agents.prompt_files(agents),
+        prompt_files=config.agents.prompt_files(asked),
+        kind=kind or KIND_OF[chosen],
         concurrency=concurrency or config.agents.concurrency,
         limit=limit,
         sandbox=sandbox or config.agents.sandbox,
@@ -135,15 +140,17 @@ def check_models(jobs: Sequence[JobSettings]) -> None:
     asyncio.run(open_and_close())
 
 
-def sample_annotation(config: Config) -> JobSettings:
+def sample_annotation(config: Config, kind: str = "pair") -> JobSettings:
     """Compose the settings of the demo's job: the replies written by hand, wherever they were installed.
 
     They are replies for all agents, so no configuration of the user's counts. Repairs install the sample's
     own wheels and have no network, so that the demo needs none.
     """
+    from agents.pipelines.registry import agents_part
     from agents.sandbox.settings import NO_NETWORK
 
-    settings = annotation_settings(config, model=scripted_model(), agents="full", repairs=True)
+    fullest = agents_part(kind).configurations[-1].name
+    settings = annotation_settings(config, model=scripted_model(), agents=fullest, kind=kind, repairs=True)
     own = {"wheels": str(sample_folder() / WHEELS), "repair_network": NO_NETWORK}
     return replace(settings, roles={}, prompt_files={}, sandboxes=settings.sandboxes.model_copy(update=own))
 

@@ -25,6 +25,7 @@ DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
     "import",
     "annotate",
+    "judge-pairs",
     "agents",
     "copy",
     "merge",

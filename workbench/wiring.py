@@ -103,7 +103,7 @@ def make_context(
         from agents.jobs.expert_tests import ExpertTests
 
         def settings() -> ExpertRunSettings:
-            return expert_run_settings(config.whole, _plan(workspace, config, annotation).annotation)
+            return expert_run_settings(config.whole, _plan(workspace, config, annotation, "pair").annotation)
 
         tests = ExpertTests(workspace, settings)
         closing.callback(tests.close)
@@ -120,7 +120,7 @@ def make_context(
         prepare=prepare,
         make_runner=make_runner,
         make_expert_runs=make_expert_tests,
-        make_plan=lambda: _plan(workspace, config, annotation),
+        make_plan=lambda kind: _plan(workspace, config, annotation, kind),
         import_file=lambda path, report: _import_file(workspace, path, report),
         load_sample=load_sample,
         is_sample=lambda: holds_sample(workspace),
@@ -155,25 +155,27 @@ def _ensure_rater(workspace: Workspace, name: str) -> RaterRef:
     return ensure_rater(workspace, name)
 
 
-def _plan(workspace: Workspace, config: LazyConfig, annotation: JobSettings | None) -> Plan:
-    """Return the plan of a run: the given one, else that of the configuration."""
+def _plan(workspace: Workspace, config: LazyConfig, annotation: JobSettings | None, kind: str) -> Plan:
+    """Return the plan of a run over a kind: the given one, which is the demo's, else that of the settings."""
     problem = ""
+    if annotation is not None and annotation.kind != kind:
+        annotation = sample_annotation(config.whole, kind)
     if annotation is None:
         try:
-            annotation = _configured(workspace, config.whole)
+            annotation = _configured(workspace, config.whole, kind)
         except WorkbenchError as error:
             fields = f"{error.message} {error.hint}"
             problem = NO_MODEL_IN_APP.format(path=config.path.absolute()) if error is NO_MODEL else fields
     return Plan(annotation, problem, sandbox_sentence(config.whole))
 
 
-def _configured(workspace: Workspace, config: Config) -> JobSettings:
+def _configured(workspace: Workspace, config: Config, kind: str) -> JobSettings:
     """Return the configured plan; in the demo's workspace the scripted model needs no setting."""
     try:
-        return annotation_settings(config)
+        return annotation_settings(config, kind=kind)
     except WorkbenchError as error:
         if error is NO_MODEL and holds_sample(workspace):
-            return sample_annotation(config)
+            return sample_annotation(config, kind)
         raise
 
 

@@ -52,6 +52,12 @@ def agents_part(kind: str) -> AgentsPart:
     return part
 
 
+def kinds_of_configuration(name: str) -> frozenset[str]:
+    """Return the kinds whose agents can work in a configuration of a name."""
+    parts = agents_parts().items()
+    return frozenset(kind for kind, part in parts if name in [each.name for each in part.configurations])
+
+
 def verdict_paths() -> tuple[str, ...]:
     """Return the words of all pipelines for how they come to a verdict."""
     return tuple(dict.fromkeys(path for part in agents_parts().values() for path in part.paths))

@@ -195,8 +195,9 @@ class AgentsPart:
 
     Attributes:
         kind: The task kind, as items carry it.
-        configurations: The ways in which its agents can work, the fullest last; one is called "full". Of
-            several runs the newest of the fullest is shown where none is chosen.
+        configurations: The ways in which its agents can work, the fullest last, which works where none is
+            named; in other packages it is called "full". Of several runs the newest of the fullest is shown
+            where none is chosen.
         load: Reads items by id, in the order given; ids of missing items are left out.
         make_pipeline: Makes the pipeline of a configuration over a sandbox (None for a configuration that
             executes nothing) and the settings of executions.

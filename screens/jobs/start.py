@@ -91,7 +91,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
             ("model", shortened(settings.model, _VALUE_CELLS)),
             ("your prompts", ", ".join(settings.prompt_files)),
             *([("other models", ", ".join(roles))] if roles else []),
-            ("sandbox", self._sandbox),
+            ("sandbox", self._sandbox if configuration.executes else "none: nothing is executed"),
             ("budget", budget or "none; agents.budget in the configuration sets one"),
         ]
         return [_row(title, words) for title, words in facts if words]
@@ -212,7 +212,7 @@ def start_annotation(
     if kind is None:
         context.notices.show("Nothing for the agents", "No agents work on items of the kinds that are here.")
         return False
-    plan = context.program.plan
+    plan = context.program.plan if kind == "pair" else context.program.make_plan(kind)
     if plan.annotation is None:
         context.notices.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
         return False

@@ -19,7 +19,7 @@ from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.sample_estimates import SampleEstimates, Stratum, sample_estimates
 from store.measures.truth import LEAST_RATERS, POLICIES, Policy, Truth, truth
 from store.queries.conditions import ConditionRow, by_condition
-from store.queries.current import all_marks
+from store.queries.current import all_marks, on_label
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
 from store.queries.pair_runs import executed_programs
 from store.record.scope import RunRef
@@ -527,7 +527,9 @@ def _population(
             "No population", f"{labels.question} is no question with two answers.", "Leave --population out."
         )
     verdict = table_of(VerdictRow)
-    rows = connection.execute(select(verdict.c.item_id, verdict.c.path).where(verdict.c.run_id == one.run_id))
+    rows = connection.execute(
+        select(verdict.c.item_id, verdict.c.path).where(verdict.c.run_id == one.run_id, on_label(verdict))
+    )
     path_of = {row.item_id: row.path for row in rows} if "path" in by else {}
     labelled = ~numpy.isnan(one.values)
     names = numpy.array(

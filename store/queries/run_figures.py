@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, select
 
+from store.queries.current import on_label
 from store.queries.rows import NEEDS_SANDBOX
 from store.queries.run_items import WAITING, failed_steps
 from store.queries.runs import all_runs, count_done, outcomes
@@ -28,8 +29,8 @@ class RunFigures:
     Attributes:
         items: Items that an agent of the run has worked on. Each is done, failed, waiting or unfinished.
         labelled: Items with an outcome of the run.
-        labels: Verdicts by value, such as {0.0: 51, 1.0: 34}.
-        paths: Verdicts by how the pipeline came to them, in its own words.
+        labels: Verdicts on labels by value, such as {0.0: 51, 1.0: 34}.
+        paths: The same by how the pipeline came to them, in its own words.
         needs_sandbox: Items that wait for a sandbox to run their test in.
         failed: Items without an outcome whose last step failed otherwise.
         reasons: Failed items by the title of what went wrong, the most frequent first.
@@ -117,8 +118,9 @@ def run_figures(connection: Connection, run_id: UUID) -> RunFigures:
     per_item = (
         (row.priced_money or 0.0) / row.priced_items if row.priced_items and money is not None else None
     )
-    values = select(verdict.c.value, func.count()).where(verdict.c.run_id == run_id).group_by(verdict.c.value)
-    paths = select(verdict.c.path, func.count()).where(verdict.c.run_id == run_id).group_by(verdict.c.path)
+    on_labels = (verdict.c.run_id == run_id, on_label(verdict))
+    values = select(verdict.c.value, func.count()).where(*on_labels).group_by(verdict.c.value)
+    paths = select(verdict.c.path, func.count()).where(*on_labels).group_by(verdict.c.path)
     reasons, causes = Counter[str](), Counter[str]()
     for title, cause, count in connection.execute(_failures(run_id)):
         reasons[title] += int(count)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, Subquery, Table, case, func, select
 
+from store.queries.current import on_label
 from store.queries.rows import FAILED_PATH, NEEDS_SANDBOX, WAITING_PATH
 from store.queries.runs import done_items
 from store.tables.columns import among, table_of
@@ -186,7 +187,7 @@ def run_outcomes(
     """
     verdict, ended = table_of(VerdictRow), failed_steps(run_id).subquery()
     labels = select(verdict.c.item_id, verdict.c.value, verdict.c.path).where(
-        verdict.c.run_id == run_id, among(verdict.c.item_id, item_ids)
+        verdict.c.run_id == run_id, on_label(verdict), among(verdict.c.item_id, item_ids)
     )
     found: dict[int, tuple[float | None, str]] = {
         item_id: (value, path) for item_id, value, path in connection.execute(labels)

@@ -185,6 +185,11 @@ def _named_item(connection: Connection, name: str, kind: TaskKind) -> int:
     return number
 
 
+def read_names(path: Path) -> list[str]:
+    """Read names or numbers of items, one a line."""
+    return [line.strip() for line in read_text(path).splitlines() if line.strip()]
+
+
 def read_text(path: Path) -> str:
     """Read a text file of at most `MOST_BYTES`.
 

@@ -281,8 +281,8 @@ def test_a_draw_of_queries_is_the_same_every_time(workbench, study, everyone):
     command = ("annotate", study, "--model", everyone, "--json", "--agents", "single")
     drawn = workbench(*command, "--sample-queries", "2", "--seed", "7").json()
     assert drawn["asked"] == {
-        **{"limit": None, "only_missing": False, "sample_queries": 2, "seed": 7},
-        **dict.fromkeys(("sample_pairs", "stratify", "strata")),
+        **{"limit": None, "only_missing": False, "sample_queries": 2, "seed": 7, "kind": "pair"},
+        **dict.fromkeys(("study", "sample_pairs", "stratify", "strata")),
     }
     first = {name for name, (path, _) in paths(workbench, study).items() if path}
     # As documented, whatever the order in which the items were imported.
@@ -334,7 +334,7 @@ def test_configurations_of_ones_own_are_listed_and_used(workbench, study, everyo
     )
     listed = workbench("agents", "--config", config, "--json").json()["configurations"]
     assert [each["name"] for each in listed] == [*NAMES, "two"]
-    (own,) = [each for each in listed if each["default"]]
+    (own,) = [each for each in listed if each["default"] and each["kind"] == "pair"]
     assert (own["name"], own["based_on"], own["sentence"]) == ("two", "ps-fa", "A cheap one.")
     assert [(role["role"], role["prompt"], role["temperature"]) for role in own["roles"]] == [
         ("screener", "screener", 0.25),
@@ -342,7 +342,7 @@ def test_configurations_of_ones_own_are_listed_and_used(workbench, study, everyo
     ]
     assert all(len(role["digest"]) == 12 and role["version"] for role in own["roles"])
     told = " ".join(workbench("agents", "--config", config).out.split())  # a model's path may break lines
-    assert "two (the default)" in told
+    assert "two (the default for pairs)" in told
     assert "temperature the service's · prompt arbiter_reading, version 2" in told
 
     done = workbench("annotate", study, "--config", config, "--json").json()

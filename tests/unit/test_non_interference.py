@@ -134,6 +134,10 @@ COMMANDS: dict[str, list[str]] = {
         "WS --model scripted:replies.jsonl --only-missing --limit 1 --json",
         "WS --model scripted:replies.jsonl --sample-pairs 3 --stratify label:ben",
     ],
+    "judge-pairs": [
+        "WS --model scripted:replies.jsonl --json",
+        f"WS --model scripted:replies.jsonl --study {STUDY} --estimate",
+    ],
     "copy": ["WS copy.duckdb --json", "WS copy.duckdb"],
     "merge": ["WS other.duckdb", "WS other.duckdb --dry-run --json", "WS nothing.duckdb"],
     "replies": ["WS", "WS --json"],

@@ -40,7 +40,7 @@ def agents_command(context: typer.Context, *, config: ConfigFile = None, as_json
     work_on = joined([known[kind].plural for kind in in_order(kinds_with_agents()) if kind in known])
     say(f"Agents work on {work_on or 'nothing here'}.", "")
     for each in found:
-        default = " (the default)" if each["default"] else ""
+        default = f" (the default for {known[each['kind']].plural})" if each["default"] else ""
         say(harmless(f"{each['name']}{default}", style="bold underline"), each["sentence"])
         print_facts("", [(f"  {role['role']}", _role(role)) for role in each["roles"]])
         say("")
@@ -56,7 +56,7 @@ def configurations(config: Config) -> list[dict[str, Any]]:
 
 
 def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
-    from agents.settings import OURS
+    from agents.settings import KIND_OF, OURS
     from workbench.job_settings import annotation_settings
 
     job = annotation_settings(config, agents=name, complete=False)
@@ -78,7 +78,8 @@ def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
         )
     return {
         "name": name,
-        "default": name == config.agents.configuration,
+        "kind": KIND_OF[ours.name],
+        "default": name == config.agents.default_for(KIND_OF[ours.name]),
         "based_on": ours.name,
         "pipeline": ours.pipeline,
         "sentence": sentence or f"As {ours.name}, with models or prompts of its own.",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
+from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS as ANNOTATING
+from agents.pipelines.pairwise_judging.configurations import CONFIGURATIONS as JUDGING
 from store.errors import WorkbenchError
 from workbench.cli.estimating import print_estimates
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
@@ -19,17 +22,50 @@ if TYPE_CHECKING:
     from agents.settings import JobSettings
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
-NAMES = [each.name for each in CONFIGURATIONS]
+NAMES = [each.name for each in (*ANNOTATING, *JUDGING)]
+
+Model = Annotated[
+    str | None,
+    typer.Option(metavar="PROVIDER:NAME", help="openai:NAME, anthropic:NAME or scripted:FILE."),
+]
+Study = Annotated[str | None, typer.Option(metavar="NAME", help="Only the items of this study.")]
+ItemsFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Only these items: a name or number a line.")
+]
+OnlyMissing = Annotated[
+    bool,
+    typer.Option("--only-missing", help="Only items that no agents have labelled when the command starts."),
+]
+Limit = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="At most so many items, for each configuration.")
+]
+Concurrency = Annotated[
+    int | None, typer.Option(min=1, max=256, metavar="N", help="Items worked on at the same time.")
+]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Only items that failed in the run.")]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Ask models again, without the cached replies of other runs.")
+]
+BudgetMoney = Annotated[
+    float | None, typer.Option(min=0, metavar="DOLLARS", help="What the run may cost, in US dollars.")
+]
+BudgetTokens = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="Input and output tokens that the run may take.")
+]
+BudgetRequests = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="Requests that the run may send to models.")
+]
+BudgetPairs = Annotated[int | None, typer.Option(min=0, metavar="N", help="Pairs that the run may label.")]
+EstimateOnly = Annotated[
+    bool, typer.Option("--estimate", help="Estimate requests, tokens and cost; asks no service.")
+]
 
 
 @command
 def annotate_command(
     workspace: Workspace,
     *,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="PROVIDER:NAME", help="openai:NAME, anthropic:NAME or scripted:FILE."),
-    ] = None,
+    model: Model = None,
     agents: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,24 +74,24 @@ def annotate_command(
             "workbench agents). Given several times, they work on the same items one after another.",
         ),
     ] = None,
-    only_missing: Annotated[
-        bool,
+    kind: Annotated[
+        str | None,
         typer.Option(
-            "--only-missing", help="Only items that no agents have labelled when the command starts."
+            metavar="KIND",
+            help="Which items: pair or comparison; by default the first kind of which some are not labelled.",
         ),
-    ] = False,
+    ] = None,
+    study: Study = None,
+    items: ItemsFile = None,
+    only_missing: OnlyMissing = False,
     sample_queries: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only the items of N randomly sampled queries.")
     ] = None,
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="At most so many items, for each configuration.")
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option(min=1, max=256, metavar="N", help="Items worked on at the same time.")
-    ] = None,
+    limit: Limit = None,
+    concurrency: Concurrency = None,
     sandbox: Annotated[
         str | None,
         typer.Option(
@@ -71,29 +107,13 @@ def annotate_command(
             show_default=False,
         ),
     ] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Only items that failed in the run.")
-    ] = False,
-    no_cache: Annotated[
-        bool,
-        typer.Option("--no-cache", help="Ask models again, without the cached replies of other runs."),
-    ] = False,
-    budget_money: Annotated[
-        float | None, typer.Option(min=0, metavar="DOLLARS", help="What the run may cost, in US dollars.")
-    ] = None,
-    budget_tokens: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Input and output tokens that the run may take.")
-    ] = None,
-    budget_requests: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Requests that the run may send to models.")
-    ] = None,
-    budget_pairs: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Pairs that the run may label.")
-    ] = None,
-    estimate_only: Annotated[
-        bool,
-        typer.Option("--estimate", help="Estimate requests, tokens and cost; asks no service."),
-    ] = False,
+    retry_failed: RetryFailed = False,
+    no_cache: NoCache = False,
+    budget_money: BudgetMoney = None,
+    budget_tokens: BudgetTokens = None,
+    budget_requests: BudgetRequests = None,
+    budget_pairs: BudgetPairs = None,
+    estimate_only: EstimateOnly = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -102,17 +122,23 @@ def annotate_command(
     Ctrl-C stops it; the same command goes on where it stopped. A budget is that of the run, all its jobs
     together: when it is reached, the command ends with exit code 3, and goes on when it is given more.
     """
-    from dataclasses import replace
-
     from store.record.raters import register_kinds
     from store.workspace.duckdb import Workspace
+    from workbench.cli.items import find_kind
     from workbench.job_settings import annotation_settings, check_models
     from workbench.output import note, print_json
     from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
+    kind = kind and find_kind(kind)
     choice = SampleChoice(sample_pairs, seed, stratify)
     choice.check(blind=loaded.screens.blind, queries=sample_queries)
+    if sum(one is not None for one in (sample_queries, sample_pairs, study, items)) > 1:
+        raise WorkbenchError(
+            "Two choices of items",
+            "A sample, a study and a file of items exclude each other.",
+            "Give one of --sample-pairs, --sample-queries, --study and --items.",
+        )
     names: list[str | None] = [*dict.fromkeys(agents or [])] or [None]
     budget = {
         "money": budget_money,
@@ -120,43 +146,51 @@ def annotate_command(
         "requests": budget_requests,
         "pairs": budget_pairs,
     }
-    jobs = [
-        annotation_settings(
-            loaded,
-            model=model,
-            agents=name,
-            limit=limit,
-            concurrency=concurrency,
-            sandbox=sandbox,
-            repairs=repairs,
-            budget=budget,
-            cache=not no_cache,
-            retry_failed=retry_failed,
-        )
-        for name in names
-    ]
-    if repairs and not any(job.has_repairer for job in jobs):
-        raise WorkbenchError(
-            "No bug fixer takes part",
-            f"--repairs asks for one, and {' and '.join(job.asked for job in jobs)} has none.",
-            "Leave --repairs out, or choose --agents full.",
-        )
-    check_models(jobs)
     reports: list[JobReport] = []
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "What agents have to do rests", given_rater(None))
         register_kinds(opened)
-        jobs = [replace(job, kind=_kind(opened, job.kind)) for job in jobs]
+        drawn: Sequence[int] | None
+        if study is not None:
+            kind, drawn = _of_study(opened, study, kind)
+        else:
+            kind = kind or _kind(opened, [loaded.agents.chosen(name)[0] for name in names if name])
+            drawn = _drawn(opened, kind, items, sample_queries, seed or 0)
+        jobs = [
+            annotation_settings(
+                loaded,
+                model=model,
+                agents=name,
+                kind=kind,
+                limit=limit,
+                concurrency=concurrency,
+                sandbox=sandbox,
+                repairs=repairs,
+                budget=budget,
+                cache=not no_cache,
+                retry_failed=retry_failed,
+            )
+            for name in names
+        ]
+        if repairs and not any(job.has_repairer for job in jobs):
+            raise WorkbenchError(
+                "No bug fixer takes part",
+                f"--repairs asks for one, and {' and '.join(job.asked for job in jobs)} has none.",
+                "Leave --repairs out, or choose --agents full.",
+            )
+        check_models(jobs)
         missing_at = opened.ids.next() if only_missing else None
-        sample = choice.take(opened, jobs[0].kind)
-        drawn = _drawn(opened, jobs[0].kind, sample_queries, seed or 0) if sample is None else sample.item_ids
+        sample = choice.take(opened, kind)
+        drawn = drawn if sample is None else sample.item_ids
         asked = {
+            "kind": kind,
+            "study": study,
             "limit": limit,
             "only_missing": only_missing,
             "sample_queries": sample_queries,
             "sample_pairs": sample_pairs,
-            "seed": (seed or 0) if drawn is not None else None,
+            "seed": (seed or 0) if sample_pairs is not None or sample_queries is not None else None,
             "stratify": stratify,
             "strata": None if sample is None else sample.strata_as_json(),
         }
@@ -180,40 +214,119 @@ def annotate_command(
     report_end(*reports, as_json=as_json)
 
 
-def _kind(opened: OpenWorkspace, otherwise: str) -> str:
+@command
+def judge_pairs_command(
+    workspace: Workspace,
+    *,
+    model: Model = None,
+    study: Study = None,
+    items: ItemsFile = None,
+    sample_pairs: SamplePairs = None,
+    seed: Seed = None,
+    only_missing: OnlyMissing = False,
+    limit: Limit = None,
+    concurrency: Concurrency = None,
+    retry_failed: RetryFailed = False,
+    no_cache: NoCache = False,
+    budget_money: BudgetMoney = None,
+    budget_tokens: BudgetTokens = None,
+    budget_requests: BudgetRequests = None,
+    budget_pairs: BudgetPairs = None,
+    estimate_only: EstimateOnly = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have a model say which of two candidates is better, in both orders; as annotate --kind comparison."""
+    annotate_command(
+        workspace,
+        model=model,
+        kind="comparison",
+        study=study,
+        items=items,
+        sample_pairs=sample_pairs,
+        seed=seed,
+        only_missing=only_missing,
+        limit=limit,
+        concurrency=concurrency,
+        retry_failed=retry_failed,
+        no_cache=no_cache,
+        budget_money=budget_money,
+        budget_tokens=budget_tokens,
+        budget_requests=budget_requests,
+        budget_pairs=budget_pairs,
+        estimate_only=estimate_only,
+        config=config,
+        as_json=as_json,
+    )
+
+
+def _kind(opened: OpenWorkspace, configurations: Sequence[str]) -> str:
     """Return the kind whose items are worked on.
 
     Args:
         opened: The workspace.
-        otherwise: The kind to return for an empty workspace.
+        configurations: The configurations that were asked for.
 
     Raises:
         WorkbenchError: There are items, and agents work on none of them.
     """
-    from agents.pipelines.registry import kinds_with_agents
-    from store.kinds.counting import counted_kinds
+    from agents.pipelines.registry import kinds_of_configuration, kinds_with_agents
+    from store.kinds.counting import counted_kinds, in_order
     from store.queries.queue import items_by_kind
     from store.queries.runs import kind_for_agents
 
+    kinds = kinds_with_agents().intersection(*map(kinds_of_configuration, configurations))
+    if not kinds:
+        raise WorkbenchError(
+            "Agents of several kinds",
+            f"{' and '.join(configurations)} do not work on the same kind of items.",
+            "Give a command for each. See: workbench agents",
+        )
     with opened.reading() as connection:
-        kind = kind_for_agents(connection, kinds_with_agents())
+        kind = kind_for_agents(connection, kinds)
     if kind is None and (items := items_by_kind(opened)):
         raise WorkbenchError(
             "Nothing for the agents",
-            f"{opened.path.name} holds {counted_kinds(items)}, and no agents work on these.",
+            f"{opened.path.name} holds {counted_kinds(items)}, and no agents "
+            f"{'of ' + ' and '.join(configurations) + ' ' if configurations else ''}work on these.",
             "Which kinds they work on is what this says: workbench agents",
         )
-    return kind or otherwise
+    return kind or in_order(kinds)[0]
 
 
-def _drawn(opened: OpenWorkspace, kind: str, queries: int | None, seed: int) -> Sequence[int] | None:
-    """Return the items of the drawn queries; None where none are to be drawn."""
-    from store.queries.sampling import sample_items
+def _of_study(opened: OpenWorkspace, name: str, kind: str | None) -> tuple[str, Sequence[int]]:
+    """Return the kind of a study and its items, without those for training and gold.
 
-    if queries is None:
-        return None
+    Raises:
+        UnknownName: No study is called so.
+        WorkbenchError: It is of another kind than the one asked for.
+    """
+    from store.studies.studies import find_study, study_items
+
     with opened.reading() as connection:
-        return sample_items(connection, kind, queries, seed)
+        study = find_study(connection, name)
+        found = study_items(connection, study.id)
+    if kind not in (None, study.protocol.kind):
+        raise WorkbenchError(
+            "A study of another kind",
+            f"The items of {name} are of the kind {study.protocol.kind}, not {kind}.",
+            "List the studies: workbench study list WORKSPACE",
+        )
+    return study.protocol.kind, [one.item_id for one in found if one.role == "item"]
+
+
+def _drawn(
+    opened: OpenWorkspace, kind: str, items: Path | None, queries: int | None, seed: int
+) -> Sequence[int] | None:
+    """Return the items that a file names, or those of the drawn queries; None for all of the kind."""
+    from store.queries.sampling import sample_items
+    from store.studies.choosing import ItemChoice, choose_items, read_names
+
+    with opened.reading() as connection:
+        if items is not None:
+            chosen, _ = choose_items(connection, ItemChoice(kind, names=read_names(items)))
+            return [one.item_id for one in chosen]
+        return None if queries is None else sample_items(connection, kind, queries, seed)
 
 
 def annotate(opened: OpenWorkspace, job: JobSettings) -> JobReport:

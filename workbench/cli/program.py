@@ -127,6 +127,7 @@ def root(
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("import", exchange.import_command, "Import items, responses and labels from files."),
     ("annotate", annotate.annotate_command, "Run the agents without the app."),
+    ("judge-pairs", annotate.judge_pairs_command, "Have a model judge comparisons, in both orders."),
     ("agents", agents.agents_command, "List the configurations of agents; print their prompts."),
     ("copy", copies.copy_command, "Copy a workspace, for agents to work in."),
     ("merge", copies.merge_command, "Merge what agents recorded in a copy."),

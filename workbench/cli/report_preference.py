@@ -39,6 +39,8 @@ Judges = Annotated[
 
 _PAIRS_PRINTED = 20
 _RATERS_PRINTED = 20
+_MATRICES_PRINTED = 3
+_LEVELS = ("much better", "better", "same", "worse", "much worse")
 
 
 def preference_options(
@@ -234,6 +236,11 @@ def _print_raters(found: PreferenceReport) -> None:
     if len(found.position) > _RATERS_PRINTED:
         say(f"{len(found.position) - _RATERS_PRINTED:,} more raters: --json gives up to 200.")
     say("left: verdicts for the candidate on the left; 50 % without a bias.")
+    for one in [one for one in found.position if one["both_orders"]][:_MATRICES_PRINTED]:
+        say("", f"{one['rater']} in both orders: the first one on the left, and (columns) on the right.")
+        print_table(
+            ("", *_LEVELS), [(level, *row) for level, row in zip(_LEVELS, one["matrix"], strict=True)]
+        )
 
 
 def _print_agreement(found: PreferenceReport) -> None:

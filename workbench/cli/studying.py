@@ -109,7 +109,7 @@ def study_new(
     It can be made again until it is frozen.
     """
     from store.record.raters import register_kinds
-    from store.studies.choosing import ItemChoice, read_text
+    from store.studies.choosing import ItemChoice, read_names
     from store.studies.plan import StudyPlan, names, numbers, save_plan
     from store.studies.protocol import StudyProtocol
     from store.workspace.duckdb import Workspace
@@ -121,9 +121,7 @@ def study_new(
     loaded = settings(config)
     kind = find_kind(kind)
     SampleChoice(sample_pairs, None, stratify).check(blind=loaded.screens.blind)
-    named = (
-        None if items is None else [line.strip() for line in read_text(items).splitlines() if line.strip()]
-    )
+    named = None if items is None else read_names(items)
     own = rater_name(given_rater(rater), loaded)
     plan = StudyPlan(
         name=name,

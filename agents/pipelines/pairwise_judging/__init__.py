@@ -1,0 +1,1 @@
+"""Judging models: which of two candidates is better, asked in both orders."""
