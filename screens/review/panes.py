@@ -464,8 +464,11 @@ class PaneController:
             self._shared.show_message(f"{self._shared.key('guideline')} goes back.")
         elif before is not None:
             self._before_guideline = None
+            # The focus goes to one of them: an event of the other's would bring that one into view.
             for pane_id in before:
-                self.show_pane(pane_id)
+                if pane_id in self.by_id:
+                    self._choose(pane_id)
+            self.focus_active()
             self._shared.show_message("")
 
     def _has_failure(self) -> bool:

@@ -18,6 +18,7 @@ from screens.help import hint
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
+from store.studies.protocol import condition_words
 from store.studies.studies import StudyDetails, close_study, freeze_study
 
 if TYPE_CHECKING:
@@ -69,13 +70,14 @@ def ask_to_freeze(screen: BaseScreen, study: StudyDetails, then: Callable[[], ob
         return
     protocol = study.protocol
     raters = ", ".join(one_line(member.rater.name, 24) for member in study.members)
+    conditions = ", ".join(map(condition_words, protocol.conditions))
     lines = [
         "Fixed from then on:",
         f"  · {pluralize(study.items.get('item', 0), 'item')}, {study.items.get('gold', 0):,} gold, "
-        f"{study.items.get('training', 0):,} training: {one_line(protocol.sample, 60)}",
+        f"{study.items.get('training', 0):,} training: {one_line(protocol.sample, 80)}",
         f"  · raters: {raters}; {protocol.overlap or len(study.members)} for each item",
-        f"  · conditions: {', '.join(protocol.conditions)}; repeats: {protocol.repeats:,}; "
-        f"revealed at the end: {protocol.reveal or 'no'}",
+        f"  · conditions: {conditions}; repeats: {protocol.repeats:,}; "
+        f"revealed at the end: {condition_words(protocol.reveal or 'no')}",
         "  · each rater's items, their order and conditions, by the seed " + str(protocol.seed),
         "  · guideline and consent text",
         f"  · it stops {protocol.stops}",

@@ -22,6 +22,7 @@ from store.errors import WorkbenchError
 from store.formatting import block_bar, pluralize
 from store.studies.dashboard import Dashboard, Look, MemberProgress, dashboard, look
 from store.studies.dashboard_text import WHY_LOGGED, day, moment, number, progress_words, stopping_words
+from store.studies.protocol import condition_words
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -142,7 +143,10 @@ class DashboardScreen(BaseScreen):
         words.append(one_line(study.protocol.sample, 60))
         lines = [Content(" · ".join(words))]
         if study.state == "draft":
-            freeze, conditions = self.key_of("freeze"), ", ".join(study.protocol.conditions)
+            freeze, conditions = (
+                self.key_of("freeze"),
+                ", ".join(map(condition_words, study.protocol.conditions)),
+            )
             lines.append(Content(f"conditions: {conditions} · stops {study.protocol.stops}"))
             lines.append(Content(f"{freeze} freezes it: assignments are made, and its raters can begin."))
             return lines
@@ -182,7 +186,7 @@ class DashboardScreen(BaseScreen):
             drawn = block_bar(done.done / done.total, BAR_CELLS) if done.total else ""
             lines.append(
                 Content.assemble(
-                    f"  {one_line(part, cells):<{cells}} ",
+                    f"  {one_line(condition_words(part), cells):<{cells}} ",
                     (drawn, "$text-accent"),
                     ("·" * (BAR_CELLS - len(drawn)), "$text-muted"),
                     f"  {done.done:,} of {done.total:,}",

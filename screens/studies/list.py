@@ -149,8 +149,10 @@ class StudiesScreen(BaseScreen):
                 f"{len(one.study.members):>6,}  {shown:>15}  "
             )
             style = "bold $text-accent" if place == self._index else ""
-            drawn = block_bar(done / total, min(room, 40)) if total else ""
-            lines.append(Content.assemble((line, style), (drawn, "$text-accent")))
+            cells = min(room, 40) if total and one.study.state != "draft" else 0
+            drawn = block_bar(done / total, cells) if cells > 0 else ""
+            rest = ("·" * (cells - len(drawn)), "$text-muted")
+            lines.append(Content.assemble((line, style), (drawn, "$text-accent"), rest))
         return lines
 
     # -- keys -----------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from store.studies.choosing import ItemChoice
 from store.studies.plan import PlanPreview, StudyPlan, names, numbers, preview_plan, save_plan
 from store.studies.protocol import StudyProtocol
 from store.studies.session import refuse_sealed
-from store.studies.studies import StudyDetails
+from store.studies.studies import StudyDetails, list_studies
 from store.tables.people import BLIND, HIDDEN_MODELS
 
 if TYPE_CHECKING:
@@ -254,16 +254,19 @@ class NewStudyScreen(BaseScreen):
         self._saving = True
         in_thread(self, partial(self._save, plan), self._saved, failed, group="save", exclusive=False)
 
-    def _save(self, plan: StudyPlan) -> StudyDetails:
+    def _save(self, plan: StudyPlan) -> tuple[StudyDetails, bool]:
         with self.context.workspace.reading() as connection:
             refuse_sealed(connection, self.context.rater, "What a study holds rests")
-        return save_plan(self.context.workspace, plan)
+            replaced = any(one.name == plan.name for one in list_studies(connection))
+        return save_plan(self.context.workspace, plan), replaced
 
-    def _saved(self, study: StudyDetails) -> None:
+    def _saved(self, saved: tuple[StudyDetails, bool]) -> None:
+        study, replaced = saved
         name = one_line(study.name, 40)
         key = self.key_of("studies.freeze")
         self.dismiss()
-        self.context.notices.show("Draft stored", f"{name} is a draft; {key} freezes it when it is right.")
+        title = "Draft replaced" if replaced else "Draft stored"
+        self.context.notices.show(title, f"{name} is a draft; {key} freezes it when it is right.")
 
     def action_leave(self) -> None:
         """Leave; nothing is stored."""

@@ -137,7 +137,11 @@ def read_answers(connection: Connection, kind: str, path: Path, role: str) -> It
             continue
         if len(cells) > 3 or (len(cells) == 1 and role == "gold"):
             raise _bad_line(path, number, "It is not `item,value` or `item,question,value`.")
-        own = answers.setdefault(_named_item(connection, cells[0], spec), {})
+        try:
+            own = answers.setdefault(_named_item(connection, cells[0], spec), {})
+        except UnknownName as unknown:
+            header = " The file has no header." if number == 1 else ""
+            raise _bad_line(path, number, f"{unknown.message}{header}") from None
         if len(cells) == 1:
             continue
         question = (

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, select
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
+from store.studies.protocol import condition_words
 from store.studies.studies import StudyDetails, study_items
 from store.tables.columns import table_of
 from store.tables.people import Assignment, StudyLook
@@ -90,7 +91,7 @@ def _design(study: StudyDetails) -> Iterator[tuple[str, str]]:
     of_each = [one["items"] for one in balance.get("raters", ())]
     if of_each:
         yield "Items of each rater", _range(min(of_each), max(of_each))
-    named = ", ".join(one.replace(" ", "+") for one in protocol.conditions)
+    named = ", ".join(condition_words(one) for one in protocol.conditions)
     alone = len(protocol.conditions) == 1
     yield (
         "Conditions",
@@ -99,7 +100,7 @@ def _design(study: StudyDetails) -> Iterator[tuple[str, str]]:
     if not alone:
         yield "Blocks", f"{protocol.block_size or len(protocol.conditions):,} items with each equally often"
     if protocol.reveal:
-        yield "Reveal", f"all items again at the end as {protocol.reveal.replace(' ', '+')}"
+        yield "Reveal", f"all items again at the end as {condition_words(protocol.reveal)}"
     if protocol.repeats:
         apart = f"at least {protocol.repeat_distance:.0%} of the list later"
         yield "Repeats", f"{pluralize(protocol.repeats, 'item')} of each rater, unannounced, {apart}"

@@ -149,6 +149,8 @@ def _chosen(connection: Connection, plan: StudyPlan) -> tuple[StudyProtocol, lis
         apart += [] if path is None else read_answers(connection, kind, path, role)
     taken = {one.item_id for one in apart}
     consent = "" if plan.consent is None else read_text(plan.consent)
+    if both := sum(one.item_id in taken for one in chosen):
+        how = f"{how}; {both:,} of them for gold or training"
     protocol = replace(
         plan.protocol,
         sample=how,

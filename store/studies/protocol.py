@@ -148,3 +148,8 @@ def condition(text: str) -> str:
             "hidden-models: blind+tests",
         )
     return " ".join(word for word in CONDITION_WORDS if word in words)
+
+
+def condition_words(canonical: str) -> str:
+    """Return a condition as it is given on the command line: "blind+tests"."""
+    return canonical.replace(" ", "+")

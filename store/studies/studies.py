@@ -521,7 +521,9 @@ def close_study(workspace: Workspace, name: str) -> StudyDetails:
         study, found = table_of(Study), find_study(connection, name)
         if found.state != "open":
             raise WorkbenchError(
-                "Not open", f"{name} is {found.state}.", "See: workbench study list WORKSPACE"
+                "Not open",
+                f"{name} is {'a draft' if found.state == 'draft' else f'{found.state} already'}.",
+                "See: workbench study list WORKSPACE",
             )
         connection.execute(update(study).where(study.c.id == found.id).values(closed_at=now()))
         return find_study(connection, name)

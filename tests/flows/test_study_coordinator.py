@@ -109,3 +109,18 @@ async def test_a_rater_of_an_open_study_is_refused(tmp_path: Path) -> None:
 def _study(workspace: Workspace) -> StudyDetails:
     with workspace.reading() as connection:
         return find_study(connection, "rq2")
+
+
+@pytest.mark.asyncio
+async def test_a_form_with_the_name_of_a_draft_says_that_it_replaced_it(tmp_path: Path) -> None:
+    with bench(tmp_path) as workspace:
+        app = app_of(workspace)
+        async with app.run_test(size=(100, 32)) as pilot:
+            await pilot.press("s")
+            for title in ("Draft stored", "Draft replaced"):
+                await until(pilot, lambda: isinstance(app.screen, StudiesScreen))
+                await pilot.press("n")
+                await until(pilot, lambda: "needs raters" in screen_text(app))
+                await pilot.press(*"rq2", "tab", *"ana,ben", "ctrl+s")
+                await until(pilot, lambda: isinstance(app.screen, StudiesScreen))
+                assert [one.title for one in app._notifications][-1] == title

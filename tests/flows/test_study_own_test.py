@@ -114,3 +114,17 @@ async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
             await press(pilot, "0", "0")
             await settled(pilot)
             assert [row["reason"] for row in rows(workspace, JudgmentRow)] == ["", WITHOUT_TEST]
+
+
+async def test_the_guideline_goes_back_to_the_code_in_a_narrow_terminal(tmp_path: Path) -> None:
+    with bench(tmp_path, [DOUBLES]) as workspace:
+        frozen_study(workspace, ("dana",), {1: "own-test"})
+        app = review_app(workspace, study=place_of(workspace))
+        async with app.run_test(size=(80, 24)) as pilot:
+            screen = await painted(pilot)
+            assert screen.panes.active == "subject"
+            await press(pilot, "g")
+            assert screen.panes.active == "guideline"
+            await press(pilot, "g")
+            await settled(pilot)
+            assert (screen.panes.active, screen.focused and screen.focused.id) == ("subject", "subject")

@@ -47,6 +47,7 @@ from store.queries import current, executions, item, progress, questions, queue,
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.actions import Action
 from store.record.ids import now
+from store.studies import dashboard
 from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
 from workbench import study_session
@@ -443,6 +444,7 @@ QUERIES = {
     ),
     "progress": lambda w, c, s, ids: progress.progress(c, s).to_dict(),
     "open_among": lambda w, c, s, ids: progress.open_among(c, s, ids),
+    "sitting_statuses": lambda w, c, s, ids: [tuple(row) for row in dashboard.sitting_statuses(c, s)],
     "skipped_in_order": lambda w, c, s, ids: progress.skipped_in_order(c, s),
     "queue_ids": lambda w, c, s, ids: [
         refused(lambda f=f, o=o: [int(n) for n in queue.queue_ids(w, s, f, o)])

@@ -220,18 +220,27 @@ def test_commands_make_show_freeze_and_close_a_study(tmp_path, workbench):
     made_ = workbench(*new, *options, "--seed", "5", "--rater", "lead", "--json").json()
     assert (made_["state"], made_["items"]) == ("draft", {"gold": 2, "item": 7})
     assert made_["protocol"]["coordinators"] == ["lead"]
-    frozen = workbench("study", "freeze", path, "rq2", "--json").json()
+    assert made_["protocol"]["sample"] == "all 9 pairs; 2 of them for gold or training"
+    draft = workbench(*new, *options, "--seed", "5", "--rater", "lead")
+    assert "The earlier draft of rq2 is replaced" in draft.err
+    assert workbench("study", "close", path, "rq2", "--json").json()["error"]["message"] == "rq2 is a draft."
+    frozen = workbench("study", "freeze", path, "rq2", "--rater", "lead", "--json").json()
     assert frozen["manifest"]["balance"]["by_raters"] == {"2": 7}
-    assert "blind tests" in workbench("study", "show", path, "rq2", "--rater", "lead").out
+    assert "blind+tests" in workbench("study", "show", path, "rq2", "--rater", "lead").out
     refused = workbench("study", "show", path, "rq2", "--rater", "ana")
     assert (refused.code, "Sealed session" in refused.err) == (2, True)
     own = workbench("study", "list", path, "--rater", "ana", "--json").json()
     assert own == {"studies": [{"study": "rq2", "state": "open"}]}
+    assert workbench("study", "list", path, "--rater", "ana").out.split() == ["study", "state", "rq2", "open"]
     assert workbench("study", "close", path, "rq2", "--rater", "ana").code == 2
     assert workbench("study", "close", path, "rq2", "--rater", "lead", "--json").json()["state"] == "closed"
-    (tmp_path / "bad.csv").write_text(f"{names[0]},perhaps\n")
-    bad = workbench(*new, "blind", "--gold", tmp_path / "bad.csv", "--json")
-    assert (bad.code, "bad.csv:1" in json.loads(bad.out)["error"]["message"]) == (2, True)
+    for line in (f"{names[0]},perhaps\n", "item,value\n"):
+        (tmp_path / "bad.csv").write_text(line)
+        bad = workbench(*new, "blind", "--gold", tmp_path / "bad.csv", "--json")
+        assert (bad.code, "bad.csv:1" in json.loads(bad.out)["error"]["message"]) == (2, True)
+    spaced = workbench("study", "new", path, "my study", "--raters", "ana,ben")
+    assert "study freeze" in spaced.out
+    assert "'my study'" in spaced.out
 
 
 def test_a_name_comes_before_the_pseudonym_of_another(workspace):

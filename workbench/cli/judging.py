@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,7 +69,8 @@ def judge_command(
                 raise JudgmentRefused(
                     "Consent first",
                     f"{session.study.study.name} asks its raters to agree to take part before they judge.",
-                    f"Read it in the app: workbench {workspace}",
+                    "Read it in the app: workbench "
+                    + shlex.join([str(workspace), "--rater", session.study.rater.name]),
                 )
             number = find_item(connection, item, session.scope)
         scope = replace(

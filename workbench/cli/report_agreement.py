@@ -232,6 +232,7 @@ def _print(name: str, found: AgreementReport, block: int | None) -> None:
 def print_conditions(rows: Sequence[ConditionRow]) -> None:
     """Print people's labels under each condition of a study."""
     from store.formatting import pluralize
+    from store.studies.protocol import condition_words
     from workbench.output import print_table, say
 
     if not rows:
@@ -250,7 +251,7 @@ def print_conditions(rows: Sequence[ConditionRow]) -> None:
         ),
         [
             (
-                *(one.condition.replace(" ", "+"), one.labels, one.shared),
+                *(condition_words(one.condition), one.labels, one.shared),
                 None if one.alpha is None else f"{one.alpha:.3f}",
                 share(one.percent),
                 *([share(one.accuracy, 100)] if has_truth else []),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,9 +113,11 @@ def study_new(
     from store.studies.choosing import ItemChoice, read_names
     from store.studies.plan import StudyPlan, names, numbers, save_plan
     from store.studies.protocol import StudyProtocol
+    from store.studies.studies import list_studies
     from store.workspace.duckdb import Workspace
     from workbench.cli.items import find_kind
     from workbench.cli.sampling import SampleChoice
+    from workbench.output import note
     from workbench.rater import rater_name
     from workbench.study_session import refuse_in_study
 
@@ -151,10 +154,12 @@ def study_new(
         register_kinds(opened)
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(rater))
+            replaced = any(one.name == name.strip() for one in list_studies(connection))
         found = save_plan(opened, plan)
-    _print(
-        found, as_json=as_json, hint=f"Freeze it when it is right: workbench study freeze {workspace} {name}"
-    )
+    freeze = "workbench " + shlex.join(["study", "freeze", str(workspace), found.name])
+    if replaced and not as_json:
+        note(f"The earlier draft of {found.name} is replaced, with all of its options.")
+    _print(found, as_json=as_json, hint=f"Freeze it when it is right: {freeze}")
 
 
 @study_commands.command("list")
@@ -177,15 +182,14 @@ def study_list(
     if as_json:
         print_json({"studies": [one.to_dict(sealed=bool(mine)) for one in found]})
     elif found:
+        hidden = ("items", "raters", "sample")
         print_table(
-            ("study", "state", "items", "raters", "sample"),
+            ("study", "state", *(() if mine else hidden)),
             [
                 (
                     one.name,
                     one.state,
-                    None if mine else one.items.get("item", 0),
-                    None if mine else len(one.members),
-                    "" if mine else one.protocol.sample,
+                    *(() if mine else (one.items.get("item", 0), len(one.members), one.protocol.sample)),
                 )
                 for one in found
             ],
@@ -246,13 +250,18 @@ def study_status(
     if as_json:
         print_json(found.to_dict())
     else:
-        _print_status(found, f"workbench study status {workspace} {name} --look")
+        _print_status(found, "workbench " + shlex.join(["study", "status", str(workspace), name, "--look"]))
 
 
 @study_commands.command("freeze")
 @command
 def study_freeze(
-    workspace: Workspace, name: StudyName, *, config: ConfigFile = None, as_json: AsJson = False
+    workspace: Workspace,
+    name: StudyName,
+    *,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make the assignments of a draft; nothing of the study changes after that."""
     from store.studies.studies import freeze_study
@@ -262,7 +271,7 @@ def study_freeze(
     loaded = settings(config)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(None))
+            refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(rater))
         found = freeze_study(opened, name)
     _print(found, as_json=as_json)
 
@@ -366,6 +375,7 @@ def study_manifest(
 
 def _print_status(found: Dashboard, command: str) -> None:
     from store.studies.dashboard_text import ended, looked, progress_words, stopping_words
+    from store.studies.protocol import condition_words
     from workbench.output import print_facts, print_table, say
 
     study = found.study
@@ -381,7 +391,17 @@ def _print_status(found: Dashboard, command: str) -> None:
     )
     parts = list(dict.fromkeys(part for one in found.raters for part in one.parts))
     print_table(
-        ("rater", "done", *parts, "left", "per hour", "ends", "gold", "too fast", "state"),
+        (
+            "rater",
+            "done",
+            *map(condition_words, parts),
+            "left",
+            "per hour",
+            "ends",
+            "gold",
+            "too fast",
+            "state",
+        ),
         [
             (
                 one.member.rater.name,
@@ -412,6 +432,7 @@ def _of(part: Done | None) -> str | None:
 
 
 def _print(found: StudyDetails, *, as_json: bool, hint: str = "") -> None:
+    from store.studies.protocol import condition_words
     from workbench.output import print_facts, print_json, print_table, say
 
     if as_json:
@@ -425,16 +446,18 @@ def _print(found: StudyDetails, *, as_json: bool, hint: str = "") -> None:
             ("items", f"{found.items.get('item', 0):,} · {protocol.sample}"),
             ("gold, training", f"{found.items.get('gold', 0):,}, {found.items.get('training', 0):,}"),
             ("raters of each item", protocol.overlap or len(found.members)),
-            ("conditions", ", ".join(protocol.conditions)),
+            ("conditions", ", ".join(map(condition_words, protocol.conditions))),
+            ("guideline", protocol.guideline or "that of the kind"),
+            ("consent", protocol.consent_version or "not asked"),
             ("repeats for each rater", protocol.repeats),
-            ("revealed at the end", protocol.reveal or "no"),
+            ("revealed at the end", condition_words(protocol.reveal or "no")),
             ("stops", protocol.stops),
             ("coordinators", ", ".join(protocol.coordinators)),
         ],
     )
     by_name = {one["rater"]: one for one in found.manifest.get("balance", {}).get("raters", ())}
     print_table(
-        ("rater", "pseudonym", "items", *protocol.conditions, "repeats", "consent"),
+        ("rater", "pseudonym", "items", *map(condition_words, protocol.conditions), "repeats", "consent"),
         [
             (
                 one.rater.name,
