@@ -111,6 +111,10 @@ def view(
         external_id=entry.external_id,
         kind=COMPARISON.name,
         prompt=entry.fields["prompt"],
+        # A completion goes on where its prompt ends.
+        prompt_start=entry.fields["prompt"].count("\n") + 1
+        if entry.fields["about"] == "completions"
+        else None,
         prompt_word=_PROMPTS.get(entry.fields["about"], "prompt"),
         subject=subject,
         subject_word=subject.title,
@@ -125,7 +129,7 @@ def view(
         blind=entry.blind,
         assignment_id=entry.assignment_id,
         phase=entry.phase,
-        shown_as=f"{order} named" if named else order,
+        shown_as="" if not sides else f"{order} named" if named else order,
     )
 
 

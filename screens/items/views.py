@@ -240,6 +240,7 @@ class ItemView:
             At least one part.
         asks: The questions that it is asked, in order; at least one.
         prompt_word: A word for the prompt; the kind's name by default.
+        prompt_start: The line of the prompt, from 1, that is in view at first; None for the first.
         subject_word: A word for the subject where only one pane is shown.
         swapped: The part of the case in the place of the subject; empty for none.
         own: The rater's current labels and marks.
@@ -279,6 +280,7 @@ class ItemView:
     reading: str = ""
     first_test: str = ""
     prompt_word: str = ""
+    prompt_start: int | None = None
     subject_word: str = "Code"
     editable: tuple[Editable, ...] = ()
     swapped: str = ""

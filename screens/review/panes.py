@@ -376,6 +376,7 @@ class PaneController:
             kind="reply",
             title=f"{view.prompt_word or view.kind} · {view.external_id}",
             empty=with_keys(self._shared.context.settings, view.prompt_cover),
+            start=view.prompt_start,
         )
 
     def part_shown(self, view: ItemView) -> str:

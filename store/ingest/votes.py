@@ -13,7 +13,7 @@ from store.formatting import pluralize
 from store.ingest.files import prepare
 from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.records import read_records
-from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT
+from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, shown_order
 from store.measures.votes import Pairing, Vote, Votes
 from store.processes import temporary_folder
 
@@ -93,5 +93,5 @@ def _vote(fields: Any) -> Vote:
         fields["rater"],
         fields["value"],
         fields["reason"] == BOTH_BAD,
-        FIRST_LEFT.get(fields["shown_as"]),
+        FIRST_LEFT.get(shown_order(fields["shown_as"]) or ""),
     )

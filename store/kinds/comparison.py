@@ -179,6 +179,11 @@ def shown_scale(order: str, name: str = "") -> Scale:
     )
 
 
+def shown_order(shown_as: str) -> str | None:
+    """Return the word for the order among those of `Judgment.shown_as`; None where it is not known."""
+    return next((word for word in shown_as.split() if word in FIRST_LEFT), None)
+
+
 def shown_word(value: float, reason: str, shown_as: str) -> str:
     """Return a value in the words of the screen: "left", "both bad"; without known sides "first better".
 
@@ -189,7 +194,7 @@ def shown_word(value: float, reason: str, shown_as: str) -> str:
     """
     if value == SAME and reason == BOTH_BAD:
         return BOTH_BAD_WORD
-    order = next((word for word in shown_as.split() if word in FIRST_LEFT), None)
+    order = shown_order(shown_as)
     scale = PREFERENCE.scale if order is None else shown_scale(order)
     return next((known.word for known in scale.values if known.value == value), f"{value:g}")
 

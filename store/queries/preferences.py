@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 
 from sqlalchemy import Connection, Subquery, func, select
 
-from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, ORDERS, PREFERENCE, SWAPPED
+from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, ORDERS, PREFERENCE, SWAPPED, shown_order
 from store.kinds.listing import relation
 from store.measures.votes import Pairing, Vote, Votes
 from store.queries.current import all_values, first_values
@@ -113,7 +113,7 @@ def _labels_of(connection: Connection, labels: Subquery) -> Iterator[Vote]:
         .order_by(labels.c.id)
     )
     for row in rows:
-        side = next((FIRST_LEFT[word] for word in row.shown_as.split() if word in FIRST_LEFT), None)
+        side = FIRST_LEFT.get(shown_order(row.shown_as) or "")
         if side is None and row.condition is not None:
             side = SWAPPED not in row.condition.split()
         yield Vote(row.item_id, row.name, row.value, row.reason == BOTH_BAD, side)

@@ -47,9 +47,9 @@ def draw_sides(
             left = _blocks(len(items), derived_random(seed, "sides", rater, *part))
             # What is drawn is the set on the left. It is found by an item, not by its name: were both names
             # exchanged, raters would see the very same.
-            drawn = named[next(iter(items))][0]
+            of_one = named[next(iter(items))][0]
             for item, one_left in zip(items, left, strict=True):
-                found[rater, item] = one_left != (named[item][0] == drawn)
+                found[rater, item] = one_left != (named[item][0] == of_one)
     return found
 
 
