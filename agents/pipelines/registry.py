@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from agents.pipelines.spec import AgentsPart, PipelineFigures
 from store.errors import UnknownName
+from store.kinds.counting import in_order
 from store.plugins import registered
 
 if TYPE_CHECKING:
@@ -58,9 +60,11 @@ def kinds_of_configuration(name: str) -> frozenset[str]:
     return frozenset(kind for kind, part in parts if name in [each.name for each in part.configurations])
 
 
-def verdict_paths() -> tuple[str, ...]:
-    """Return the words of all pipelines for how they come to a verdict."""
-    return tuple(dict.fromkeys(path for part in agents_parts().values() for path in part.paths))
+def verdict_paths(kinds: Collection[str]) -> tuple[str, ...]:
+    """Return the words of the pipelines of some kinds for how they come to a verdict."""
+    parts = agents_parts()
+    known = (parts[kind] for kind in in_order(kinds) if kind in parts)
+    return tuple(dict.fromkeys(path for part in known for path in part.paths))
 
 
 def pipeline_counts(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:

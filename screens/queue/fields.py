@@ -61,9 +61,9 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
         here: The kinds that there are; none where that is not known. What none of them has is left out.
     """
     kinds, labelled = task_kinds(), not blind and _any_of(here, kinds_with_agents())
-    of_agents = (kind,) if kind else kinds_with_agents()
+    of_agents = (kind,) if kind else [one for one in kinds_with_agents() if not here or one in here]
     names = [(each.name, each.plural) for each in kinds.values()]
-    paths = [(path, path) for path in verdict_paths()]
+    paths = [(path, path) for path in verdict_paths(of_agents)]
     theirs = [(f"{value:g}", word) for value, word in label_words(of_agents, whole=True).items()]
     every = [
         _field("kind", "Kind", *names),

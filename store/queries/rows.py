@@ -70,7 +70,10 @@ class QueueFilter:
             here: The kinds that there are; their labels' words are used, those of all kinds without any.
             agents: The kinds on which agents work, likewise for the words of the agents' labels.
         """
-        yours, theirs = ((self.kind,) if self.kind else here), ((self.kind,) if self.kind else agents)
+        yours: Collection[str] = (self.kind,) if self.kind else here
+        theirs: Collection[str] = (
+            (self.kind,) if self.kind else frozenset(agents).intersection(here) or agents
+        )
         parts = (
             phrase_of(part.name, getattr(self, part.name), theirs if part.name == "agent" else yours)
             for part in fields(self)
