@@ -90,7 +90,7 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
     assert (facts["executed"], facts["executable"]) == (32, 28)
     assert facts["notice"] == NOTICE
     # The same words as annotate's, for the same numbers.
-    again = workbench("annotate", at, "--model", scripted_model(), "--json").json()
+    again = workbench("annotate", at, "--kind", "pair", "--model", scripted_model(), "--json").json()
     same = again.keys() - {"job", "run", "name", "state", "asked"}
     assert {name: again[name] for name in same} == {name: facts[name] for name in same}
     assert (again["run"], again["job"]["done"]) == (facts["run"], 0)
