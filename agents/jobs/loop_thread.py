@@ -24,6 +24,7 @@ class LoopThread:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: asyncio.Event | None = None
+        self._at_work: set[asyncio.Task[Any]] = set()
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -36,7 +37,16 @@ class LoopThread:
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Begin a piece of work; cancelling the future cancels it."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
+        return asyncio.run_coroutine_threadsafe(self._listed(work), self.loop)
+
+    async def _listed(self, work: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        self._at_work.add(task)
+        try:
+            return await work
+        finally:
+            self._at_work.discard(task)
 
     def close(self) -> None:
         """Cancel what is still at work, wait until that has ended, and end the thread."""
@@ -53,6 +63,11 @@ class LoopThread:
             self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
             ready.set()
             await self._closing.wait()
+            # What was submitted, not what it awaits: `asyncio.run` would also cancel the start of a child,
+            # whose end asyncio then never hears of.
+            for task in (at_work := tuple(self._at_work)):
+                task.cancel()
+            await asyncio.gather(*at_work, return_exceptions=True)
 
         # What is still at work when `serve` ends is cancelled by `asyncio.run`, which waits for it.
         self._thread = threading.Thread(target=lambda: asyncio.run(serve()), name=self._name, daemon=True)

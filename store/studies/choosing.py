@@ -140,7 +140,8 @@ def read_answers(connection: Connection, kind: str, path: Path, role: str) -> It
         try:
             own = answers.setdefault(_named_item(connection, cells[0], spec), {})
         except UnknownName as unknown:
-            header = " The file has no header." if number == 1 else ""
+            first = number == 1 and unknown.title == "Unknown item"
+            header = " The file has no header." if first else ""
             raise _bad_line(path, number, f"{unknown.message}{header}") from None
         if len(cells) == 1:
             continue

@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 import duckdb
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Row, delete, insert, select
 
 from store.errors import WorkspaceError
 from store.events import Report, silent
@@ -108,7 +108,13 @@ def make_packet(
             manifest, mapping = content.write(cursor, unfinished, progress or silent)
         finally:
             cursor.close()
-        unfinished.rename(target)
+        # Remembered first: a file that the workspace does not know could never be merged.
+        _remember(workspace, study, member, manifest, mapping, reveal=reveal)
+        try:
+            unfinished.rename(target)
+        except OSError:
+            _forget(workspace, UUID(manifest["id"]))
+            raise
     except BaseException as error:
         for path in own_files(unfinished):
             with suppress(OSError):
@@ -119,11 +125,6 @@ def make_packet(
                 f"{target} could not be written: {error}.",
                 "Make room there, or choose another place. The workspace is as it was.",
             ) from error
-        raise
-    try:
-        _remember(workspace, study, member, manifest, mapping, reveal=reveal)
-    except BaseException:
-        target.unlink()
         raise
     return MadePacket(
         packet=str(target),
@@ -247,4 +248,12 @@ def _remember(
     }
     workspace.lane.submit(
         lambda connection: connection.execute(insert(table_of(Packet)).values(**row)), urgent=True
+    ).result()
+
+
+def _forget(workspace: Workspace, number: UUID) -> None:
+    """Delete what was stored of a packet whose file could not be made."""
+    packet = table_of(Packet)
+    workspace.lane.submit(
+        lambda connection: connection.execute(delete(packet).where(packet.c.id == number)), urgent=True
     ).result()

@@ -300,7 +300,7 @@ def test_a_study_is_about_items_and_questions_of_its_kind(tmp_path):
             plan(training=tmp_path / "items.csv"),
             plan(questions=("match", "accuracy")),
         ):
-            with pytest.raises(UnknownName):
+            with pytest.raises(WorkbenchError, match=r"of the kind answer|[Nn]o question"):
                 save_plan(workspace, wrong)
         assert save_plan(workspace, plan(questions=("match",))).protocol.questions == ("pair.match",)
 

@@ -1,0 +1,107 @@
+"""A study in a real terminal: frozen on the Studies screen, judged in three packets, and ruled on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judging import judged_workspace
+from sqlalchemy import select
+from tmux_terminal import TmuxTerminal
+
+from store.tables.columns import table_of
+from store.tables.people import Assignment, Rater
+from store.tables.record import JudgmentRow
+from store.workspace.duckdb import Workspace
+
+pytestmark = [
+    pytest.mark.tmux,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+
+RATERS = ("ana", "ben", "chi")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Any]:
+    """Open the app in a terminal: `opened(path, "--rater", "ana")`; all are closed at the end."""
+    config = tmp_path / "config.toml"
+    config.touch()
+    terminals: list[TmuxTerminal] = []
+
+    def start(path: Path, *options: str, rater: str = "lead") -> TmuxTerminal:
+        env = {"WORKBENCH_CONFIG": str(config), "WORKBENCH_RATER": rater, "PATH": os.environ["PATH"]}
+        terminals.append(TmuxTerminal([sys.executable, "-m", "workbench", str(path), *options], env=env))
+        return terminals[-1]
+
+    yield start
+    for terminal in terminals:
+        terminal.close()
+
+
+def leave(terminal: TmuxTerminal) -> None:
+    terminal.press("C-q")
+    terminal.wait_for("ended with 0")
+    terminal.close()
+
+
+def judge_packet(terminal: TmuxTerminal, says: str, number: int) -> None:
+    """Judge every item of a packet by one key each, each time once the item is on the screen."""
+    terminal.wait_for("Sitting 1 of 1")
+    terminal.press("Enter")
+    for place in range(1, number + 1):
+        terminal.wait_for(f"{place} of {number} ")
+        terminal.settle()
+        terminal.press(says)
+    terminal.wait_for("finished")
+    leave(terminal)
+
+
+def test_a_study_goes_from_its_freeze_to_a_ruling(tmp_path: Path, opened: Any, workbench: Any) -> None:
+    with judged_workspace(tmp_path, 3) as workspace:
+        path = workspace.path
+    new = workbench("study", "new", path, "rq2", "--raters", ",".join(RATERS), "--coordinators", "lead")
+    assert new.code == 0, new.err
+    terminal = opened(path)
+    terminal.wait_for("s studies")
+    terminal.press("s")
+    terminal.wait_for("rq2")
+    terminal.press("F")
+    terminal.wait_for(lambda screen: "reeze" in screen and "rq2" in screen)
+    terminal.press("Enter")
+    terminal.wait_for("open")
+    leave(terminal)
+
+    packets = {rater: tmp_path / f"{rater}.duckdb" for rater in RATERS}
+    for rater, says in zip(RATERS, "110", strict=True):
+        assert workbench("packet", "make", path, "rq2", rater, packets[rater]).code == 0
+        judge_packet(opened(packets[rater], rater=""), says, 3)
+    merged = workbench("packet", "merge", path, *packets.values(), "--json").json()
+    assert [one["judgments"] for one in merged["packets"]] == [3, 3, 3]
+
+    terminal = opened(path, "--start", "adjudicate")
+    terminal.wait_for("R3 0")
+    terminal.settle()
+    terminal.press("1")
+    terminal.wait_for("2 of 3")
+    leave(terminal)
+
+    with Workspace.open(path) as workspace, workspace.reading() as connection:
+        judgment, assignment, rater = (table_of(model) for model in (JudgmentRow, Assignment, Rater))
+        records = connection.execute(
+            select(judgment.c.value, judgment.c.origin, judgment.c.phase, rater.c.name)
+            .join(assignment, assignment.c.id == judgment.c.assignment_id)
+            .join(rater, rater.c.id == judgment.c.rater_id)
+            .order_by(judgment.c.id)
+        ).all()
+    given = [(record.name, record.value, record.phase) for record in records if record.origin != "ruling"]
+    assert sorted(given) == sorted(
+        (r, float(v), "label") for r, v in zip(RATERS, "110", strict=True) for _ in "123"
+    )
+    ruled = [(record.name, record.value, record.phase) for record in records if record.origin == "ruling"]
+    assert ruled == [("lead", 1.0, "adjudicate")]
