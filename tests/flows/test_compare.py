@@ -135,7 +135,8 @@ async def _walk(workspace: Workspace, path: Path) -> list[str]:
         await look()
         app.open_queue()
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
-        await until(pilot, lambda: "Reading" not in screen_text(app))
+        # The pane comes with the first item, and its foot when it has its room.
+        await until(pilot, lambda: "seen to the end ✓" in screen_text(app), "the preview")
         await look()
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
