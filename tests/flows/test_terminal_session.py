@@ -100,7 +100,7 @@ def verdicts(path: Path) -> dict[str, float]:
         )
 
 
-def into_review(terminal: TmuxTerminal, position: str = "1 of 106") -> None:
+def into_review(terminal: TmuxTerminal, position: str = "1 of 118") -> None:
     terminal.wait_for("rater: dana")
     terminal.settle()
     terminal.press("Tab")
@@ -141,10 +141,10 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     terminal = open_terminal(workspace)
     into_review(terminal)
     judge(terminal, "a", "accepts ◆")
-    terminal.wait_for("2 of 106")
+    terminal.wait_for("2 of 118")
     other = "0" if claims["empty-file/2"] == 1 else "1"
     judge(terminal, other, "overrides ◆")
-    terminal.wait_for("3 of 106")
+    terminal.wait_for("3 of 118")
     judge(terminal, "b", "boundary case")
     judge(terminal, "f", "flagged")
     judge(terminal, "u", "Taken back")
@@ -154,7 +154,7 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     terminal.press("/")
     terminal.type("median")
     terminal.press("Enter")
-    terminal.wait_for(lambda screen: "median" in screen and "of 106" in screen and "106 of 106" not in screen)
+    terminal.wait_for(lambda screen: "median" in screen and "of 118" in screen and "118 of 118" not in screen)
     terminal.press("C-q")
     terminal.wait_for("ended with 0")
 
@@ -182,7 +182,7 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     terminal = open_terminal(workspace)
     into_review(terminal)
     for number in range(1, 6):
-        judge(terminal, "a", f"{number + 1} of 106")
+        judge(terminal, "a", f"{number + 1} of 118")
     judge(terminal, "m", "comment on this item")
     terminal.type("half a thought")
     terminal.wait_for("half a thought")
@@ -206,7 +206,7 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     again.wait_for("rater: dana")
     again.settle()
     again.press("Enter")
-    again.wait_for("6 of 106")
+    again.wait_for("6 of 118")
     judge(again, "m", "half a thought")
 
 
@@ -236,7 +236,7 @@ def test_torn_sequences_and_pastes_do_not_judge(workspace: Path, open_terminal) 
     # A key that comes in one read with others is taken for pasted text.
     terminal.settle()
     terminal.press("n")
-    terminal.wait_for("2 of 106")
+    terminal.wait_for("2 of 118")
     terminal.press("C-q")
     terminal.wait_for("ended with 0")
     assert judgments(workspace) == []
