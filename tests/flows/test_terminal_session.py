@@ -166,7 +166,7 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
 
     again = open_terminal(workspace)
     # The queue is as it was left, and what is taken back stands outside of it.
-    into_review(again, "of 6 · contains “median”")
+    into_review(again, "of 7 · contains “median”")
     judge(again, "u", "Taken back")
     again.wait_for("empty-file/2")
     again.press("C-q")
