@@ -159,7 +159,8 @@ def _plan(workspace: Workspace, config: LazyConfig, annotation: JobSettings | No
     """Return the plan of a run over a kind: the given one, which is the demo's, else that of the settings."""
     problem = ""
     if annotation is not None and annotation.kind != kind:
-        annotation = sample_annotation(config.whole, kind)
+        # The sample has scripted replies for pairs alone.
+        annotation = None
     if annotation is None:
         try:
             annotation = _configured(workspace, config.whole, kind)
@@ -174,8 +175,8 @@ def _configured(workspace: Workspace, config: Config, kind: str) -> JobSettings:
     try:
         return annotation_settings(config, kind=kind)
     except WorkbenchError as error:
-        if error is NO_MODEL and holds_sample(workspace):
-            return sample_annotation(config, kind)
+        if error is NO_MODEL and kind == "pair" and holds_sample(workspace):
+            return sample_annotation(config)
         raise
 
 
