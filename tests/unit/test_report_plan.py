@@ -137,7 +137,10 @@ def test_a_blind_review_tells_nothing_of_labels(workbench, judged, monkeypatch):
         (("--p10", "0.7", "--p01", "0.6"), "at most 1"),
         (("--p10", "0", "--p01", "0"), "above 0"),
         (("--question", "pair.nothing"), "pair.nothing"),
-        (("--study", "one"), "--study belongs to the reports agreement and accuracy, not to plan"),
+        (
+            ("--study", "one"),
+            "--study belongs to the reports agreement, accuracy, preference and raters, not to plan",
+        ),
     ],
 )
 def test_what_cannot_be_planned_is_refused(workbench, study, options, words):
