@@ -1,4 +1,4 @@
-"""How long the intervals of Bradley-Terry ratings take, against a logistic fit for each resample, in one run.
+"""Times the intervals of Bradley-Terry ratings against a logistic fit for each resample, in one run.
 
     python benchmarks/preference_speed.py [--battles N] [--candidates C] [--resamples N] [--fits N]
 

@@ -6,7 +6,10 @@ is refused, in words that are the same whatever that work is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import HiddenData, UnknownName
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from store.record.scope import Scope
     from store.studies.session import StudySession
+    from store.workspace.duckdb import Workspace
     from workbench.config import Config
     from workbench.lazy_config import LazyConfig
 
@@ -96,6 +100,23 @@ def refuse_in_study(
     from store.studies.session import refuse_sealed
 
     refuse_sealed(connection, session_rater(connection, config, given), subject)
+
+
+@contextmanager
+def open_unsealed(
+    path: Path, config: Config | LazyConfig, subject: str, given: str | None = None
+) -> Iterator[Workspace]:
+    """Open a workspace for what tells of others' work (see `refuse_in_study`).
+
+    Raises:
+        HiddenData: The session is sealed.
+    """
+    from store.workspace.duckdb import Workspace
+
+    with Workspace.open(path) as opened:
+        with opened.reading() as connection:
+            refuse_in_study(connection, config, subject, given)
+        yield opened
 
 
 def open_session(

@@ -59,7 +59,7 @@ LOADING = "Reading what raters disagree about …"
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What was read: the adjudication, its disputes, and whose labels can be gone to."""
+    """An adjudication with its disputes, and the studies that can be opened next."""
 
     adjudication: Adjudication
     disputes: list[Dispute]

@@ -46,7 +46,7 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     claim = None if entry.blind else load_case(connection, scope, item_id).verdict
     words = shown_scale(order, scale)
     if scope.adjudicates:
-        # Labels of raters who saw other sides are told from the view of the first candidate.
+        # Raters may have seen other sides, so labels are those of the first candidate.
         words = PREFERENCE.scale
     summary = ""
     if claim is not None:

@@ -164,7 +164,7 @@ class EndCard(Static):
 
 
 def what_is_next(found: SittingProgress) -> list[str]:
-    """Return what a rater is told of what follows in a study, as sentences."""
+    """Return the next steps of a rater in a study, as sentences."""
     following, lines = found.session, []
     if following.finished:
         coordinators = " or ".join(one_line(name, 30) for name in following.study.protocol.coordinators)

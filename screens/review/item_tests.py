@@ -325,7 +325,7 @@ class ItemTests:
         self._show_draft(item)
 
     def _show_draft(self, item: ItemView) -> None:
-        """Show the first test of one's own as it stands now."""
+        """Show the current draft of the rater's own test."""
         shown = self._shared.item
         if shown is not None and shown.item_id == item.item_id and shown.lacks_own_test:
             self._reload(item.item_id)

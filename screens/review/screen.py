@@ -62,7 +62,7 @@ FLAT_BELOW = 14
 LOADING = "Loading …"
 
 DRAIN_SECONDS = 5.0
-"""How long a rater who goes on with the next sitting waits for the labels of this one to be stored."""
+"""Seconds to wait for the labels of a sitting to be stored before the next one is opened."""
 
 TINY_BELOW = 10
 """Rows below which it takes the room of the lines above."""

@@ -88,20 +88,10 @@ def ask_to_freeze(screen: BaseScreen, study: StudyDetails, then: Callable[[], ob
     if reader is not None and any(member.rater.id == reader.id for member in study.members):
         lines.append("You are one of its raters: start the workbench again after it, and judge.")
 
-    def answered(shall: bool | None) -> None:
-        if shall:
-            workspace = screen.context.workspace
-            in_thread(
-                screen,
-                lambda: freeze_study(workspace, study.name),
-                lambda _: then(),
-                notices.report_error,
-                group="freeze",
-            )
-
-    settings = screen.context.settings
-    screen.app.push_screen(
-        ConfirmScreen(settings, f"Freeze {one_line(study.name, 40)}", lines, "freezes it"), answered
+    workspace = screen.context.workspace
+    title = f"Freeze {one_line(study.name, 40)}"
+    _ask(
+        screen, title, lines, verb="freezes it", change=lambda: freeze_study(workspace, study.name), then=then
     )
 
 
@@ -119,18 +109,26 @@ def ask_to_close(screen: BaseScreen, study: StudyDetails, left: int, then: Calla
         "A closed study is not opened again.",
     ]
 
+    workspace = screen.context.workspace
+    title = f"Close {one_line(study.name, 40)}"
+    _ask(screen, title, lines, verb="closes it", change=lambda: close_study(workspace, study.name), then=then)
+
+
+def _ask(
+    screen: BaseScreen,
+    title: str,
+    lines: list[str],
+    *,
+    verb: str,
+    change: Callable[[], object],
+    then: Callable[[], object],
+) -> None:
+    """Make a change in a thread after a confirmation; `then` is called once it is made."""
+
     def answered(shall: bool | None) -> None:
         if shall:
-            workspace = screen.context.workspace
             in_thread(
-                screen,
-                lambda: close_study(workspace, study.name),
-                lambda _: then(),
-                notices.report_error,
-                group="close",
+                screen, change, lambda _: then(), screen.context.notices.report_error, group="study-change"
             )
 
-    settings = screen.context.settings
-    screen.app.push_screen(
-        ConfirmScreen(settings, f"Close {one_line(study.name, 40)}", lines, "closes it"), answered
-    )
+    screen.app.push_screen(ConfirmScreen(screen.context.settings, title, lines, verb), answered)

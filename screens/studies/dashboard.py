@@ -1,4 +1,4 @@
-"""How far a study is: progress of each rater and condition, pace, gold, and the looks at the agreement."""
+"""The dashboard of a study: progress by rater and condition, pace, gold scores, looks at the agreement."""
 
 from __future__ import annotations
 

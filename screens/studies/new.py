@@ -41,7 +41,7 @@ CONDITIONS = (BLIND, "blind tests", "own-test", "revealed", "revealed tests")
 REVEALS = (("no", ""), ("revealed", "revealed"), ("revealed and tests", "revealed tests"))
 
 COUNT_SECONDS = 0.4
-"""How long after the last key the plan is counted."""
+"""Seconds after the last key before the plan is computed."""
 
 ALL, QUERY, SAMPLE = "all", "query", "sample"
 ITEMS = (("all of the kind", ALL), ("those of one query", QUERY), ("a random sample", SAMPLE))

@@ -1,4 +1,4 @@
-"""What the formats of comparisons share: two candidates become an item, verdicts become labels of it."""
+"""Shared by the formats of comparisons: two candidates make an item, verdicts make its labels."""
 
 from __future__ import annotations
 

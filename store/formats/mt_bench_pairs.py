@@ -56,7 +56,7 @@ def parts(prompt: str) -> tuple[str, str, str, str] | None:
         asked.append(question)
         # The names of the sides would tell where each was shown.
         answers.append(answer.replace(f"\n\n### Assistant {who}:\n", "\n\n### Assistant:\n"))
-    return (asked[0], "", *answers) if asked[0] == asked[1] else None  # type: ignore[return-value]
+    return (asked[0], "", answers[0], answers[1]) if asked[0] == asked[1] else None
 
 
 class Pairs:

@@ -330,10 +330,15 @@ def _between(votes: Votes, groups: Mapping[Group, list[str]]) -> list[dict[str, 
     for one in votes.labels:
         winners[votes.group(one.rater)][one.item][one.winner] += 1
     found = []
-    for one_group, other_group in (("people", "people"), ("people", "judges"), ("judges", "judges")):
+    pairs_of_groups: tuple[tuple[Group, Group], ...] = (
+        ("people", "people"),
+        ("people", "judges"),
+        ("judges", "judges"),
+    )
+    for one_group, other_group in pairs_of_groups:
         totals = {True: [0, 0], False: [0, 0]}
-        for item, ours in winners[one_group].items():  # type: ignore[index]
-            theirs = winners[other_group].get(item)  # type: ignore[index]
+        for item, ours in winners[one_group].items():
+            theirs = winners[other_group].get(item)
             if theirs is None:
                 continue
             for ties, total in totals.items():

@@ -265,13 +265,11 @@ def study_freeze(
 ) -> None:
     """Make the assignments of a draft; nothing of the study changes after that."""
     from store.studies.studies import freeze_study
-    from store.workspace.duckdb import Workspace
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import open_unsealed
 
-    loaded = settings(config)
-    with Workspace.open(workspace) as opened:
-        with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(rater))
+    with open_unsealed(
+        workspace, settings(config), "What a study is made of rests", given_rater(rater)
+    ) as opened:
         found = freeze_study(opened, name)
     _print(found, as_json=as_json)
 
@@ -288,13 +286,11 @@ def study_close(
 ) -> None:
     """Close an open study: nothing more is judged in it, and its raters see others' work again."""
     from store.studies.studies import close_study
-    from store.workspace.duckdb import Workspace
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import open_unsealed
 
-    loaded = settings(config)
-    with Workspace.open(workspace) as opened:
-        with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "When a study ends depends", given_rater(rater))
+    with open_unsealed(
+        workspace, settings(config), "When a study ends depends", given_rater(rater)
+    ) as opened:
         found = close_study(opened, name)
     _print(found, as_json=as_json)
 

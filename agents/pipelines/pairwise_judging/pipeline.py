@@ -29,7 +29,7 @@ LEVELS = {
 
 
 class JudgeReply(BaseModel):
-    """What candidate A is, compared with candidate B; the reason is asked for first."""
+    """A judge's verdict on candidate A compared with candidate B, after the reason for it."""
 
     model_config = ConfigDict(frozen=True)
 
