@@ -153,8 +153,10 @@ def _of_agents(counts: Progress, runs: Sequence[str]) -> list[str]:
         return [f"You judge blind: {joined(hidden) or 'labels of others'} are not read."]
     sentences = []
     if counts.agent_labelled and theirs.total:
-        labelled = sum(one.agent_labelled or 0 for one in theirs.kinds)
-        share = f"{labelled:,} of {counted_kinds(theirs.items)} ({labelled / theirs.total:.0%})"
+        # Of other kinds the runs that are named have not labelled anything.
+        begun = theirs.only([one.kind for one in theirs.kinds if one.agent_labelled])
+        labelled = begun.agent_labelled or 0
+        share = f"{labelled:,} of {counted_kinds(begun.items)} ({labelled / begun.total:.0%})"
         names = ", ".join(shortened(name, RUN_CELLS) for name in runs)
         sentences.append(f"◆ {names or 'The agents'} labelled {share}.")
         if counts.compared:

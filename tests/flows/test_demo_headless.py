@@ -192,3 +192,9 @@ def test_its_place_is_in_the_users_data_or_where_it_is_told(tmp_path):
 
 def test_the_sample_is_found_in_the_checkout(sample_folder):
     assert sample.sample_folder() == sample_folder
+
+
+def test_the_agents_progress_is_over_the_kind_that_they_worked_on(workbench, at):
+    assert workbench("demo", "--headless", "--at", at, "--json").code == 0
+    # The sample's comparisons, which no run has judged, do not lower it.
+    assert "85 of 85 (100.0 %)" in workbench("report", at, "progress").out

@@ -397,6 +397,9 @@ def _print_progress(name: str, found: Progress, runs: Sequence[str]) -> None:
     from workbench.output import cost, print_facts, print_table, say, share
 
     for_agents = found.only(kinds_with_agents())
+    if for_agents.agent_labelled:
+        # Of other kinds the runs that are named have not labelled anything.
+        for_agents = found.only([one.kind for one in for_agents.kinds if one.agent_labelled])
     print_facts(
         name,
         [
