@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from textual.app import App
 from textual.dom import DOMNode
+from textual.worker import Worker, get_current_worker
 
 from store.errors import WorkbenchError
 
@@ -58,22 +59,31 @@ def in_thread(
 ) -> None:
     """Do some work in a thread, and deliver its result to a screen or widget.
 
+    Cancelling does not stop a thread: what a cancelled read comes to is older than what replaced it, and is
+    dropped, so that the last one asked for is the one that is shown.
+
     Args:
         node: In whose order of messages.
         work: Called in the thread.
         done: Called with its result.
         failed: Called with the error that a user can mend; None to ignore it.
         group: The worker's group.
-        exclusive: Whether the other workers of the group are cancelled.
+        exclusive: Whether the node's other workers of the group are cancelled; False for what writes.
     """
 
     def run() -> None:
+        worker = get_current_worker()
         try:
             result = work()
         except WorkbenchError as error:
             if failed is not None:
-                node.call_later(failed, error)
+                node.call_later(deliver_current, worker, failed, error)
         else:
-            node.call_later(done, result)
+            node.call_later(deliver_current, worker, done, result)
+
+    def deliver_current(worker: Worker[None], callback: Callable[..., object], outcome: object) -> None:
+        # Asked in the app's thread, where a read is replaced: in the other one it could be replaced in between.
+        if not worker.is_cancelled:
+            callback(outcome)
 
     node.run_worker(run, thread=True, group=group, exclusive=exclusive)

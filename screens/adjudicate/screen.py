@@ -536,7 +536,8 @@ class AdjudicateScreen(BaseScreen):
             adjudication.reveal(workspace, [item.item_id])
             return adjudication.read(workspace, [item.item_id])
 
-        in_thread(self, reveal, self._revealed, self.context.notices.report_error, group="agents")
+        failed = self.context.notices.report_error
+        in_thread(self, reveal, self._revealed, failed, group="agents", exclusive=False)
 
     def _revealed(self, disputes: list[Dispute]) -> None:
         for one in disputes:

@@ -269,7 +269,8 @@ class StudyHomeScreen(BaseScreen):
             )
             return self.place.read()
 
-        in_thread(self, store, self._consent_stored, self.context.notices.report_error, group="consent")
+        failed = self.context.notices.report_error
+        in_thread(self, store, self._consent_stored, failed, group="consent", exclusive=False)
 
     def _consent_stored(self, session: StudySession) -> None:
         self.place.take(session)

@@ -128,7 +128,12 @@ def _ask(
     def answered(shall: bool | None) -> None:
         if shall:
             in_thread(
-                screen, change, lambda _: then(), screen.context.notices.report_error, group="study-change"
+                screen,
+                change,
+                lambda _: then(),
+                screen.context.notices.report_error,
+                group="study-change",
+                exclusive=False,
             )
 
     screen.app.push_screen(ConfirmScreen(screen.context.settings, title, lines, verb), answered)
