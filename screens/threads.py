@@ -82,7 +82,7 @@ def in_thread(
             node.call_later(deliver_current, worker, done, result)
 
     def deliver_current(worker: Worker[None], callback: Callable[..., object], outcome: object) -> None:
-        # Asked in the app's thread, where a read is replaced: in the other one it could be replaced in between.
+        # Asked in the app's thread, where reads are replaced: asked in the other, the answer could be old.
         if not worker.is_cancelled:
             callback(outcome)
 
