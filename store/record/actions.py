@@ -125,11 +125,26 @@ class Recorder:
             JudgmentRefused: (from the future) A value is off its scale, or the item does not exist.
             ValueError: A mistake of the program: another rater's records, or several items' in one action.
         """
+        self._check_action(action)
+        return self._workspace.lane.submit(
+            lambda connection: self._write(connection, [action])[0], urgent=True
+        )
+
+    def submit_all(self, actions: Sequence[Action]) -> Future[list[Action]]:
+        """Record several actions, all of them or none; see `submit`.
+
+        Args:
+            actions: The actions, in order.
+        """
+        for action in actions:
+            self._check_action(action)
+        return self._workspace.lane.submit(lambda connection: self._write(connection, actions), urgent=True)
+
+    def _check_action(self, action: Action) -> None:
         if any(record.rater_id != self.rater.id for record in action.records):
             raise ValueError(f"the records of {action.id} are another rater's")
         if any(record.item_id != action.item_id for record in action.records):
             raise ValueError(f"the records of {action.id} are about several items")
-        return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
     def undo(
         self,
@@ -168,7 +183,16 @@ class Recorder:
             lambda connection: self._redo(connection, action, made_in), urgent=True
         )
 
-    def _write(self, connection: Connection, action: Action) -> Action:
+    def _write(self, connection: Connection, actions: Sequence[Action]) -> list[Action]:
+        """Store actions; their lines come last into the journal, so that refused records are not in it."""
+        lines: list[dict[str, Any]] = []
+        stored = [self._store(connection, action, lines) for action in actions]
+        if lines:
+            self._journal.append(lines)
+        return stored
+
+    def _store(self, connection: Connection, action: Action, lines: list[dict[str, Any]]) -> Action:
+        """Store an action, and add the lines that it has in the journal."""
         item = _item(connection, action.item_id)
         records = _read(connection, action.item_id)
         written: list[Record] = []
@@ -184,9 +208,7 @@ class Recorder:
             for further in records.consequences(record):
                 fresh.append(_insert(connection, records, further))
                 written.append(fresh[-1])
-        if fresh:
-            # Last, so that refused records are not in it.
-            self._journal.append([self._line(connection, record, item) for record in fresh])
+        lines += [self._line(connection, record, item) for record in fresh]
         return Action(action.id, tuple(written))
 
     def _undo(
@@ -236,7 +258,8 @@ class Recorder:
             if content is None:
                 fresh |= {"active": False, "text": ""} if isinstance(like, Mark) else NO_LABEL
             records.append((content or like).model_copy(update=fresh))
-        return replace(self._write(connection, Action(action, tuple(records))), about=tuple(about))
+        (written,) = self._write(connection, [Action(action, tuple(records))])
+        return replace(written, about=tuple(about))
 
     def _check(self, connection: Connection, record: Record, item: RowMapping | None) -> None:
         """Refuse a record that is invalid; a restored one was valid before."""

@@ -47,6 +47,7 @@ from store.queries import current, executions, item, progress, questions, queue,
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.actions import Action
 from store.record.ids import now
+from store.sql_views.views import views
 from store.studies import dashboard
 from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
@@ -97,6 +98,14 @@ COMMANDS: dict[str, list[str]] = {
         f"WS {SITTING[1]} match --evidence code:1-2 --json",
         f"WS {SITTING[1]} 0 --comment again --rater ana --json",
         f"WS {SITTING[2]} no",
+    ],
+    "sql": [
+        "WS --json FROM/**/items",
+        "WS --csv SELECT/**/count(*),min(text)/**/FROM/**/marks",
+        "WS --json --rater ben FROM/**/items",
+        "WS --run full:scripted FROM/**/items",
+        "WS --json FROM/**/judgment",
+        "WS --views",
     ],
     "revise": [f"WS {name} --part question --file text.txt" for name in ("q1", OUTSIDE, UNKNOWN, SITTING[0])],
     "report": [
@@ -378,6 +387,7 @@ BUILDERS = {
         "hides_agents",
         "hides_models",
         "in_scope",
+        "may_see",
         "positions",
         "own_values",
         "own_labels",
@@ -467,6 +477,9 @@ QUERIES = {
         c, lambda c, n: responses.load_responses(c, n, s, blind=True, hidden=True), ids
     ),
     "progress_delta": lambda w, c, s, ids: progress.progress_delta(c, Action(uid(1), (a_label(c, s),)), s),
+    "views": lambda w, c, s, ids: {
+        name: c.execute(view.select(c, s)).all() for name, view in views().items()
+    },
     "study": lambda w, c, s, ids: [
         refused(lambda name=name: place(session_of(w, name)))
         for name in (None, STUDY, OF_ANSWERS, DRAFT, "nothing")
@@ -529,7 +542,7 @@ def test_every_query_is_asked():
         ):
             if "scope" in inspect.signature(function).parameters and not name.startswith("_"):
                 found.add(name)
-    screens = {"home", "resume", "study"}
+    screens = {"home", "resume", "study", "views"}
     assert found == (QUERIES.keys() - screens) | BUILDERS
 
 
@@ -546,6 +559,7 @@ def test_queries_return_the_same_where_some_items_are_revealed(mixed):
     for name, shown in bare.items():
         assert shown == busy[name], name
     assert "ben" in bare["load_item"]
+    assert "'ben'" in bare["views"]
     assert "agent_label=0.0" in bare["queue_rows"]
 
 
@@ -571,6 +585,14 @@ OFF = {
     "items of the sitting, counted": ("store.queries.progress.in_scope", lambda *_: true(), "progress"),
     "items of the sitting, by kind": ("store.queries.queue.in_scope", lambda *_: true(), "items_by_kind"),
     "items of the sitting, in rows": ("store.queries.queue.in_scope", lambda *_: true(), "queue_rows"),
+    "records, in views": ("store.sql_views.views.may_see", lambda *_: true(), "views"),
+    "items of the sitting, in views": ("store.sql_views.views.in_scope", lambda *_: true(), "views"),
+    "agents' work, in views": ("store.sql_views.views.hides_agents", lambda *_: false(), "views"),
+    "lists without runs, in views": (
+        "store.record.scope.Scope.hides_lists",
+        property(lambda self: self.blind),
+        "views",
+    ),
     "lists without runs": ("store.record.scope.Scope.hides_lists", property(lambda self: self.blind), "home"),
 }
 
