@@ -318,6 +318,12 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(NewStudyScreen(self.context, self))
 
+    def open_sql(self) -> None:
+        """Ask the workspace in SQL, as far as the session may see it."""
+        from screens.sql.screen import SqlScreen
+
+        self.push_screen(SqlScreen(self.context, self))
+
     def open_queue(self) -> None:
         """Show the queue as it was left; the first time, as it was in the session before."""
         if not self.is_screen_installed(QUEUE):

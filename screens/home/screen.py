@@ -169,7 +169,7 @@ class HomeScreen(BaseScreen):
         if command.id == "home.annotate":
             possible = self.plan is None or self.plan.annotation is not None
             return self._has_work_for_agents and possible and self.context.jobs.running is None
-        if command.id in ("home.resume", "home.queue", "home.studies"):
+        if command.id in ("home.resume", "home.queue", "home.studies", "home.sql"):
             return not self.empty
         if command.id == "home.adjudicate":
             return not self.empty and not self._why_not_adjudicate
@@ -290,6 +290,11 @@ class HomeScreen(BaseScreen):
         """List the studies."""
         if self._holds_items():
             self.navigator.open_studies()
+
+    def action_open_sql(self) -> None:
+        """Ask the workspace in SQL."""
+        if self._holds_items():
+            self.navigator.open_sql()
 
     @property
     def _why_not_adjudicate(self) -> str:

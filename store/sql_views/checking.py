@@ -124,8 +124,8 @@ def _needed(nodes: list[dict[str, Any]]) -> dict[str, tuple[str, ...]]:
             continue
         if len(where) > 1 or name not in known:
             close = get_close_matches(name, known, n=3)
-            hint = f"Did you mean {' or '.join(close)}? " if close else ""
-            raise SqlError("Unknown view", f"There is no view {'.'.join(where)!r}.", hint + VIEWS_HINT)
+            meant = f" Did you mean {' or '.join(close)}?" if close else ""
+            raise SqlError("Unknown view", f"There is no view {'.'.join(where)!r}.{meant}", VIEWS_HINT)
         named[name] = known[name]
     words = _words(nodes)
     whole = any(_takes_all(node) for node in nodes) or any(

@@ -20,7 +20,7 @@ from store.sql_views.checking import SqlError, check_statement, sql_error
 from store.sql_views.views import views
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Select
 
     from store.record.scope import Scope
     from store.sql_views.checking import CheckedStatement
@@ -60,9 +60,6 @@ class SqlRun:
         rows: How many rows are returned at most; None for all.
         seconds: How long it may take.
         memory: How many bytes it may need.
-
-    Raises:
-        SqlError: The statement is not one that may be run.
     """
 
     def __init__(
@@ -75,14 +72,13 @@ class SqlRun:
         seconds: int = SECONDS,
         memory: int = MEMORY,
     ) -> None:
-        self.statement: CheckedStatement = check_statement(text)
-        self._workspace, self._scope = workspace, scope
+        self._workspace, self._scope, self._text = workspace, scope, text
         self._rows, self._seconds, self._memory = rows, seconds, memory
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = ""
         self._lock = threading.Lock()
 
-    def stop(self, why: str = "It was stopped.") -> None:
+    def stop(self, why: str = "The statement was stopped.") -> None:
         """Stop the statement; from any thread."""
         with self._lock:
             self._stopped = self._stopped or why
@@ -93,9 +89,11 @@ class SqlRun:
         """Run the statement and return what it selects.
 
         Raises:
-            SqlError: It failed, or it was stopped: by `stop`, or since it took too long or too much memory.
+            SqlError: It is not one that may be run, it failed, or it was stopped: by `stop`, or since it
+                took too long or too much memory.
         """
         began = time.monotonic()
+        statement = check_statement(self._text)
         with self._lock:
             self._refuse_stopped()
             self._process = subprocess.Popen(
@@ -109,7 +107,7 @@ class SqlRun:
         timer = threading.Timer(self._seconds, self.stop, [too_long])
         timer.start()
         try:
-            rows = self._exchange(process)
+            rows = self._exchange(statement, process)
         except (OSError, EOFError, ValueError, pyarrow.ArrowException) as error:
             self._refuse_stopped()
             raise self._too_much() from error
@@ -125,11 +123,10 @@ class SqlRun:
         rows = rows.slice(0, self._rows).rename_columns(_distinct(rows.column_names))
         return SqlResult(rows, more, time.monotonic() - began)
 
-    def _exchange(self, process: subprocess.Popen[bytes]) -> pyarrow.Table:
+    def _exchange(self, statement: CheckedStatement, process: subprocess.Popen[bytes]) -> pyarrow.Table:
         """Send the request and the views to the process, and return the rows that it answers with."""
         assert process.stdin is not None
         assert process.stdout is not None
-        statement = self.statement
         request = {
             "statement": statement.text,
             "views": [*statement.views],
@@ -141,7 +138,10 @@ class SqlRun:
         process.stdin.write(json.dumps(request).encode() + b"\n")
         with self._workspace.reading() as connection:
             for name, columns in statement.views.items():
-                self._send(connection, name, columns, process.stdin)
+                found = views()[name].select(connection, self._scope)
+                wanted = [column for column in found.selected_columns if column.name in columns]
+                found = found.with_only_columns(*wanted)
+                _send(connection, found.limit(0) if statement.describes else found, process.stdin)
         process.stdin.close()
         answer = json.loads(process.stdout.readline())
         if "error" in answer:
@@ -150,19 +150,6 @@ class SqlRun:
             raise sql_error(answer["error"])
         with pyarrow.ipc.open_stream(process.stdout) as stream:
             return stream.read_all()
-
-    def _send(self, connection: Connection, name: str, columns: tuple[str, ...], target: IO[bytes]) -> None:
-        """Write the needed columns of a view to the process."""
-        found = views()[name].select(connection, self._scope)
-        wanted = [column for column in found.selected_columns if column.name in columns]
-        found = found.with_only_columns(*wanted)
-        cursor: Any = connection.execute(found.limit(0) if self.statement.describes else found).cursor
-        with (
-            cursor.to_arrow_reader(_BATCH_ROWS) as rows,
-            pyarrow.ipc.new_stream(target, rows.schema) as stream,
-        ):
-            for batch in rows:
-                stream.write_batch(batch)
 
     def _refuse_stopped(self) -> None:
         if self._stopped:
@@ -176,6 +163,14 @@ class SqlRun:
             f"The statement needs more than {self._memory >> 20:,} MB.",
             "Select fewer rows or columns, or aggregate.",
         )
+
+
+def _send(connection: Connection, rows: Select[Any], target: IO[bytes]) -> None:
+    """Write what a select comes to as an Arrow stream."""
+    cursor: Any = connection.execute(rows).cursor
+    with cursor.to_arrow_reader(_BATCH_ROWS) as found, pyarrow.ipc.new_stream(target, found.schema) as stream:
+        for batch in found:
+            stream.write_batch(batch)
 
 
 def _distinct(names: list[str]) -> list[str]:

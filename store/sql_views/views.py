@@ -9,6 +9,7 @@ select's, in the same order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -198,6 +199,7 @@ def _items(connection: Connection, scope: Scope) -> Select[Any]:
             title = func.coalesce(revised.c.text, title)
     found: dict[str, ColumnElement[Any]] = dict(rows.c.items())
     found |= {"item": rows.c.external_id, "number": rows.c.item_id, "title": title}
+    found |= {name: cast(rows.c[name], BigInteger) for name in ("answered", "required")}
     return (
         select(*(found[one.name].label(one.name) for one in _ITEMS.columns))
         .select_from(source)
@@ -271,7 +273,7 @@ _NAMING = ("made_from",)
 
 def _kind_view(kind: TaskKind, taken: set[str]) -> View:
     """Return the view of the texts of a kind's items."""
-    name = kind.plural.replace(" ", "_")
+    name = re.sub(r"\W+", "_", kind.plural.lower())
     columns = [
         Column(one, _TYPES.get(type_, "VARCHAR"), _TEXTS.get(one, f"The {one.replace('_', ' ')}."))
         for one, type_ in kind.record.columns.items()
@@ -295,7 +297,7 @@ def _kind_view(kind: TaskKind, taken: set[str]) -> View:
             .order_by(item.c.id)
         )
 
-    about = f"A {kind.singular}: its texts. Rewritten texts are in the place of the imported ones."
+    about = f"A {kind.singular}: its texts, rewritten ones in the place of the imported."
     return View(
         kind.name if name in taken else name,
         about if kind.editing.columns else f"A {kind.singular}: its texts.",
@@ -713,7 +715,7 @@ _COMMON: tuple[View, ...] = (
     _QUESTIONS,
     View(
         "labels",
-        "A current label that counts: of each rater that of the first presentation of an item.",
+        "A current label that counts: of each rater, that of an item's first presentation.",
         (*_ITEM, _QUESTION, *_RESPONSE, *_RECORD, _VALUE, _REASON, _COMMENT, *_HOW, _CREATED),
         _labels,
     ),
