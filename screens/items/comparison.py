@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from screens.items.history import history
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
@@ -18,16 +18,15 @@ from store.kinds.comparison import (
     PREFERENCE,
     SAME,
     SWAPPED,
+    canonical_scale,
     drawn_order,
     shown_scale,
 )
 from store.queries.agent_case import load_case
 from store.queries.current import assignment_of
 from store.queries.item import ItemDetails, load_item
+from store.queries.shown_texts import protocol_of
 from store.record.scope import Scope
-from store.studies.protocol import StudyProtocol
-from store.tables.columns import table_of
-from store.tables.people import Study
 from store.tables.record import QuestionTarget
 
 RIGHT = "right"
@@ -42,12 +41,12 @@ _KINDS: dict[str, TextKind] = {"codes": "code", "answers": "markdown", "completi
 def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a comparison for review (see ReviewPart)."""
     entry = load_item(connection, scope, COMPARISON, item_id)
-    order, scale, named = _protocol(connection, scope, entry)
+    order, named = _order(connection, scope, entry)
+    protocol = protocol_of(connection, scope)
+    scale = "" if protocol is None else protocol.scale
     claim = None if entry.blind else load_case(connection, scope, item_id).verdict
-    words = shown_scale(order, scale)
-    if scope.adjudicates:
-        # Raters may have seen other sides, so labels are those of the first candidate.
-        words = PREFERENCE.scale
+    # Raters may have seen other sides, so in an adjudication values are those of the first candidate.
+    words = canonical_scale(scale) if scope.adjudicates else shown_scale(order, scale)
     summary = ""
     if claim is not None:
         summary = " · ".join(filter(None, [f"◆ {words.word(claim.value)}", claim.reason]))
@@ -65,21 +64,18 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     return view(entry, question, order, named=named, sides=not scope.adjudicates)
 
 
-def _protocol(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple[str, str, bool]:
-    """Return the order of a rater's sides, the scale of the study, and whether names are shown.
+def _order(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple[str, bool]:
+    """Return the order of a rater's sides, and whether names are shown.
 
     Names are shown of what is revealed, once the rater has answered.
     """
     if scope.adjudicates:
-        return AS_LISTED, "", False
+        return AS_LISTED, False
     assigned = assignment_of(connection, scope, entry.item_id)
-    if scope.sitting is None or assigned is None:
-        return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), "", False
-    study = table_of(Study)
-    text = connection.execute(select(study.c.protocol).where(study.c.id == scope.sitting.study)).scalar_one()
+    if assigned is None:
+        return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), False
     order = SWAPPED if SWAPPED in assigned.condition.split() else AS_LISTED
-    named = not entry.blind and not entry.hides_models and bool(entry.own.labels)
-    return order, StudyProtocol.from_json(text).scale, named
+    return order, not entry.blind and not entry.hides_models and bool(entry.own.labels)
 
 
 def view(
@@ -129,7 +125,8 @@ def view(
         blind=entry.blind,
         assignment_id=entry.assignment_id,
         phase=entry.phase,
-        shown_as="" if not sides else f"{order} named" if named else order,
+        shown_as=" ".join((*((order,) if sides else ()), *(("named",) if named else ()), *entry.changes)),
+        changes=entry.changes,
     )
 
 

@@ -16,13 +16,14 @@ from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
 from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
+from store.queries.shown_texts import names_of_sets
 from store.record.ids import now
 from store.record.rater_ref import RaterRef, checked_name
 from store.record.raters import next_number, rater_row
 from store.record.scope import GOLD, LABEL, REVEAL, TRAIN
 from store.studies.design import PlannedAssignment, RaterName, StudyItem, balance, design_study
 from store.studies.protocol import StudyProtocol
-from store.studies.sides import draw_sides, names_of_sets
+from store.studies.sides import draw_sides
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Guideline, Rater, Study, StudyRater

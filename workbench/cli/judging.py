@@ -111,6 +111,7 @@ def _judge(
     from store.kinds.spec import task_kinds
     from store.queries.item import item_access, load_item
     from store.queries.questions import item_questions
+    from store.queries.shown_ids import shown_id
     from store.record.actions import Action, Recorder
     from store.record.ids import now
     from store.record.raters import question_number
@@ -123,7 +124,9 @@ def _judge(
     item, rater = table_of(Item), scope.rater
     assert rater is not None
     with opened.reading() as connection:
-        row = connection.execute(select(item.c.kind, item.c.external_id).where(item.c.id == number)).one()
+        row = connection.execute(
+            select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        ).one()
         kind = task_kinds().get(row.kind)
         if kind is None:
             raise UnknownName(
