@@ -41,12 +41,12 @@ _KINDS: dict[str, TextKind] = {"codes": "code", "answers": "markdown", "completi
 def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a comparison for review (see ReviewPart)."""
     entry = load_item(connection, scope, COMPARISON, item_id)
-    order, named = _order(connection, scope, entry)
-    protocol = protocol_of(connection, scope)
-    scale = "" if protocol is None else protocol.scale
+    order, scale, named = _protocol(connection, scope, entry)
     claim = None if entry.blind else load_case(connection, scope, item_id).verdict
-    # Raters may have seen other sides, so in an adjudication values are those of the first candidate.
-    words = canonical_scale(scale) if scope.adjudicates else shown_scale(order, scale)
+    words = shown_scale(order, scale)
+    if scope.adjudicates:
+        # Raters may have seen other sides, so labels are those of the first candidate.
+        words = canonical_scale(scale)
     summary = ""
     if claim is not None:
         summary = " · ".join(filter(None, [f"◆ {words.word(claim.value)}", claim.reason]))
@@ -64,18 +64,21 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     return view(entry, question, order, named=named, sides=not scope.adjudicates)
 
 
-def _order(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple[str, bool]:
-    """Return the order of a rater's sides, and whether names are shown.
+def _protocol(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple[str, str, bool]:
+    """Return the order of a rater's sides, the scale of the study, and whether names are shown.
 
     Names are shown of what is revealed, once the rater has answered.
     """
+    protocol = protocol_of(connection, scope)
+    scale = "" if protocol is None else protocol.scale
     if scope.adjudicates:
-        return AS_LISTED, False
+        return AS_LISTED, scale, False
     assigned = assignment_of(connection, scope, entry.item_id)
     if assigned is None:
-        return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), False
+        return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), scale, False
     order = SWAPPED if SWAPPED in assigned.condition.split() else AS_LISTED
-    return order, not entry.blind and not entry.hides_models and bool(entry.own.labels)
+    named = not entry.blind and not entry.hides_models and bool(entry.own.labels)
+    return order, scale, named
 
 
 def view(
