@@ -313,18 +313,18 @@ class PacketWriter:
         replaced |= {name: f"CASE WHEN p.hides THEN '' ELSE t.{name} END" for name in record.hidden}
         if record.ranked:
             replaced["rank"] = "CASE WHEN p.shown THEN t.rank END"
+        # Joined here, not written over: what was replaced in a file can still be read in it.
+        others = [*self._revised, *self._changed]
+        _stage(cursor, "packed_text(place BIGINT, part VARCHAR, text VARCHAR)", others)
+        for part in sorted({part for _, part, _ in others}):
+            replaced[part] = f"coalesce(o_{part}.text, t.{part})"
+            joined += (
+                f" LEFT JOIN packed_text o_{part} ON o_{part}.place = p.place AND o_{part}.part = '{part}'"
+            )
         cursor.execute(
             f"INSERT INTO {_OUT}.{record.table} BY NAME SELECT t.* REPLACE ({_listed(replaced)}) "
             f"FROM packed p JOIN {record.table} t ON t.item_id = p.real{joined} ORDER BY p.place"
         )
-        others = [*self._revised, *self._changed]
-        _stage(cursor, "packed_text(place BIGINT, part VARCHAR, text VARCHAR)", others)
-        for part in {part for _, part, _ in others}:
-            cursor.execute(
-                f"UPDATE {_OUT}.{record.table} t SET {part} = k.text FROM packed_text k "
-                "WHERE k.place = t.item_id AND k.part = ?",
-                [part],
-            )
         # Of the text before a change it would tell who has it; items are called by its digits.
         hashed = "md5(p.name)" if record.hidden else "i.content_hash"
         group = f"t.{record.group}_id" if record.group else "p.place"

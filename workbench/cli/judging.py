@@ -175,7 +175,8 @@ def _judge(
     return {
         "judgment": judgment.id,
         "item": row.external_id,
-        "number": number,
+        # Numbers follow the order of import, which can tell whose texts a comparison has.
+        "number": None if scope.sitting is not None and kind.record.hidden else number,
         "question": name,
         "value": judgment.value,
         "word": question.scale.word(judgment.value),
