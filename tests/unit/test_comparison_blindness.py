@@ -21,6 +21,8 @@ from store.record.raters import register_kinds
 from store.studies.packets import make_packet
 from store.studies.protocol import StudyProtocol
 from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.tables.columns import table_of
+from store.tables.imported import Item
 from store.workspace.duckdb import Workspace
 
 FILE = "duels.duckdb"
@@ -96,6 +98,17 @@ def test_every_query_returns_the_same(both):
         # The details of an item hold names, which no screen shows; see `hidden` of its kind.
         strip = re.compile(r"'(first|second)_(name|ref)': '[^']*'|extra=\{[^}]*\}|source='[^']*'")
         assert strip.sub("", one) == strip.sub("", other)
+
+
+@pytest.mark.parametrize("shown", ["store.queries.queue.shown_id", "store.queries.item.shown_id"])
+def test_with_the_ids_of_the_files_they_would_differ(both, monkeypatch, shown):
+    monkeypatch.setattr(shown, lambda: table_of(Item).c.external_id)
+    found = []
+    for path in both:
+        with Workspace.open(path) as workspace:
+            found.append([numberless(repr(one)) for one in queried(workspace)])
+    assert found[0] != found[1]
+    assert any("alpha-against-omega" in one for one in found[0])
 
 
 COMMANDS = (
