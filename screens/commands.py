@@ -345,6 +345,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("outcomes.back", "escape,q", "back", "back", "Go back to the runs."),
     Command("studies.open", "enter", "open_study", "open", "Show how far the study is."),
     Command("studies.new", "n", "new_study", "new", "Make a study as a draft."),
+    Command("studies.compare", "c", "compare", "compare", "Make comparisons, and a draft of their study."),
     Command("studies.freeze", "F", "freeze", "freeze", "Make the assignments of a draft; it is fixed then."),
     Command("studies.close", "x", "close_study", "close", "Close an open study: nothing more is judged."),
     Command("studies.refresh", "r", "read", "refresh", "Read the studies again."),

@@ -371,8 +371,8 @@ class PaneController:
             self.by_id.fill()
 
     def _load_prompt(self, view: ItemView) -> None:
-        """Show the prompt, or what covers it; of a comparison also how its texts are shown."""
-        changes = (CHANGES[one] for one in view.changes)
+        """Show the prompt, or what covers it, and how texts are shown that have no sides to say that."""
+        changes = () if view.has_sides else (CHANGES[one] for one in view.changes)
         self.prompt.load(
             "" if view.is_covered else view.prompt,
             kind="reply",
