@@ -281,10 +281,10 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "review.back", "q,escape", "", "back", "Go back to where you came from; Escape first ends a search."
     ),
-    Command("adjudicate.note", "m", "", "note", "Write why you rule so.", judging=True),
     Command(
         "adjudicate.both_bad", "0", "", "both bad", "Rule that neither candidate is any good.", judging=True
     ),
+    Command("adjudicate.note", "m", "", "note", "Write why you rule so.", judging=True),
     Command("adjudicate.undo", "u", "", "undo", "Take back your last ruling, and go there.", judging=True),
     Command("adjudicate.redo", "U,ctrl+r", "", "redo", "Bring back what you undid last.", on_line=False),
     Command("adjudicate.next", "n", "", "next", "Go to the next dispute."),
