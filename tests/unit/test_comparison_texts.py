@@ -152,10 +152,24 @@ def test_a_rater_is_shown_changed_texts_by_every_command_and_in_a_packet(tmp_pat
     for text in ("secret", "gpt", "corpus"):
         found = json.loads(workbench("items", path, "--rater", "ana", "--json", "--text", text).out)
         assert found["total"] == 0, text
+    judge = ("judge", path, listed[0]["item"], "--rater", "ana", "--json")
+    assert json.loads(workbench(*judge, "first much better").out)["error"]["title"] == "Value off the scale"
+    made = json.loads(workbench(*judge, "both bad").out)
+    assert (made["word"], made["item"], made["number"]) == ("both bad", listed[0]["item"], None)
+    ((value, reason, shown_as),) = rows(
+        path, "SELECT value, reason, shown_as FROM judgment WHERE origin = 'independent'"
+    )
+    assert (value, reason) == (0.0, "both-bad")
+    assert shown_as.startswith("as-listed masked-names no-docstrings")
+    record = tmp_path / "record.jsonl"
+    assert workbench("export", path, record, "--format", "jsonl").code == 0
+    exported = [json.loads(line) for line in record.read_text().splitlines()]
+    assert shown_as in {one.get("shown_as") for one in exported}
     packet = tmp_path / "ana.duckdb"
     assert workbench("--rater", "eva", "packet", "make", path, "rq1", "ana", packet).code == 0
     whole = packet.read_bytes()
     assert not [word for word in (b"CoSQA", b"cosqa", b"GPT", b"corpus") if word in whole]
+    del shown[listed[0]["title"]]
     held = rows(packet, "SELECT p.text, first, second FROM comparison JOIN prompt p ON p.id = prompt_id")
     assert {query: {first, second} for query, first, second in held} == shown
     hashes = {one for (one,) in rows(path, "SELECT content_hash FROM item")}
