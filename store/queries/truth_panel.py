@@ -131,7 +131,7 @@ class TruthPanel:
             raise WorkbenchError(
                 "No true labels",
                 "No person has labels of this question.",
-                "Name whose labels are true: a rater, or a policy with its raters, --panel A,B,C. With labels: "
+                "Name a rater whose labels are true, or a policy with a --panel A,B,C. With labels: "
                 f"{', '.join(one.name for one in labels.raters) or 'nobody yet'}.",
             )
         if not self.without(()).units:

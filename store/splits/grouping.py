@@ -32,19 +32,23 @@ class SplitItems:
 
     Attributes:
         ids: Their keys, of shape (n,).
+        names: Their ids in their files.
         queries: The place of each one's query in `texts`, of shape (n,).
         texts: The text of each query.
         codes: The place of each one's code in `code_texts`, of shape (n,); None for items without one.
-        code_texts: The text of each code.
+        code_texts: A text of each code, the same for codes that are equal but for blanks.
+        bare_codes: The same for codes that are equal but for blanks and whole-line comments.
         repositories: The repository of each item; None for items without one.
         labels: The label of each item, NaN where its responses have different ones, of shape (n,).
     """
 
     ids: Array
+    names: Sequence[str]
     queries: Array
     texts: Sequence[str]
     codes: Array | None
     code_texts: Sequence[str]
+    bare_codes: Sequence[str]
     repositories: Sequence[str] | None
     labels: Array
 
@@ -113,7 +117,7 @@ def _linked(items: SplitItems, of_texts: Sequence[int]) -> tuple[Components, lis
         nodes.join(place, first)
     same: dict[str, int] = {}
     for place, text in enumerate(items.code_texts):
-        nodes.join(number + place, number + same.setdefault("".join(text.split()), place))
+        nodes.join(number + place, number + same.setdefault(text, place))
     pairs = list(zip(items.queries.tolist(), items.codes.tolist(), items.labels.tolist(), strict=True))
     for query, code, label in pairs:
         if label == 1:

@@ -241,15 +241,15 @@ def make_split(
         found = _true_labels(connection, plan)
         last = connection.execute(select(func.max(table_of(JudgmentRow).c.id))).scalar_one()
         external = _external_ids(connection, kind)
-        items, code_keys = _split_items(connection, kind, found)
-        of_items, groups, largest, left_out = _parts(items, plan, given, external)
+        items = _split_items(connection, kind, found, external)
+        of_items, groups, largest, left_out = _parts(items, plan, given)
         source = found.panel.described(connection)
     report = SplitReport(
         truth=source,
         groups=groups,
         largest=largest,
         left_out=left_out,
-        **_report(plan, found, items, code_keys, of_items, external),
+        **_report(plan, found, items, of_items),
     )
     id_ = uuid4()
     names = [part.name for part in plan.parts]
@@ -447,12 +447,9 @@ def _digest(rows: Sequence[Mapping[str, Any]], external: Mapping[int, str]) -> s
 
 
 def _split_items(
-    connection: Connection, kind: TaskKind, found: _TrueLabels
-) -> tuple[SplitItems, Sequence[str]]:
-    """Return the labelled items with their queries, codes and repositories, and a key of each code.
-
-    Two codes have the same key where they are equal without blanks and whole-line comments.
-    """
+    connection: Connection, kind: TaskKind, found: _TrueLabels, external: Mapping[int, str]
+) -> SplitItems:
+    """Return the labelled items with their queries, codes and repositories; hashes stand for codes."""
     import numpy
 
     record = kind.record
@@ -478,7 +475,7 @@ def _split_items(
         "WHERE i.id IN (SELECT id FROM labelled) GROUP BY i.group_id ORDER BY i.group_id"
     )["text"].tolist()
     code = next((one for one in record.shared if one.column != record.group), None)
-    codes, code_texts, code_keys = None, [], []
+    codes, code_texts, bare_codes = None, [], []
     if code is not None:
         numbers = read(
             f"SELECT {code.table}_id AS code FROM {record.table} WHERE item_id IN (SELECT id FROM labelled) "
@@ -491,25 +488,34 @@ def _split_items(
                 regexp_replace(text, '(?m)^[ \\t]*(#|//).*$', '', 'g'), '\\s', '', 'g')) AS bare
             FROM {code.table} WHERE id IN (SELECT id FROM labelled_code) ORDER BY id"""
         )
-        code_texts, code_keys = texts_of_codes["whole"].tolist(), texts_of_codes["bare"].tolist()
+        code_texts, bare_codes = texts_of_codes["whole"].tolist(), texts_of_codes["bare"].tolist()
     repositories = None
     if "repository" in record.columns:
         repositories = read(
             f"SELECT p.repository FROM ({record.select}) p WHERE p.item_id IN (SELECT id FROM labelled) "
             "ORDER BY p.item_id"
         )["repository"].tolist()
-    labels = numpy.where(lowest == highest, lowest, numpy.nan)
-    return SplitItems(ids, of_queries, texts, codes, code_texts, repositories, labels), code_keys
+    return SplitItems(
+        ids=ids,
+        names=[external[item] for item in ids.tolist()],
+        queries=of_queries,
+        texts=texts,
+        codes=codes,
+        code_texts=code_texts,
+        bare_codes=bare_codes,
+        repositories=repositories,
+        labels=numpy.where(lowest == highest, lowest, numpy.nan),
+    )
 
 
 def _parts(
-    items: SplitItems, plan: SplitPlan, given: Mapping[str, str] | None, external: Mapping[int, str]
+    items: SplitItems, plan: SplitPlan, given: Mapping[str, str] | None
 ) -> tuple[Array, int, float, int]:
     """Return the place of each item's part (-1 for none), the groups, the largest's share, those left out."""
     import numpy
 
     if given is not None:
-        return _given_parts(items, plan, given, external), 0, 0.0, 0
+        return _given_parts(items, plan, given), 0, 0.0, 0
     assert plan.disjoint != "given"
     groups = group_items(items, plan.disjoint)
     check_feasible(groups, max(part.share for part in plan.parts))
@@ -534,35 +540,29 @@ def _parts(
     return found, len(groups.keys), groups.largest, left_out
 
 
-def _given_parts(
-    items: SplitItems, plan: SplitPlan, given: Mapping[str, str], external: Mapping[int, str]
-) -> Array:
+def _given_parts(items: SplitItems, plan: SplitPlan, given: Mapping[str, str]) -> Array:
     import numpy
 
     names = [part.name for part in plan.parts]
-    labelled = [external[item] for item in items.ids.tolist()]
-    if unknown := sorted(given.keys() - set(labelled)):
+    if unknown := sorted(given.keys() - set(items.names)):
         raise UnknownName(
             "Not labelled",
             f"{pluralize(len(unknown), 'item')} of the file, such as {unknown[0]!r}: no true label.",
             "Leave them out of the file, or label them first.",
         )
-    return numpy.array([names.index(given[name]) if name in given else -1 for name in labelled])
+    return numpy.array([names.index(given[name]) if name in given else -1 for name in items.names])
 
 
 def _report(
     plan: SplitPlan,
     found: _TrueLabels,
     items: SplitItems,
-    code_keys: Sequence[str],
     of_items: Array,
-    external: Mapping[int, str],
 ) -> dict[str, Any]:
     """Return the figures of the parts and their leakage, as fields of `SplitReport`."""
     import numpy
 
     names = [part.name for part in plan.parts]
-    names_of_items = [external[item] for item in items.ids.tolist()]
     inside = of_items >= 0
     queries = {place: len(numpy.unique(items.queries[of_items == place])) for place in range(len(plan.parts))}
     total = max(sum(queries.values()), 1)
@@ -583,9 +583,7 @@ def _report(
 
     def placed(keys: Sequence[int], texts: Sequence[str]) -> list[PlacedText]:
         first: dict[tuple[int, int], str] = {}
-        for item, key, part, there in zip(
-            names_of_items, keys, of_items.tolist(), inside.tolist(), strict=True
-        ):
+        for item, key, part, there in zip(items.names, keys, of_items.tolist(), inside.tolist(), strict=True):
             if there:
                 first.setdefault((part, key), item)
         return [PlacedText(names[part], item, texts[key]) for (part, key), item in first.items()]
@@ -595,7 +593,7 @@ def _report(
     shared = leaks(
         names,
         placed(items.queries.tolist(), items.texts),
-        [] if items.codes is None else placed(items.codes.tolist(), code_keys),
+        [] if items.codes is None else placed(items.codes.tolist(), items.bare_codes),
         [one for one in placed([place_of[name] for name in items.repositories], repositories) if one.text]
         if items.repositories
         else [],
