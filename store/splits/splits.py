@@ -205,8 +205,15 @@ class SplitChanges:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _TrueLabels:
-    """Units with a true label: an item's key each, its response's (0 for none), and the label."""
+class TrueUnits:
+    """The n units with a true label.
+
+    Attributes:
+        panel: Whose labels these are.
+        items: The item of each, of shape (n,).
+        responses: The response that it is, 0 for the item itself, of shape (n,).
+        values: The labels, of shape (n,).
+    """
 
     panel: TruthPanel
     items: Array
@@ -238,7 +245,7 @@ def make_split(
     kind = named_question(plan.question).kind
     with workspace.reading() as connection:
         _refuse_taken(connection, name)
-        found = _true_labels(connection, plan)
+        found = true_units(connection, plan)
         last = connection.execute(select(func.max(table_of(JudgmentRow).c.id))).scalar_one()
         external = _external_ids(connection, kind)
         items = _split_items(connection, kind, found, external)
@@ -345,6 +352,32 @@ def split_items(connection: Connection, split: SplitDetails, part: str | None = 
     return list(connection.execute(rows).scalars())
 
 
+def split_labels(
+    connection: Connection, split: SplitDetails, parts: Sequence[str]
+) -> tuple[Array, Array, Array, list[str]]:
+    """Return the true labels of some parts of a split, in the order of import.
+
+    Returns:
+        The item of each label, its response (0 for none) and its value, of shape (n,), and its part.
+    """
+    import numpy
+
+    label = table_of(SplitLabel)
+    response = func.coalesce(label.c.response_ref_id, 0).label("response")
+    rows = connection.execute(
+        select(label.c.item_id, response, label.c.value, label.c.part)
+        .where(label.c.split_id == split.id, label.c.part.in_(parts))
+        .order_by(label.c.item_id, response)
+    ).all()
+    items, responses, values, names = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return (
+        numpy.array(items, dtype=numpy.int64),
+        numpy.array(responses, dtype=numpy.int64),
+        numpy.array(values, dtype=float),
+        list(names),
+    )
+
+
 def delete_split(workspace: Workspace, name: str) -> None:
     """Remove a split; the items and labels stay.
 
@@ -366,15 +399,11 @@ def split_changes(connection: Connection, split: SplitDetails) -> SplitChanges:
     """Compare the true labels of now, by the same plan, with those of a split."""
     kind = task_kinds()[split.kind]
     external = _external_ids(connection, kind)
-    label = table_of(SplitLabel)
-    stored = connection.execute(
-        select(label.c.item_id, func.coalesce(label.c.response_ref_id, 0), label.c.value).where(
-            label.c.split_id == split.id
-        )
-    )
-    then = {(item, response): value for item, response, value in stored}
+    items, responses, values, _ = split_labels(connection, split, split_parts(split))
+    stored = zip(items.tolist(), responses.tolist(), strict=True)
+    then = dict(zip(stored, values.tolist(), strict=True))
     try:
-        found = _true_labels(connection, split.plan)
+        found = true_units(connection, split.plan)
     except WorkbenchError:
         # Nobody's labels count any more: all of them were taken back, or their raters withdrew.
         return SplitChanges(gone=tuple(dict.fromkeys(external[item] for item, _ in sorted(then))))
@@ -414,7 +443,13 @@ def _details(row: Any) -> SplitDetails:
     )
 
 
-def _true_labels(connection: Connection, plan: SplitPlan) -> _TrueLabels:
+def true_units(connection: Connection, plan: SplitPlan) -> TrueUnits:
+    """Return the units with a true label of now.
+
+    Raises:
+        UnknownName: A name in the plan is unknown.
+        WorkbenchError: Nobody's labels can count as true.
+    """
     import numpy
 
     panel = truth_panel(
@@ -428,7 +463,7 @@ def _true_labels(connection: Connection, plan: SplitPlan) -> _TrueLabels:
     values = panel.without(()).values
     there = ~numpy.isnan(values)
     units = panel.labels.units[there]
-    return _TrueLabels(panel, panel.labels.item_ids[there], numpy.where(units < 0, -units, 0), values[there])
+    return TrueUnits(panel, panel.labels.item_ids[there], numpy.where(units < 0, -units, 0), values[there])
 
 
 def _external_ids(connection: Connection, kind: TaskKind) -> dict[int, str]:
@@ -447,7 +482,7 @@ def _digest(rows: Sequence[Mapping[str, Any]], external: Mapping[int, str]) -> s
 
 
 def _split_items(
-    connection: Connection, kind: TaskKind, found: _TrueLabels, external: Mapping[int, str]
+    connection: Connection, kind: TaskKind, found: TrueUnits, external: Mapping[int, str]
 ) -> SplitItems:
     """Return the labelled items with their queries, codes and repositories; hashes stand for codes."""
     import numpy
@@ -555,7 +590,7 @@ def _given_parts(items: SplitItems, plan: SplitPlan, given: Mapping[str, str]) -
 
 def _report(
     plan: SplitPlan,
-    found: _TrueLabels,
+    found: TrueUnits,
     items: SplitItems,
     of_items: Array,
 ) -> dict[str, Any]:
@@ -622,7 +657,7 @@ def _count_repositories(items: SplitItems, there: Array) -> int | None:
     )
 
 
-def _histogram(found: _TrueLabels, ids: Array) -> dict[str, int]:
+def _histogram(found: TrueUnits, ids: Array) -> dict[str, int]:
     import numpy
 
     values, numbers = numpy.unique(found.values[numpy.isin(found.items, ids)], return_counts=True)
