@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Literal
 
 from store.splits.similar_texts import content_words, normalized, similar_pairs, trigrams
@@ -28,6 +28,9 @@ PROMISED: dict[str, tuple[Sort, ...]] = {
 """What parts that share nothing of a sort must not share; anything else that they share is only named."""
 
 NEAR_WORDS, NEAR_TRIGRAMS = 0.6, 0.7
+
+MOST_NEAR = 500_000
+"""Similar queries after which no more are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ def _near(parts: Sequence[str], queries: Sequence[PlacedText]) -> Iterator[Leak]
         ([trigrams(one.text) for one in queries], NEAR_TRIGRAMS),
     )
     for sets, threshold in ways:
-        for one, other, similarity in similar_pairs(sets, threshold):
+        for one, other, similarity in islice(similar_pairs(sets, threshold), MOST_NEAR):
             a, b = queries[one], queries[other]
             if a.part == b.part or (one, other) in seen or normalized(a.text) == normalized(b.text):
                 continue

@@ -49,8 +49,9 @@ def trigrams(text: str) -> frozenset[str]:
 def similar_pairs(sets: Sequence[Collection[Hashable]], threshold: float) -> Iterator[tuple[int, int, float]]:
     """Yield the places of every two sets whose Jaccard similarity reaches a threshold, with the similarity.
 
-    Two such sets share one of their rarest elements: only these are looked up (prefix filtering, as in
-    Bayardo et al., Scaling up all pairs similarity search, WWW 2007). Empty sets are similar to none.
+    Two such sets share one of their rarest elements: only these are looked up, and fewer of the smaller set's
+    (prefix filtering: Bayardo, Ma and Srikant, Scaling up all pairs similarity search, WWW 2007). Empty sets
+    are similar to none.
 
     Args:
         sets: The sets.
@@ -67,8 +68,8 @@ def similar_pairs(sets: Sequence[Collection[Hashable]], threshold: float) -> Ite
         own = ordered[place]
         if not own:
             continue
-        prefix = own[: len(own) - ceil(threshold * len(own) - 1e-9) + 1]
-        candidates = {other for element in prefix for other in by_element[element]}
+        looked_up = own[: len(own) - ceil(threshold * len(own) - 1e-9) + 1]
+        candidates = {other for element in looked_up for other in by_element[element]}
         whole = set(own)
         for other in sorted(candidates):
             if len(ordered[other]) < threshold * len(own) - 1e-9:
@@ -77,7 +78,9 @@ def similar_pairs(sets: Sequence[Collection[Hashable]], threshold: float) -> Ite
             similarity = shared / (len(own) + len(ordered[other]) - shared)
             if similarity >= threshold - 1e-9:
                 yield max(place, other), min(place, other), similarity
-        for element in prefix:
+        # Whatever comes later is as large or larger, and must share more with it.
+        least = ceil(2 * threshold / (1 + threshold) * len(own) - 1e-9)
+        for element in own[: len(own) - least + 1]:
             by_element[element].append(place)
 
 
