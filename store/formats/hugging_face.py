@@ -15,6 +15,8 @@ import pyarrow.parquet
 from store.formats.protocol import ANY, Export, Format, WriteResult
 from store.formatting import pluralize
 
+WHOLE = "train"
+"""The only part of a data set without a split, as the hub calls it."""
 _HIDDEN = frozenset({"query_key", "code_key"})
 _NAME = re.compile(r"\W+")
 
@@ -27,7 +29,7 @@ def write_hugging_face(export: Export) -> WriteResult:
     folder.mkdir()
     files: dict[str, Path] = {}
     columns = [name for name in rows.columns if name not in _HIDDEN]
-    for part in export.parts or ("all",):
+    for part in export.parts or (WHOLE,):
         file = folder / f"{_NAME.sub('_', part)}-00000-of-00001.parquet"
         rows.copy("parquet", file=file, part=part if export.parts else None, columns=columns)
         files[_NAME.sub("_", part)] = file

@@ -49,12 +49,16 @@ def parse_ratios(text: str) -> tuple[Part, ...]:
         numbers = [float(piece) for piece in pieces]
     except ValueError:
         numbers = []
-    plain = all(name.replace("_", "").replace("-", "").isalnum() and len(name) <= 40 for name in names)
+    # `all` is what libraries call every part together.
+    plain = all(
+        name.replace("_", "").isalnum() and name.isascii() and len(name) <= 40 and name != "all"
+        for name in names
+    )
     good = plain and all(0 < number < 1e9 for number in numbers) and len(set(names)) == len(names)
     if not good or not 1 < len(numbers) <= 20:
         raise WorkbenchError(
             "Ratios not understood",
-            f"{text[:60]!r} is not the ratios of two to 20 parts.",
+            f"{text[:60]!r} is not the ratios of two to 20 parts, named with letters, digits and _.",
             "Write --ratios 8:1:1 for train, dev and test, or name them: --ratios train=8,test=2",
         )
     return tuple(Part(name, number / sum(numbers)) for name, number in zip(names, numbers, strict=True))

@@ -218,7 +218,9 @@ def export_command(
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(metavar="P", help="True labels by this policy, such as majority, in place of a rater's."),
+        typer.Option(
+            metavar="P", help="Labels by this policy, such as majority, not by a rater."
+        ),
     ] = None,
     question: Annotated[
         str | None,
