@@ -153,9 +153,7 @@ def _judge(
         reason = shown_as = ""
         if question.name == PREFERENCE.name:
             protocol = protocol_of(connection, scope)
-            on_scale, reason = given_value(
-                canonical_scale("" if protocol is None else protocol.scale), value
-            )
+            on_scale, reason = given_value(canonical_scale("" if protocol is None else protocol.scale), value)
             # Commands list the first candidate before the second.
             shown_as = " ".join((AS_LISTED, *load_item(connection, scope, kind, number).changes))
         else:
