@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from inspect import isawaitable
 from typing import Any, TypeVar
 
 from textual.app import App
@@ -81,9 +82,9 @@ def in_thread(
         else:
             node.call_later(deliver_current, worker, done, result)
 
-    def deliver_current(worker: Worker[None], callback: Callable[..., object], outcome: object) -> None:
+    async def deliver_current(worker: Worker[None], callback: Callable[..., object], outcome: object) -> None:
         # Asked in the app's thread, where reads are replaced: asked in the other, the answer could be old.
-        if not worker.is_cancelled:
-            callback(outcome)
+        if not worker.is_cancelled and isawaitable(found := callback(outcome)):
+            await found
 
     node.run_worker(run, thread=True, group=group, exclusive=exclusive)
