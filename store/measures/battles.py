@@ -195,7 +195,7 @@ class Battles:
             + numpy.bincount(self.second[self.score == 1 - ours], minlength=c)
             for ours in (1.0, 0.0, 0.5)
         ]
-        return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
+        return [(int(won), int(lost), int(tied)) for won, lost, tied in zip(*columns, strict=True)]
 
 
 def _pair(low: Array, high: Array, candidates: int) -> Array:
