@@ -274,7 +274,7 @@ def test_measure_preference_prints_ratings_and_refuses_other_files(tmp_path, wor
     done = workbench("measure", "preference", path, "--baseline", "red", "--elo-k", 32, "--bootstrap", 50)
     assert done.code == 0, done.err
     assert "Elo, K 32" in done.out
-    assert "score against red" in done.out
+    assert "Score against red" in done.out
     found = json.loads(workbench("measure", "preference", path, "--json", "--bootstrap", 0).out)
     assert [round(one["bradley_terry"], 6) for one in found["ratings"]] == [1000.0] * 3
     assert {one["rank_sandwich"] for one in found["ratings"]} == {1}
