@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from inspect import isawaitable
 from typing import Any, TypeVar
 
 from textual.app import App
@@ -82,9 +81,9 @@ def in_thread(
         else:
             node.call_later(deliver_current, worker, done, result)
 
-    async def deliver_current(worker: Worker[None], callback: Callable[..., object], outcome: object) -> None:
+    def deliver_current(worker: Worker[None], callback: Callable[..., object], outcome: object) -> object:
         # Asked in the app's thread, where reads are replaced: asked in the other, the answer could be old.
-        if not worker.is_cancelled and isawaitable(found := callback(outcome)):
-            await found
+        # What is returned may have to be awaited, which Textual does.
+        return None if worker.is_cancelled else callback(outcome)
 
     node.run_worker(run, thread=True, group=group, exclusive=exclusive)
