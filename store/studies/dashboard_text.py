@@ -29,7 +29,7 @@ def plan_words(found: PlanPreview) -> list[str]:
     if found.shared is not None:
         low, high = found.shared
         shared = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        lines[-1] += f" · any two raters share {shared} items"
+        lines.append(f"any two raters share {shared} {'item' if high == 1 else 'items'}")
     lines.append(f"about {found.hours:,.1f} hours for a rater, at {found.seconds:.0f} s a question ({rests})")
     return lines
 

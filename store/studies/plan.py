@@ -14,7 +14,7 @@ from store.errors import UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
 from store.queries.questions import required_count
 from store.record.scope import TRAIN
-from store.studies.choosing import ItemChoice, choose_items, read_answers, read_text
+from store.studies.choosing import ItemChoice, choose_items, read_answers, read_names, read_text
 from store.studies.design import PlannedAssignment, RaterBalance, balance
 from store.studies.protocol import StudyProtocol
 from store.studies.studies import (
@@ -49,6 +49,7 @@ class StudyPlan:
         raters: The raters' names.
         choice: How the items are chosen.
         protocol: Everything else that is no file.
+        items: The file that names the items, one a line; None where they are chosen otherwise.
         gold: The file of items with known answers; None for none.
         training: The file of items to practise on; None for none.
         guideline: The file of the guideline; None for the kind's own.
@@ -59,6 +60,7 @@ class StudyPlan:
     raters: tuple[str, ...]
     choice: ItemChoice
     protocol: StudyProtocol
+    items: Path | None = None
     gold: Path | None = None
     training: Path | None = None
     guideline: Path | None = None
@@ -139,12 +141,8 @@ def names(text: str | None) -> list[str]:
     return [one.strip() for one in (text or "").split(",") if one.strip()]
 
 
-def people(text: str | None, option: str) -> list[str]:
+def people(text: str | None) -> list[str]:
     """Return the names of people of a list with commas.
-
-    Args:
-        text: The list; None for none.
-        option: The option that gives it, for the error.
 
     Raises:
         WorkbenchError: It has blanks and no comma: one person, or several?
@@ -155,8 +153,8 @@ def people(text: str | None, option: str) -> list[str]:
         raise WorkbenchError(
             "One name or several?",
             f"{found[0]!r} has blanks and no comma.",
-            f"Put commas between several people: {option} {','.join(words)}. Put one after the name of a "
-            f"single person: {option} '{found[0]},'",
+            f"Put commas between several people: {','.join(words)}. Put one after the name of a single "
+            f"person: '{found[0]},'",
         )
     return found
 
@@ -237,7 +235,8 @@ def _chosen(connection: Connection, plan: StudyPlan) -> tuple[StudyProtocol, lis
     apart: list[ChosenItem] = []
     for path, role in ((plan.gold, "gold"), (plan.training, "training")):
         apart += [] if path is None else read_answers(connection, kind, path, role)
-    chosen, how = choose_items(connection, plan.choice, {one.item_id for one in apart})
+    choice = plan.choice if plan.items is None else replace(plan.choice, names=read_names(plan.items))
+    chosen, how = choose_items(connection, choice, {one.item_id for one in apart})
     consent = "" if plan.consent is None else read_text(plan.consent)
     protocol = replace(
         plan.protocol,

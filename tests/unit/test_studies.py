@@ -268,7 +268,7 @@ def test_commands_make_show_freeze_and_close_a_study(tmp_path, workbench):
     assert (kept.code, "only a draft is deleted" in kept.err) == (2, True)
     # Names without commas are one name or several.
     unclear = workbench("study", "new", path, "x", "--raters", "ana ben chi")
-    assert (unclear.code, "--raters ana,ben,chi" in unclear.err) == (2, True)
+    assert (unclear.code, "several people: ana,ben,chi" in unclear.err) == (2, True)
     one = workbench("study", "new", path, "x", "--raters", "Ana Lee,", "--json").json()
     assert [each["rater"] for each in one["raters"]] == ["Ana Lee"]
     spaced = workbench("study", "new", path, "my study", "--raters", "ana,ben")

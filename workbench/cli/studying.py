@@ -114,7 +114,7 @@ def study_new(
     until it is frozen.
     """
     from store.record.raters import register_kinds
-    from store.studies.choosing import ItemChoice, read_names
+    from store.studies.choosing import ItemChoice
     from store.studies.plan import StudyPlan, names, numbers, people, preview_draft, save_plan
     from store.studies.protocol import StudyProtocol
     from store.studies.studies import list_studies
@@ -128,12 +128,11 @@ def study_new(
     loaded = settings(config)
     kind = find_kind(kind)
     SampleChoice(sample_pairs, None, stratify).check(blind=loaded.screens.blind)
-    named = None if items is None else read_names(items)
     own = rater_name(given_rater(rater), loaded)
     plan = StudyPlan(
         name=name,
-        raters=tuple(people(raters, "--raters")),
-        choice=ItemChoice(kind, query, named, sample_pairs, stratify, seed or 0),
+        raters=tuple(people(raters)),
+        choice=ItemChoice(kind, query, None, sample_pairs, stratify, seed or 0),
         protocol=StudyProtocol(
             kind=kind,
             questions=tuple(names(questions)),
@@ -143,12 +142,13 @@ def study_new(
             repeats=repeats,
             reveal=reveal,
             seed=seed or 0,
-            coordinators=tuple(people(coordinators, "--coordinators") or ([own] if own else [])),
+            coordinators=tuple(people(coordinators) or ([own] if own else [])),
             half_width=half_width,
             looks=numbers(looks),
             idle_minutes=idle_minutes,
             fast_seconds=fast_seconds,
         ),
+        items=items,
         gold=gold,
         training=training,
         guideline=guideline,
