@@ -183,6 +183,12 @@ def test_the_command_prints_what_the_screen_shows(tmp_path: Path, workbench: Cal
     assert [one["done"] for one in told["raters"]] == [4, 0]
     printed = workbench("study", "status", path, "rq2").out
     assert "It stops when all is judged: 4 assignments left." in printed
+    assert "--look" in printed.splitlines()[-1]
     told = json.loads(workbench("study", "status", path, "rq2", "--look", "--json").out)
     assert [one["planned"] for one in told["looks"]] == [False]
+    # Whoever has just looked is not told to look.
+    assert "--look" not in workbench("study", "status", path, "rq2", "--look").out
+    assert workbench("study", "new", path, "draft", "--raters", "ana").code == 0
+    draft = workbench("study", "status", path, "draft", "--look")
+    assert (draft.code, "nothing to look at before it is frozen" in draft.err) == (2, True)
     assert workbench("study", "status", path, "rq2", "--rater", "ana").code == 2
