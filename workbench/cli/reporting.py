@@ -56,6 +56,8 @@ _REPORTS_OF = {
     "bootstrap": _MEASURED,
     "seed": (*_MEASURED, Report.plan),
     "bootstrap_units": _OF_RATERS,
+    "split": (Report.agreement,),
+    "part": (Report.agreement,),
     "by_item": (Report.agreement,),
     "blocks": (Report.agreement,),
     "against": (Report.accuracy,),
@@ -112,6 +114,12 @@ def report_command(
             help="Only labels under the assignments of this study; for agreement, accuracy, raters, "
             "preference.",
         ),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only the items of this split; for agreement.")
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --split: only this part of it; for agreement.")
     ] = None,
     by_item: Annotated[
         bool, typer.Option("--by-item", help="Also each item, the least agreed first; for agreement.")
@@ -263,6 +271,8 @@ def report_command(
             "question": question,
             "raters": raters,
             "study": study,
+            "split": split,
+            "part": part,
             "bootstrap": bootstrap,
             "seed": seed,
             "bootstrap_units": by_unit,
@@ -297,6 +307,8 @@ def report_command(
             run=run,
             raters=None if raters is None else several(raters),
             study=study,
+            split=split,
+            part=part,
             by_item=by_item,
             bootstrap=drawn,
             block=blocks,
