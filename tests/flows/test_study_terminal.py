@@ -67,16 +67,21 @@ def fill_in_the_form(terminal: TmuxTerminal) -> None:
     """Type a new study: its name, its raters, and an option that is folded away at first."""
     terminal.wait_for("needs raters")
     terminal.type("rq2")
-    terminal.press("Tab")
+    terminal.press_until("Tab", "Raters")
     terminal.type("ana ben chi")
-    terminal.wait_for("has blanks and no comma")
+    terminal.wait_for("'ana ben chi' has blanks and no comma")
     terminal.press("C-u")
+    terminal.wait_for("needs raters")
     terminal.type(",".join(RATERS))
     terminal.wait_for("3 assignments for each rater in 1 sitting")
-    terminal.press("Up", "Up", "Enter")
+    terminal.press_until("Up", "Name")
+    terminal.press_until("Up", "More:")
+    terminal.press("Enter")
     terminal.wait_for("Idle minutes")
-    terminal.press("Down", "Down", "Down")
+    for title in ("Coordinators", "Seed", "Questions"):
+        terminal.press_until("Down", title)
     terminal.type("match")
+    terminal.wait_for(lambda screen: "all: match" not in screen and "match" in screen)
     terminal.press("C-s")
 
 
