@@ -137,14 +137,15 @@ class WorkspaceContent:
             "Nothing to export", "There is no label.", "See what is there: workbench items WORKSPACE"
         )
 
-    def labelled(self) -> Rows:
-        """Return the labelled items of the question that the labels are of, with their provenance."""
+    def labelled(self, *, provenance: bool) -> Rows:
+        """Return the labelled items of the question that the labels are of."""
         assert self.rater_id is not None
         asked = self.asked()
-        select = labelled.labelled(self.cursor, self.rater_id, asked.kind, asked.spec)
-        columns = labelled.labelled_columns(asked.kind, asked.spec)
-        total = count(self.cursor, f"SELECT count(*) FROM ({select})")
-        return SelectedRows(self, select, columns, WriteResult(total))
+        select = labelled.labelled(self.cursor, self.rater_id, asked.kind, asked.spec, provenance=provenance)
+        columns = labelled.labelled_columns(asked.kind, asked.spec, provenance=provenance)
+        return SelectedRows(
+            self, select, columns, WriteResult(labelled.count_labelled(self.cursor, asked.spec))
+        )
 
     def corpus_texts(self) -> Iterator[list[tuple[str, str, str]]]:
         """Yield the codes of a retrieval benchmark, as key, text and title, in batches."""

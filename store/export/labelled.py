@@ -28,45 +28,91 @@ PROVENANCE = (
 """The fields of one judgment of `provenance`."""
 
 
-def labelled_columns(kind: TaskKind, asked: QuestionSpec) -> tuple[str, ...]:
+def labelled_columns(kind: TaskKind, asked: QuestionSpec, *, provenance: bool) -> tuple[str, ...]:
     """Return the columns of labelled items of a kind, in order."""
     response = ("model", "setting", "trial", "response") if asked.of_responses else ()
     similarity = ("similarity",) if kind.record.ranked else ()
-    return (
-        *("id", *kind.record.columns, *similarity, *response, "label", "word", "part", "provenance"),
-        *("query_key", "code_key"),
-    )
+    keys = ("provenance",) if provenance else ("query_key", "code_key")
+    return ("id", *kind.record.columns, *similarity, *response, "label", "word", "part", *keys)
 
 
-def labelled(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, asked: QuestionSpec) -> str:
+def labelled(
+    cursor: duckdb.DuckDBPyConnection,
+    rater_id: int,
+    kind: TaskKind,
+    asked: QuestionSpec,
+    *,
+    provenance: bool,
+) -> str:
     """Return the SELECT of the labelled items of a kind, in the order of import.
 
     `provenance` is a list of every person's and every imported rater's label of the item: who, when, how, and
-    what they saw. `query_key` and `code_key` are hashes of the texts that items share; null where they share
-    none.
+    what they saw. `query_key` and `code_key` are the MD5 of the texts that items share.
 
     Args:
         cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
         rater_id: Whose labels, as for `create_current_labels`.
         kind: The kind.
         asked: The question whose labels count.
+        provenance: Whether the provenance is wanted, or else the keys.
 
     Raises:
         ExportFailed: There is no label.
     """
     create_words(cursor)
-    create_current_labels(cursor, None)
-    cursor.execute(f"CREATE OR REPLACE TEMP TABLE given_label AS FROM {CURRENT_LABEL}")
+    if provenance:
+        create_current_labels(cursor, None)
+        _create_provenance(cursor)
     create_current_labels(cursor, rater_id)
-    of_question = f"SELECT id FROM question WHERE name = {quoted(asked.name)}"
-    if not count(cursor, f"SELECT count(*) FROM {CURRENT_LABEL} WHERE question_id IN ({of_question})"):
+    if not count_labelled(cursor, asked):
         raise ExportFailed(
             "Nothing to export",
             f"There is no label of {asked.name}.",
             "See what there is: workbench splits WORKSPACE, workbench report WORKSPACE progress",
         )
-    # One value type for all files: a loader takes the type from the first.
+    # One type of values for all files: a loader takes it from the first.
     type_ = "BIGINT" if whole_numbers(cursor, CURRENT_LABEL) else "DOUBLE"
+    keys = [f"md5(p.{one.column})" for one in kind.record.shared]
+    more = f"{keys[0] if keys else 'NULL'} AS query_key, {keys[1] if len(keys) > 1 else 'NULL'} AS code_key"
+    joined = ""
+    if provenance:
+        more = "coalesce(given.provenance, []) AS provenance"
+        joined = """
+            LEFT JOIN provenance given ON given.item_id = s.item_id AND given.question_id = s.question_id
+                AND given.response_ref_id IS NOT DISTINCT FROM s.response_ref_id"""
+    response = ""
+    if asked.of_responses:
+        response = "ref.model, ref.setting, ref.trial, answer.text AS response,"
+        joined += """
+            LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
+            LEFT JOIN response answer ON answer.id = s.response_ref_id"""
+    similarity = "m.similarity," if kind.record.ranked else ""
+    columns = ", ".join(labelled_columns(kind, asked, provenance=provenance))
+    return f"""
+        SELECT {columns} FROM (
+            SELECT i.external_id AS id, p.* EXCLUDE (item_id), {similarity} {response}
+                s.value::{type_} AS label, coalesce(w.word, '') AS word, e.part, {more},
+                i.id AS place, s.response_ref_id
+            FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
+            JOIN ({kind.record.select}) p ON p.item_id = i.id
+            LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id
+            LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value{joined}
+            WHERE s.question_id IN ({_question(asked)}) AND i.kind = {quoted(kind.name)}
+        ) ORDER BY place, response_ref_id NULLS FIRST"""
+
+
+def count_labelled(cursor: duckdb.DuckDBPyConnection, asked: QuestionSpec) -> int:
+    """Return how many labels of a question the table CURRENT_LABEL holds."""
+    return count(cursor, f"SELECT count(*) FROM {CURRENT_LABEL} WHERE question_id IN ({_question(asked)})")
+
+
+def _question(asked: QuestionSpec) -> str:
+    return f"SELECT id FROM question WHERE name = {quoted(asked.name)}"
+
+
+def _create_provenance(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Create the table provenance with the judgments of CURRENT_LABEL as a list for each unit."""
+    study, condition, presentation, _ = STUDIED.split(", ")
     fields = {
         "rater": "a.name",
         "value": "g.value",
@@ -75,38 +121,22 @@ def labelled(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, a
         "blind": "j.blind",
         "saw_label": "j.shown_verdict IS NOT NULL",
         "phase": "j.phase",
-        **dict(zip(("study", "condition", "presentation"), STUDIED.split(", ")[:3], strict=True)),
+        "study": study,
+        "condition": condition,
+        "presentation": presentation,
         "seconds": "coalesce(j.active_ms, j.elapsed_ms) / 1000",
         "comment": "j.comment",
     }
     struct = ", ".join(f"'{name}': {fields[name]}" for name in PROVENANCE)
-    response = "ref.model, ref.setting, ref.trial, answer.text AS response," if asked.of_responses else ""
-    keys = [f"md5(p.{one.column})" for one in kind.record.shared]
-    similarity = "m.similarity," if kind.record.ranked else ""
-    return f"""
-        SELECT {", ".join(labelled_columns(kind, asked))} FROM (
-            SELECT i.external_id AS id, p.* EXCLUDE (item_id), {similarity} {response}
-                s.value::{type_} AS label, coalesce(w.word, '') AS word, e.part,
-                coalesce(given.provenance, []) AS provenance,
-                {keys[0] if keys else "NULL"} AS query_key,
-                {keys[1] if len(keys) > 1 else "NULL"} AS code_key,
-                i.id AS place, s.response_ref_id
-            FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
-            JOIN ({kind.record.select}) p ON p.item_id = i.id
-            LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
-            LEFT JOIN response answer ON answer.id = s.response_ref_id
-            LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id
-            LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value
-            LEFT JOIN (
-                SELECT g.item_id, g.response_ref_id, g.question_id,
-                    list({{{struct}}} ORDER BY a.name) AS provenance
-                FROM given_label g JOIN judgment j ON j.id = g.id JOIN exported_rater a ON a.id = g.rater_id
-                LEFT JOIN studied t ON t.assignment_id = j.assignment_id
-                GROUP BY g.item_id, g.response_ref_id, g.question_id
-            ) given ON given.item_id = s.item_id AND given.question_id = s.question_id
-                AND given.response_ref_id IS NOT DISTINCT FROM s.response_ref_id
-            WHERE s.question_id IN ({of_question}) AND i.kind = {quoted(kind.name)}
-        ) ORDER BY place, response_ref_id NULLS FIRST"""
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE provenance AS
+        SELECT g.item_id, g.response_ref_id, g.question_id, list({{{struct}}} ORDER BY a.name) AS provenance
+        FROM {CURRENT_LABEL} g JOIN judgment j ON j.id = g.id JOIN exported_rater a ON a.id = g.rater_id
+        LEFT JOIN studied t ON t.assignment_id = j.assignment_id
+        GROUP BY g.item_id, g.response_ref_id, g.question_id
+        """
+    )
 
 
 MATRIX_COLUMNS = (

@@ -17,21 +17,19 @@ from store.formatting import pluralize
 
 WHOLE = "train"
 """The only part of a data set without a split, as the hub calls it."""
-_HIDDEN = frozenset({"query_key", "code_key"})
 _NAME = re.compile(r"\W+")
 
 
 def write_hugging_face(export: Export) -> WriteResult:
     """Write data/PART-00000-of-00001.parquet for each part, README.md and croissant.json."""
-    rows = export.labelled()
+    rows = export.labelled(provenance=True)
     about = export.described()
     folder = export.target / "data"
     folder.mkdir()
     files: dict[str, Path] = {}
-    columns = [name for name in rows.columns if name not in _HIDDEN]
     for part in export.parts or (WHOLE,):
         file = folder / f"{_NAME.sub('_', part)}-00000-of-00001.parquet"
-        rows.copy("parquet", file=file, part=part if export.parts else None, columns=columns)
+        rows.copy("parquet", file=file, part=part if export.parts else None)
         files[_NAME.sub("_", part)] = file
     numbers = {part: pyarrow.parquet.read_metadata(file).num_rows for part, file in files.items()}
     name = Path(export.name).stem

@@ -230,11 +230,15 @@ class Export(Protocol):
         """Return the current labels of the rater or of all, one for each item, question and rater."""
         ...
 
-    def labelled(self) -> Rows:
-        """Return the labelled items of the question that the labels are of, with their provenance.
+    def labelled(self, *, provenance: bool) -> Rows:
+        """Return the labelled items of the question that the labels are of.
 
         The columns are `id`, those of the kind, `similarity`, of responses `model`, `setting`, `trial` and
-        `response`, then `label`, `word`, `part`, `provenance`, `query_key` and `code_key`.
+        `response`, then `label`, `word` and `part`, and `provenance` or the keys of what items share,
+        `query_key` and `code_key`.
+
+        Args:
+            provenance: Whether the provenance is wanted, every person's label of the item, or else the keys.
         """
         ...
 

@@ -87,7 +87,7 @@ class _Qrels:
         self.written = 0
         self._labels: dict[str, dict[tuple[str, str], int]] = {part: {} for part in self.parts}
         self._texts: dict[str, tuple[str, str]] = {}
-        rows = export.labelled()
+        rows = export.labelled(provenance=False)
         kind = export.described()["kind"]
         if kind != "pair":
             raise ExportFailed(

@@ -218,9 +218,7 @@ def export_command(
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(
-            metavar="P", help="Labels by this policy, such as majority, not by a rater."
-        ),
+        typer.Option(metavar="P", help="Labels by this policy, such as majority, not by a rater."),
     ] = None,
     question: Annotated[
         str | None,

@@ -21,6 +21,7 @@ from workbench.cli.report_plan import MOST_COMPARED, MOST_PER_QUERY, GivenNumber
 from workbench.cli.report_preference import (
     Baseline,
     EloK,
+    GroupBy,
     Judges,
     Prior,
     preference_options,
@@ -65,7 +66,7 @@ _REPORTS_OF = {
     "with_revealed": (Report.accuracy,),
     "compare": (Report.accuracy,),
     "population": (Report.accuracy,),
-    **dict.fromkeys(("elo_k", "prior", "baseline", "judges"), (Report.preference,)),
+    **dict.fromkeys(("elo_k", "prior", "baseline", "judges", "group_by"), (Report.preference,)),
     **{each.name: (Report.plan,) for each in fields(GivenNumbers)},
 }
 """The reports that an option belongs to; the others belong to all."""
@@ -232,6 +233,7 @@ def report_command(
     prior: Prior = None,
     baseline: Baseline = None,
     judges: Judges = None,
+    group_by: GroupBy = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -287,6 +289,7 @@ def report_command(
             "prior": prior,
             "baseline": baseline,
             "judges": judges,
+            "group_by": group_by,
             **asdict(numbers),
         },
     )
@@ -343,6 +346,7 @@ def report_command(
                 baseline=baseline,
                 raters=raters,
                 judges=judges,
+                group_by=group_by,
                 bootstrap=bootstrap,
                 seed=seed,
             ),
