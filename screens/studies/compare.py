@@ -27,7 +27,7 @@ from store.formatting import pluralize
 from store.kinds.comparison import COMPARISON
 from store.kinds.comparison_texts import CHANGES
 from store.studies.comparing import ComparisonPlan, candidates, carry_out
-from store.studies.plan import names
+from store.studies.plan import names, people
 from store.studies.protocol import StudyProtocol
 from store.studies.session import refuse_sealed
 from store.studies.studies import ChosenItem, StudyDetails, make_design, sittings
@@ -131,7 +131,7 @@ class NewComparisonsScreen(BaseScreen):
             raise WorkbenchError("Compare what?", sets if compared == CODES else "Name two models or more.")
         if not self._text("name"):
             raise WorkbenchError("No name", "The comparisons and their study need a name.")
-        raters = names(self._text("raters"))
+        raters = people(self._text("raters"))
         if not raters:
             raise WorkbenchError("No raters", "A study needs raters: their names, with commas between them.")
         models = names(self._text("models" if compared == RESPONSES else "scored_models"))
@@ -141,7 +141,7 @@ class NewComparisonsScreen(BaseScreen):
             overlap=self._number("overlap", "Raters of each"),
             repeats=self._number("repeats", "Repeats") or 0,
             seed=self._number("seed", "Seed of the order") or 0,
-            coordinators=tuple(names(self._text("coordinators"))),
+            coordinators=tuple(people(self._text("coordinators"))),
             scale=self._chosen("scale"),
             texts=tuple(name for name in CHANGES if self.query_one(f"#{name}", Checkbox).value),
         )

@@ -182,9 +182,7 @@ async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> Non
         study_of(workspace, "five", "revealed")
         place = StudyPlace(workspace, session_of(workspace, STUDY))
         app = WorkbenchApp(context_of(workspace, "ana", study=place, annotation=None))
-        with workspace.reading() as connection:
-            found = connection.exec_driver_sql("SELECT id, external_id FROM item").fetchall()
-        names: dict[int, str] = dict(map(tuple, found))
+        names = dict(workspace.native().execute("SELECT id, external_id FROM item").fetchall())
         keys = {"d/0": "a", "d/2": "0", "d/3": "a"}
         async with app.run_test(size=(120, 40)) as pilot:
             await settled(pilot)
@@ -195,6 +193,7 @@ async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> Non
                 screen = await painted(pilot, number)
                 item = screen.item
                 assert item is not None
+                # Its own id would tell the set, and is not shown.
                 name = names[item.item_id]
                 listed = item.shown_as == "as-listed"
                 left, right = ("left", "right") if listed else ("right", "left")

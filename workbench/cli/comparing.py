@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
-from workbench.cli.report_agreement import named, several
+from workbench.cli.report_agreement import several
 
 if TYPE_CHECKING:
     from store.ingest.report import ImportReport
@@ -112,6 +112,7 @@ def compare_new(
     from store.kinds.comparison_texts import FORMATTED, MASKED_NAMES, NO_DOCSTRINGS
     from store.record.raters import register_kinds
     from store.studies.comparing import ComparisonPlan, carry_out
+    from store.studies.plan import people
     from store.studies.protocol import StudyProtocol
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
@@ -130,14 +131,14 @@ def compare_new(
         from_scores=from_scores,
         judge=judge,
         most=items,
-        raters=None if raters is None else tuple(named(raters)),
+        raters=None if raters is None else tuple(people(raters)),
         gold=gold,
         protocol=StudyProtocol(
             COMPARISON.name,
             overlap=overlap,
             repeats=repeats,
             seed=seed,
-            coordinators=tuple(named(coordinators) if coordinators else [own] if own else []),
+            coordinators=tuple(people(coordinators) or ([own] if own else [])),
             scale=scale.value,
             texts=tuple(change for change, wanted in changes.items() if wanted),
         ),
