@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,11 +12,11 @@ from textual.binding import BindingType
 from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Checkbox, Collapsible, Input, Select, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
+from screens.studies.fields import choice, line
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
@@ -74,15 +73,15 @@ class NewStudyScreen(BaseScreen):
         own = self.context.rater
         yield TopLine("studies › new")
         with VerticalScroll(id="body", can_focus=False):
-            yield _line("Name", "name", "rq2")
-            yield _line("Raters", "raters", "ana,ben,chi")
-            yield _choice("Kind", "kind", kinds, kinds[0][1])
-            yield _choice("Items", "items", ITEMS, ALL)
-            yield _line("Query", "query", "the text of the query", only=QUERY)
-            yield _line("Items file", "items_file", "lines: the id of an item", only=FILE)
-            yield _line("Sample size", "sample", "400", only=SAMPLE)
-            yield _line("Stratified by", "stratify", "label, path or label:RATER; empty: not", only=SAMPLE)
-            yield _line("Raters of an item", "overlap", "all of them")
+            yield line("Name", "name", "rq2")
+            yield line("Raters", "raters", "ana,ben,chi")
+            yield choice("Kind", "kind", kinds, kinds[0][1])
+            yield choice("Items", "items", ITEMS, ALL)
+            yield line("Query", "query", "the text of the query", only=QUERY)
+            yield line("Items file", "items_file", "lines: the id of an item", only=FILE)
+            yield line("Sample size", "sample", "400", only=SAMPLE)
+            yield line("Stratified by", "stratify", "label, path or label:RATER; empty: not", only=SAMPLE)
+            yield line("Raters of an item", "overlap", "all of them")
             with Horizontal(classes="field"):
                 yield Static("Conditions", classes="title")
                 with Container(classes="choices"):
@@ -90,22 +89,22 @@ class NewStudyScreen(BaseScreen):
                         words = condition.replace(" ", " + ")
                         yield TickBox(words, condition == BLIND, id=f"condition-{place}", compact=True)
                     yield TickBox("hide models' names", id="hidden", compact=True)
-            yield _line("Repeats", "repeats", value="0")
-            yield _choice("Revealed at last", "reveal", REVEALS, "")
-            yield _line("Gold file", "gold", "lines: item,value")
-            yield _line("Training file", "training", "lines: item,value")
-            yield _line("Guideline file", "guideline", "the kind's own")
-            yield _line("Consent file", "consent", "no consent is asked")
-            yield _line("Stop at ±", "half_width", "0.1; empty: when all is judged")
-            yield _line("Looks at", "looks", "labels: 300,600")
+            yield line("Repeats", "repeats", value="0")
+            yield choice("Revealed at last", "reveal", REVEALS, "")
+            yield line("Gold file", "gold", "lines: item,value")
+            yield line("Training file", "training", "lines: item,value")
+            yield line("Guideline file", "guideline", "the kind's own")
+            yield line("Consent file", "consent", "no consent is asked")
+            yield line("Stop at ±", "half_width", "0.1; empty: when all is judged")
+            yield line("Looks at", "looks", "labels: 300,600")
             with Collapsible(title="More: coordinators, seed, questions, blocks, times"):
-                yield _line("Coordinators", "coordinators", own.name if own else "names with commas")
-                yield _line("Seed", "seed", value="0")
-                yield _line("Questions", "questions")
-                yield _line("Items of a block", "block", "one of each condition")
+                yield line("Coordinators", "coordinators", own.name if own else "names with commas")
+                yield line("Seed", "seed", value="0")
+                yield line("Questions", "questions")
+                yield line("Items of a block", "block", "one of each condition")
                 away = f"{IDLE_MINUTES:g}: a longer time without a key is time away"
-                yield _line("Idle minutes", "idle_minutes", away)
-                yield _line(
+                yield line("Idle minutes", "idle_minutes", away)
+                yield line(
                     "Fast seconds", "fast_seconds", f"{FAST_SECONDS:g}: a decision in less is too fast"
                 )
         yield Static(id="preview")
@@ -174,7 +173,7 @@ class NewStudyScreen(BaseScreen):
             self._decimal("fast_seconds", "Fast seconds"),
         )
         own = self.context.rater
-        choice = ItemChoice(
+        items_chosen = ItemChoice(
             kind,
             query=self._text("query") if items == QUERY else None,
             sample=sample,
@@ -199,7 +198,7 @@ class NewStudyScreen(BaseScreen):
         return StudyPlan(
             self._text("name"),
             tuple(raters),
-            choice,
+            items_chosen,
             protocol,
             self._file("items_file") if items == FILE else None,
             *(self._file(name) for name in ("gold", "training", "guideline", "consent")),
@@ -315,20 +314,3 @@ class TickBox(Checkbox):
         """Show the tick of a box that is checked at first."""
         self.BUTTON_INNER = "✓" if self.value else " "
         self.refresh()
-
-
-def _line(title: str, name: str, placeholder: str = "", *, value: str = "", only: str = "") -> Horizontal:
-    """Return a line to fill in; `only` names the choice of items that it belongs to."""
-    row = _row(title, Input(value, id=name, placeholder=placeholder, compact=True))
-    if only:
-        row.add_class(f"only-{only}")
-    return row
-
-
-def _choice(title: str, name: str, options: Sequence[tuple[str, str]], value: str) -> Horizontal:
-    """Return a choice of one of several values, each with its words."""
-    return _row(title, Select(options, value=value, id=name, allow_blank=False, compact=True))
-
-
-def _row(title: str, widget: Widget) -> Horizontal:
-    return Horizontal(Static(title, classes="title"), widget, classes="field")
