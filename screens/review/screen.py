@@ -38,7 +38,7 @@ from screens.review.comparison import RunComparison
 from screens.review.context_files import ContextFiles
 from screens.review.copying import TextCopier
 from screens.review.end_card import EndCard, EndOfList
-from screens.review.item_tests import WITHOUT_TEST, ItemTests
+from screens.review.item_tests import ItemTests
 from screens.review.next_item import next_open, restored_order
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.review.reference_cover import ReferenceCover
@@ -53,6 +53,7 @@ from store.errors import WorkbenchError
 from store.queries.queue import items_by_kind
 from store.record.actions import Action
 from store.record.evidence import Citation
+from store.record.expert_runs import WITHOUT_TEST
 from store.record.scope import RunRef
 from store.studies.session import StudySession
 

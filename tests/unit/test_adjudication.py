@@ -10,6 +10,8 @@ from several_kinds import three_kinds
 from sqlalchemy import select
 
 from store.errors import HiddenData, JudgmentRefused, UnknownName, WorkbenchError
+from store.export.exporting import export
+from store.ingest.importing import import_files
 from store.kinds.spec import question_named
 from store.queries.accuracy import accuracy_report
 from store.queries.item import load_own
@@ -314,8 +316,11 @@ def test_what_raters_said_after_the_reveal_is_told_beside_their_label(tmp_path):
         ]
 
 
-def test_rulings_come_back_from_the_journal_in_their_study(tmp_path):
-    with judged_workspace(tmp_path, 6) as workspace:
+def test_rulings_come_back_from_the_journal_and_the_full_record_in_their_study(tmp_path):
+    pairs = [{"id": f"pair/{place}", "query": "double", "code": f"x = {place}\n"} for place in range(1, 7)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    with Workspace.create(tmp_path / "study.duckdb") as workspace:
+        import_files(workspace, [tmp_path / "pairs.jsonl"])
         study_of(workspace)
         path = workspace.path
     shutil.copy(path, tmp_path / "frozen.duckdb")
@@ -332,8 +337,23 @@ def test_rulings_come_back_from_the_journal_in_their_study(tmp_path):
             rule(workspace, found, dispute, 1.0, "it does what is asked")
         eve.recorder.undo(rulings=True).result(60)
         shown = found.revealed_items(workspace)
-    with Workspace.open(tmp_path / "frozen.duckdb") as restored:
-        assert recover(restored, journal_path(path)).rejected == ()
+        for form in ("jsonl", "csv", "parquet"):
+            export(workspace, tmp_path / f"record.{form}", form)
+    for form in ("", "jsonl", "csv", "parquet"):
+        came_back(tmp_path, path, form, shown)
+
+
+def came_back(folder, path, form, shown):
+    """Rulings are in a copy of the frozen study as they were, and so is every column of the full record."""
+    shutil.copy(folder / "frozen.duckdb", folder / f"copy{form}.duckdb")
+    with Workspace.open(folder / f"copy{form}.duckdb") as restored:
+        if form:
+            assert import_files(restored, [folder / f"record.{form}"]).items_added == 0
+            assert not import_files(restored, [folder / f"record.{form}"]).adds
+        else:
+            assert recover(restored, journal_path(path)).rejected == ()
+        export(restored, folder / "again.jsonl", "jsonl", overwrite=True)
+        assert (folder / "again.jsonl").read_text() == (folder / "record.jsonl").read_text()
         eve = Desk(restored, "eve")
         found, disputes = open_adjudication(restored, eve.rater, "rq2")
         assert sorted([ruling.value for ruling in one.rulings] for one in disputes) == [[], [1.0]]

@@ -46,6 +46,7 @@ from store.kinds.spec import task_kinds
 from store.queries import current, executions, item, progress, questions, queue, responses, runs
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.actions import Action
+from store.record.expert_runs import WITHOUT_TEST
 from store.record.ids import now
 from store.studies import dashboard
 from store.tables.record import Judgment
@@ -81,6 +82,8 @@ COMMANDS: dict[str, list[str]] = {
         "WS --sample-pairs 10",
         "WS --sample-pairs 3 --stratify label",
         "WS --sample-pairs 3 --stratify label:ben --json",
+        f"WS --study {STUDY} --json",
+        f"WS --study {DRAFT}",
     ],
     "judge": [
         f"WS {OUTSIDE} match",
@@ -96,7 +99,11 @@ COMMANDS: dict[str, list[str]] = {
         f"WS {SITTING[1]} match --rater ben",
         f"WS {SITTING[1]} match --evidence code:1-2 --json",
         f"WS {SITTING[1]} 0 --comment again --rater ana --json",
+        f"WS {SITTING[1]} 0 --without-test --json",
         f"WS {SITTING[2]} no",
+        f"WS {SITTING[3]} --cannot-decide --comment unclear --study {STUDY} --json",
+        f"WS {SITTING[4]} --skip --study nothing",
+        f"WS {ELSEWHERE} --skip",
     ],
     "revise": [f"WS {name} --part question --file text.txt" for name in ("q1", OUTSIDE, UNKNOWN, SITTING[0])],
     "report": [
@@ -317,15 +324,20 @@ def test_the_sitting_is_listed_and_judged_in_it(ask, copies):
     path = copies[1]
     listed = json.loads(ask(path, "items WS --json")[0])
     assert ([one["item"] for one in listed["items"]], listed["total"], listed["runs"]) == ([*SITTING], 5, {})
+    assert f"study {STUDY} (also open: {OF_ANSWERS})" in ask(path, "items WS")[0]
+    other = json.loads(ask(path, f"items WS --study {OF_ANSWERS} --json")[0])
+    assert (other["study"], {one["kind"] for one in other["items"]}) == (OF_ANSWERS, {"answer"})
     for name in (OUTSIDE, ELSEWHERE, "q1"):
         shown, _, code = ask(path, f"judge WS {name} match --json")
         assert (shown.replace(name, UNKNOWN), code) == (ask(path, f"judge WS {UNKNOWN} match --json")[0], 2)
-    assert ask(path, f"judge WS {SITTING[1]} match")[2] == 0
+    assert "No own test" in ask(path, f"judge WS {SITTING[1]} match --json")[0]
+    assert ask(path, f"judge WS {SITTING[1]} match --without-test")[2] == 0
     with Workspace.open(path) as workspace, workspace.reading() as connection:
         scope = session_of(workspace).scope
         number = items_of(workspace, scope)[1]
         record = item.load_history(connection, number, scope)[-1]
         assert (record.rater, record.value, record.blind) == ("ana", 1.0, True)
+        assert record.reason == WITHOUT_TEST
         own = item.load_own(connection, scope, number)
         assert len(own.labels) == 1
 
@@ -644,7 +656,7 @@ def test_without_a_restriction_commands_differ(ask, copies, off, restriction):
         # Without the refusal the name of the run would be looked up.
         original = study_session.open_session
 
-        def looked_up(connection, config, given, run=None):
+        def looked_up(connection, config, given, run=None, name=None):
             session = original(connection, config, given)
             from workbench.run_option import chosen_run
 
