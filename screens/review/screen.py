@@ -136,6 +136,7 @@ class ReviewScreen(BaseScreen):
             self.tests.drafts,
             self.revisions,
             self.cover,
+            self.guard.spent,
         )
         owners = (self.judging, self.panes, self.search, self.citations, self.tests, self.comparison)
         others = (

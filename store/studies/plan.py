@@ -180,17 +180,23 @@ def _seconds(connection: Connection, kind: str) -> float | None:
     """Return the median seconds of work on an item of a kind; None where too little is known."""
     judgment, question = table_of(JudgmentRow), table_of(Question)
     spec = task_kinds()[kind]
-    # The watch runs while an item is shown: the time of its last question is that of all of them.
-    spent = (
-        select(func.max(judgment.c.active_ms).label("milliseconds"))
+    item = ("item_id", "rater_id", "assignment_id")
+    # A label that is given again has the time of the one before in its own.
+    asked = (
+        select(*(judgment.c[name] for name in item), func.max(judgment.c.active_ms).label("milliseconds"))
         .join(question, question.c.id == judgment.c.question_id)
         .where(
             question.c.name.in_([one.name for one in spec.questions]),
             judgment.c.active_ms.is_not(None),
             judgment.c.value.is_not(None),
         )
-        .group_by(judgment.c.item_id, judgment.c.rater_id, judgment.c.assignment_id)
-        .subquery()
+        .group_by(*(judgment.c[name] for name in (*item, "question_id", "response_ref_id")))
+        .subquery("asked")
+    )
+    spent = (
+        select(func.sum(asked.c.milliseconds).label("milliseconds"))
+        .group_by(*(asked.c[name] for name in item))
+        .subquery("spent")
     )
     number, median = connection.execute(
         select(func.count(), func.percentile_cont(0.5).within_group(spent.c.milliseconds))
