@@ -19,7 +19,7 @@ from textual.widgets import ContentSwitcher, Input, Static
 
 from screens.adjudicate.builder import RulingBuilder
 from screens.adjudicate.notes import NOTE, NoteEditor, Unit, unit_of
-from screens.adjudicate.view import DIFFER, labels_in_a_row, laid_out, of_disputes
+from screens.adjudicate.view import DIFFER, labels_in_a_row, laid_out, of_disputes, with_tests
 from screens.base_screen import BaseScreen
 from screens.commands import CommandState, Scope, all_commands, bindings
 from screens.context import ScreenContext
@@ -37,6 +37,8 @@ from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
 from screens.recorder import UndoResult
 from screens.review.bars import CaseTabs, PlaceLine
+from screens.review.citations import Citations, format_citations
+from screens.review.item_tests import ItemTests, shown_test
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.threads import in_thread
 from screens.widgets.line_input import LineInput
@@ -104,12 +106,16 @@ class AdjudicateScreen(BaseScreen):
         self.panes.comparing, self.panes.preferred = True, DIFFER
         self.notes = NoteEditor(shared, self.panes.focus_active)
         comments = CommentEditor(shared, lambda: None, self.panes.focus_active)
-        self.judging = JudgingController(self, shared, self.order, comments, lambda _: "")
+        self.judging = JudgingController(
+            self, shared, self.order, comments, lambda cited: format_citations(cited, self.item)
+        )
+        self.tests = ItemTests(shared, self._show_view, self._forget, self._reread, lambda: None)
+        self.citations = Citations(shared, self.panes, lambda: None, self.tests.show_execution, "ruling")
         own = self._handlers()
         taken = {command.id for command in all_commands()} - own.keys()
         reused = {
             command: replace(handler, of_item=handler.of_item or owner is self.panes)
-            for owner in (self.judging, self.panes)
+            for owner in (self.judging, self.panes, self.tests, self.citations)
             for name, handler in owner.handlers().items()
             if (command := f"{self.SCOPE}.{name.partition('.')[2]}") in taken
         }
@@ -153,6 +159,7 @@ class AdjudicateScreen(BaseScreen):
         self.panes.begin(self.query_one(f"#{SUBJECT}", TextPane))
         self.context.recorder.saved.subscribe(self, self._action_saved, immediate=True)
         self.context.recorder.failed.subscribe(self, lambda _: self._show_lines(), immediate=True)
+        self.context.tests.ended.subscribe(self, self.tests.ended)
         self._open(newest=True)
 
     def _open(self, study: str | None = None, *, newest: bool = False) -> None:
@@ -317,7 +324,10 @@ class AdjudicateScreen(BaseScreen):
 
     def _laid_out(self, view: ItemView) -> ItemView:
         dispute = self.disputes.get(unit_of(view))
-        return view if dispute is None else laid_out(view, dispute, self._me, names=self.names)
+        if dispute is None:
+            return view
+        view = self.tests.as_chosen(with_tests(view.with_swapped(""), dispute, names=self.names))
+        return self.citations.marked(laid_out(view, dispute, self._me, names=self.names))
 
     def _fill(self, view: ItemView) -> None:
         with self.app.batch_update():
@@ -502,7 +512,9 @@ class AdjudicateScreen(BaseScreen):
         if key:
             self.judging.judge(key)
         elif own is not None and changed and self.judging.builder is not None:
-            self.judging.record(self.judging.builder.label(item, own.value, self.guard.watch))
+            cited, execution = self.evidence()
+            watch, build = self.guard.watch, self.judging.builder.label
+            self.judging.record(build(item, own.value, watch, cited=cited, execution=execution))
             self.shared.show_message(f"Note recorded · {self.shared.key('undo')} undo")
         else:
             self.shared.show_message("The note goes with your ruling." if text else "")
@@ -536,26 +548,56 @@ class AdjudicateScreen(BaseScreen):
             adjudication.reveal(workspace, [item.item_id])
             return adjudication.read(workspace, [item.item_id])
 
-        failed = self.context.notices.report_error
-        in_thread(self, reveal, self._revealed, failed, group="agents", exclusive=False)
+        def revealed(disputes: list[Dispute]) -> None:
+            self.shared.show_message("◆ The agents' work on this item is shown.")
+            self._take(disputes)
 
-    def _revealed(self, disputes: list[Dispute]) -> None:
+        failed = self.context.notices.report_error
+        in_thread(self, reveal, revealed, failed, group="agents", exclusive=False)
+
+    def _reread(self, item_id: int) -> None:
+        """Read an item and its disputes again."""
+        adjudication, workspace = self.adjudication, self.context.workspace
+        if adjudication is not None:
+            in_thread(
+                self,
+                lambda: adjudication.read(workspace, [item_id]),
+                self._take,
+                self.context.notices.report_error,
+                group="disputes again",
+                exclusive=False,
+            )
+
+    def _take(self, disputes: list[Dispute]) -> None:
         for one in disputes:
             self.disputes[one.item_id, one.target] = one
             self._forget(one.item_id)
-        self.shared.show_message("◆ The agents' work on this item is shown.")
         wanted = self.guard.wanted
         if wanted is not None and any(one.item_id == wanted.item_id for one in disputes):
             self._read_item(wanted)
 
+    def _run_test(self) -> None:
+        """Run the test that is shown: the agents' where they are shown, or one of a rater's own."""
+        item, dispute = self.item, self.dispute
+        if item is None or dispute is None or shown_test(item):
+            self.tests.run_shown()
+            return
+        agents = (
+            f"and the agents' work is hidden; {self.shared.key('agents')} shows it"
+            if dispute.hidden
+            else "and the agents have none"
+        )
+        self.shared.show_message(f"No test to run: no rater's label rests on a test of their own, {agents}.")
+
     # -- for the judging controller -------------------------------------------------------------------
 
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
-        """Return no lines and no execution: the note says what a ruling rests on."""
-        return (), None
+        """Return the lines that the next ruling cites, and the execution that was shown when the key came."""
+        return self.citations.cited, self.tests.execution_on_screen
 
     def show_recorded(self, action: Action) -> None:
         """Show what an action makes of the item on the screen."""
+        self.citations.recorded(action)
         self._show_lines()
 
     def go_on(self) -> None:
@@ -566,6 +608,7 @@ class AdjudicateScreen(BaseScreen):
     def leave_for(self, undone: UndoResult) -> None:
         """Leave the item on the screen for that of an undo or redo."""
         self._forget(undone.action.item_id)
+        self.citations.keep_undone(undone.action, redo=undone.redo)
 
     # -- going through the disputes -------------------------------------------------------------------
 
@@ -610,7 +653,9 @@ class AdjudicateScreen(BaseScreen):
         self._open(self._studies[(at + 1) % len(self._studies)])
 
     def _go_back(self) -> None:
-        if self.context.last_key.name == "escape":
+        if self.panes.by_id.end_cursors():
+            self.shared.show_message("")
+        elif self.context.last_key.name == "escape":
             # On a slow line an arrow key can begin with a lone Escape, which must not throw anybody out.
             self.shared.show_message(f"Nothing to end here; {self.shared.key('back')} goes back.")
         else:
@@ -627,6 +672,9 @@ class AdjudicateScreen(BaseScreen):
 
         return {
             "adjudicate.note": Handler(self._write_note, of_item=True),
+            "adjudicate.run": Handler(
+                self._run_test, lambda: self.item is None or bool(shown_test(self.item)), of_item=True
+            ),
             "adjudicate.next": Handler(lambda: self._step(1), lambda: is_listed() and has_left()),
             "adjudicate.previous": Handler(lambda: self._step(-1), is_listed),
             "adjudicate.agents": Handler(

@@ -19,6 +19,7 @@ from store.errors import JudgmentRefused, WorkbenchError
 from store.kinds.listing import relation
 from store.kinds.spec import QuestionSpec, question_named, task_kinds
 from store.queries.current import all_values, current_verdicts, first_values, ruling_values
+from store.queries.executions import load_executions
 from store.queries.item import item_access
 from store.queries.labels import named_question
 from store.queries.questions import refs_with_text
@@ -29,14 +30,22 @@ from store.record.ids import now
 from store.record.rater_ref import RaterRef
 from store.record.scope import ADJUDICATE, REVEAL, RunRef, Scope, Sitting, Visibility
 from store.record.session import load_session, save_session
-from store.studies.disputes import AgentsLabel, Dispute, DisputedLabel, Ruling, goes_against, summary
+from store.studies.disputes import (
+    AgentsLabel,
+    Dispute,
+    DisputedLabel,
+    RatersTest,
+    Ruling,
+    goes_against,
+    summary,
+)
 from store.studies.session import refuse_sealed
 from store.studies.studies import StudyDetails, find_study, withdrawn_assignments
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import BLIND, REVEALED, TESTS, Assignment, Question, Rater, Study
 from store.tables.record import Judgment, JudgmentRow, MarkRow, QuestionTarget
-from store.tables.runs import Run
+from store.tables.runs import ExecutionRow, Run
 from store.workspace.duckdb import Workspace
 
 SESSION = "adjudicate"
@@ -235,6 +244,7 @@ def read_disputes(
     names = _pseudonyms(connection, adjudication.study)
     comments, later = _comments(connection, items), _later(connection, items, study)
     rulings = _rulings(connection, items, study)
+    tests = _tests(connection, adjudication, units, names, shown)
     facts = {row.id: row for row in _items(connection, items)}
     specs = _specs(connection)
     letters: dict[int, str] = {}
@@ -287,9 +297,53 @@ def read_disputes(
                 rulings=tuple(rulings.get((item_id, target), ())),
                 agents=agents.get((item_id, target), ()),
                 hidden=item_id not in shown,
+                tests=tuple(tests.get(item_id, ())),
             )
         )
     found.sort(key=lambda one: (bool(one.rulings), -one.size, one.item_id))
+    return found
+
+
+def _tests(
+    connection: Connection,
+    adjudication: Adjudication,
+    units: Mapping[tuple[int, QuestionTarget], Sequence[Any]],
+    names: Mapping[int, tuple[str, str]],
+    shown: Collection[int],
+) -> dict[int, list[RatersTest]]:
+    """Return by item the raters' own tests that their labels rest on, and the adjudicator's runs of these.
+
+    Where the agents' work is shown, the adjudicator's runs are among its own.
+    """
+    execution = table_of(ExecutionRow)
+    cited = {
+        one.shown_execution: one.rater_id
+        for rows in units.values()
+        for one in rows
+        if one.shown_execution is not None
+    }
+    ran = (execution.c.id, execution.c.item_id, execution.c.rater_id, execution.c.program)
+    rows = connection.execute(select(*ran).where(among(execution.c.id, list(cited)))) if cited else ()
+    own = {row.id: row for row in rows if row.rater_id == cited[row.id]}
+    if not own:
+        return {}
+    wrote = {(row.item_id, row.program): row.rater_id for row in own.values()}
+    items = sorted({item_id for item_id, _ in wrote} - set(shown))
+    mine = select(*ran).where(
+        execution.c.rater_id == adjudication.adjudicator.id, among(execution.c.item_id, items)
+    )
+    again = {
+        row.id: row
+        for row in (connection.execute(mine) if items else ())
+        if row.id not in own and (row.item_id, row.program) in wrote
+    }
+    found: dict[int, list[RatersTest]] = defaultdict(list)
+    for one in load_executions(connection, among(execution.c.id, [*own, *again])):
+        row = own.get(one.id) or again[one.id]
+        by = row.rater_id if one.id in own else wrote[row.item_id, row.program]
+        found[row.item_id].append(RatersTest(*names[by], one, again=one.id in again))
+    for tests in found.values():
+        tests.sort(key=lambda test: (test.again, _natural(test.rater), test.execution.id))
     return found
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from store.errors import UnknownName
 from store.kinds.spec import QuestionSpec
+from store.queries.executions import ExecutionView
 from store.record.evidence import Citation, as_json
 from store.record.scales import Scale
 from store.tables.record import QuestionTarget
@@ -43,6 +44,23 @@ class DisputedLabel:
     blind: bool
     revealed: bool
     later: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RatersTest:
+    """A run of a test that a rater wrote and had on the screen with the label.
+
+    Attributes:
+        rater: The rater under a name that tells nothing.
+        name: The rater's own name.
+        execution: The run.
+        again: Whether the adjudicator ran it again.
+    """
+
+    rater: str
+    name: str
+    execution: ExecutionView
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +113,7 @@ class Dispute:
         rulings: The current rulings.
         agents: The agents' labels, where they are shown.
         hidden: Whether the agents' labels stay hidden from the adjudicator.
+        tests: The raters' own tests.
     """
 
     item_id: int
@@ -108,6 +127,7 @@ class Dispute:
     rulings: tuple[Ruling, ...]
     agents: tuple[AgentsLabel, ...] = ()
     hidden: bool = True
+    tests: tuple[RatersTest, ...] = ()
 
     @property
     def values(self) -> list[float]:
@@ -140,6 +160,16 @@ class Dispute:
                     "evidence": json.loads(as_json(one.citations)),
                 }
                 for one in self.labels
+            ],
+            "tests": [
+                {
+                    "rater": one.name if names else one.rater,
+                    "execution": one.execution.id,
+                    "passed": one.execution.passed,
+                    "tests": len(one.execution.outcomes),
+                }
+                for one in self.tests
+                if not one.again
             ],
             "rulings": [asdict(one) for one in self.rulings],
             "agents": None
