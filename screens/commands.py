@@ -297,6 +297,13 @@ COMMANDS: tuple[Command, ...] = (
         "Run the test that is shown: the agents' once shown, or a rater's.",
     ),
     Command("adjudicate.other_run", "R", "", "other run", "Show the next run of a test.", on_line=False),
+    Command(
+        "adjudicate.send_back",
+        "b",
+        "",
+        "send back",
+        "Have the raters judge the item again, with a note; only while the study is open.",
+    ),
     Command("adjudicate.undo", "u", "", "undo", "Take back your last ruling, and go there.", judging=True),
     Command("adjudicate.redo", "U,ctrl+r", "", "redo", "Bring back what you undid last.", on_line=False),
     Command("adjudicate.next", "n", "", "next", "Go to the next dispute."),

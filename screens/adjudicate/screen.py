@@ -50,6 +50,7 @@ from store.record.actions import Action
 from store.record.evidence import Citation
 from store.record.scope import ADJUDICATE
 from store.studies.adjudication import Adjudication, disputed_studies, open_adjudication
+from store.studies.discussion import send_back
 from store.studies.disputes import Dispute, goes_against, summary
 from store.tables.record import Judgment
 
@@ -473,6 +474,12 @@ class AdjudicateScreen(BaseScreen):
         yield f"{self.shared.key('previous')} goes back to the last one. {other}"
 
     @property
+    def _is_open(self) -> bool:
+        """Whether raters of the study can still be asked."""
+        study = None if self.adjudication is None else self.adjudication.study
+        return study is not None and study.state == "open"
+
+    @property
     def _is_of_study(self) -> bool:
         return self.adjudication is not None and self.adjudication.study is not None
 
@@ -499,8 +506,12 @@ class AdjudicateScreen(BaseScreen):
     def _note_given(self, event: Input.Submitted) -> None:
         event.stop()
         item, dispute, key = self.item, self.dispute, self.notes.ruling
+        sends_back = self.notes.sends_back
         text = self.notes.close()
         if item is None or dispute is None:
+            return
+        if sends_back:
+            self._send_back(item, text)
             return
         own = item.label
         against = own is not None and goes_against(dispute.spec.scale, dispute.values, own.value)
@@ -523,9 +534,41 @@ class AdjudicateScreen(BaseScreen):
     def action_close_line(self) -> None:
         """Close the line; nothing of it is recorded."""
         if self.notes.is_open:
-            key = self.notes.ruling
+            said = "Nothing was recorded." if self.notes.ruling else ""
+            said = "Nothing was sent back." if self.notes.sends_back else said
             self.notes.close()
-            self.shared.show_message("Nothing was recorded." if key else "")
+            self.shared.show_message(said)
+
+    def _ask_to_send_back(self) -> None:
+        """Open the line for the note with which the item is sent back, where it can be."""
+        dispute = self.dispute
+        if dispute is None or not self.judging.can_judge():
+            return
+        if not self._is_open:
+            self.shared.show_message("Raters are asked again only while their study is open.", alarm=True)
+        elif dispute.sent_back is not None:
+            self.shared.show_message("This item was sent back before; it is asked again once.", alarm=True)
+        else:
+            self.notes.open_to_raters("What should they look at? Name no label.")
+
+    def _send_back(self, item: ItemView, note: str) -> None:
+        adjudication, workspace = self.adjudication, self.context.workspace
+        assert adjudication is not None
+
+        def send() -> tuple[list[str], list[Dispute]]:
+            asked = send_back(workspace, adjudication, item.item_id, note)
+            return asked, adjudication.read(workspace, [item.item_id])
+
+        def sent(done: tuple[list[str], list[Dispute]]) -> None:
+            asked, disputes = done
+            name = one_line(item.external_id, 24)
+            self.shared.show_message(
+                f"↩ {name} sent back to {', '.join(asked)}. {self.shared.key('next')} goes on."
+            )
+            self._take(disputes)
+
+        failed = self.context.notices.report_error
+        in_thread(self, send, sent, failed, group="send back", exclusive=False)
 
     def _show_agents(self) -> None:
         """Show the agents' work on the item, once the key was pressed twice."""
@@ -672,6 +715,11 @@ class AdjudicateScreen(BaseScreen):
 
         return {
             "adjudicate.note": Handler(self._write_note, of_item=True),
+            "adjudicate.send_back": Handler(
+                self._ask_to_send_back,
+                lambda: self.dispute is None or (self._is_open and self.dispute.sent_back is None),
+                of_item=True,
+            ),
             "adjudicate.run": Handler(
                 self._run_test, lambda: self.item is None or bool(shown_test(self.item)), of_item=True
             ),

@@ -133,6 +133,12 @@ def _why_they_differ(dispute: Dispute, adjudicator: str, *, names: bool) -> Pane
         )
         for label in labels:
             add(_said(label, dispute, names=names))
+    if dispute.sent_back is not None:
+        waiting = [one.rater for one in dispute.labels if one.again is None]
+        add([""])
+        add(["Sent back to the raters"], heading=True)
+        add(_indented(dispute.sent_back))
+        add([f"    not judged again yet: {', '.join(waiting)}"] if waiting else [])
     if not dispute.hidden:
         add([""])
         add(["◆ the agents"], heading=True)
@@ -164,9 +170,13 @@ def _said(label: DisputedLabel, dispute: Dispute, *, names: bool) -> Iterator[st
         "" if label.seconds is None else f"{label.seconds:.1f} s",
         seen,
         "" if label.later is None else f"after the reveal {dispute.spec.scale.word(label.later)}",
+        "" if label.again is None else f"asked again {dispute.spec.scale.word(label.again)}",
     ]
     yield " · ".join(word for word in words if word)
     yield from _indented(label.comment)
+    if label.again_comment:
+        yield "    asked again:"
+        yield from _indented(label.again_comment)
     if label.reason:
         yield f"    reason: {label.reason}"
     for one in label.citations:
@@ -186,7 +196,8 @@ def labels_in_a_row(dispute: Dispute, *, names: bool) -> str:
     """Return the labels in a row: `R1 0 ●  R2 0 ●  R3 1 ○`; a ring: a ruling for it needs a reason."""
     scale, values = dispute.spec.scale, dispute.values
     words = [
-        f"{name_of(one, names=names)} {_sign(dispute, one.value)} "
+        f"{name_of(one, names=names)} {_sign(dispute, one.value)}"
+        f"{'' if one.again is None else f'→{_sign(dispute, one.again)}'} "
         f"{'○' if goes_against(scale, values, one.value) else '●'}"
         for one in dispute.labels
     ]

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 GUIDELINE = "guideline"
 """The id of the pane that shows the guideline."""
 
+ASKED_AGAIN = "asked-again"
+"""The id of the pane that says why an item is asked again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Link:

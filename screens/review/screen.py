@@ -20,7 +20,7 @@ from screens.commands import Command, CommandState, Scope, bindings
 from screens.context import ScreenContext
 from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
-from screens.items.views import ItemView
+from screens.items.views import ASKED_AGAIN, ItemView
 from screens.jobs.job_line import JobLine
 from screens.judging.context import JudgingContext, MessageLine
 from screens.judging.controller import JudgingController
@@ -340,6 +340,8 @@ class ReviewScreen(BaseScreen):
         self.sides.scroll_together()
         self.judging.complete_undo_message(view)
         self.panes.by_id.end_cursors()
+        if any(part.id == ASKED_AGAIN for part in view.case):
+            self.shared.append_message("This item is asked again: see the part Asked again.")
         places = self.session.places_of(view)
         self.comments.mention_draft(view.item_id)
         self.panes.by_id.restore(places)

@@ -24,11 +24,12 @@ from store.queries.item import item_access
 from store.queries.labels import named_question
 from store.queries.questions import refs_with_text
 from store.queries.responses import letter, load_responses, summarize_scores
+from store.queries.sent_back import sent_back
 from store.record.actions import Action, Recorder
 from store.record.evidence import Citation, readable_citations
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
-from store.record.scope import ADJUDICATE, REVEAL, RunRef, Scope, Sitting, Visibility
+from store.record.scope import ADJUDICATE, DISCUSS, REVEAL, RunRef, Scope, Sitting, Visibility
 from store.record.session import load_session, save_session
 from store.studies.disputes import (
     AgentsLabel,
@@ -242,7 +243,9 @@ def read_disputes(
         return []
     items = sorted({item_id for item_id, _ in units})
     names = _pseudonyms(connection, adjudication.study)
-    comments, later = _comments(connection, items), _later(connection, items, study)
+    comments, later = _comments(connection, items), _later(connection, items, study, REVEAL)
+    again = _later(connection, items, study, DISCUSS)
+    notes = {} if study is None else sent_back(connection, study)
     rulings = _rulings(connection, items, study)
     tests = _tests(connection, adjudication, units, names, shown)
     facts = {row.id: row for row in _items(connection, items)}
@@ -268,19 +271,14 @@ def read_disputes(
                 name=names[one.rater_id][1],
                 value=one.value,
                 seconds=None if one.milliseconds is None else one.milliseconds / 1000,
-                comment="\n".join(
-                    text
-                    for text in (
-                        one.comment,
-                        comments.get((item_id, one.rater_id, one.assignment_id, one.phase), ""),
-                    )
-                    if text
-                ),
+                comment=_said(one, comments),
                 reason=one.reason if item_id in shown or one.shown_verdict is None else "",
                 citations=_citations(one.evidence, hidden=item_id not in shown),
                 blind=one.blind,
                 revealed=one.shown_verdict is not None,
-                later=later.get((item_id, target, one.rater_id)),
+                later=_value(later.get((item_id, target, one.rater_id))),
+                again=_value(answer := again.get((item_id, target, one.rater_id))),
+                again_comment="" if answer is None else _said(answer, comments),
             )
             for one in sorted(rows, key=lambda one: _natural(names[one.rater_id][0]))
         )
@@ -298,6 +296,7 @@ def read_disputes(
                 agents=agents.get((item_id, target), ()),
                 hidden=item_id not in shown,
                 tests=tuple(tests.get(item_id, ())),
+                sent_back=notes.get(item_id),
             )
         )
     found.sort(key=lambda one: (bool(one.rulings), -one.size, one.item_id))
@@ -463,15 +462,27 @@ def _comments(connection: Connection, items: list[int]) -> dict[tuple[Any, ...],
     }
 
 
-def _later(connection: Connection, items: list[int], study: int | None) -> dict[tuple[Any, ...], float]:
-    """Return raters' values after the reveal, by item, question and rater."""
-    values, assignment = all_values((REVEAL,), items), table_of(Assignment)
+def _said(label: Any, comments: Mapping[tuple[Any, ...], str]) -> str:
+    """Return what a rater wrote with a label, and about its item."""
+    about = comments.get((label.item_id, label.rater_id, label.assignment_id, label.phase), "")
+    return "\n".join(text for text in (label.comment, about) if text)
+
+
+def _value(label: Any) -> float | None:
+    return None if label is None else label.value
+
+
+def _later(
+    connection: Connection, items: list[int], study: int | None, phase: str
+) -> dict[tuple[Any, ...], Any]:
+    """Return raters' labels of a later phase, by item, question and rater."""
+    values, assignment = all_values((phase,), items), table_of(Assignment)
     found = select(values).order_by(values.c.id)
     if study is not None:
         of_study = select(assignment.c.id).where(assignment.c.study_id == study)
         found = found.where(values.c.assignment_id.in_(of_study))
     return {
-        (row.item_id, QuestionTarget(row.question_id, row.response_ref_id), row.rater_id): row.value
+        (row.item_id, QuestionTarget(row.question_id, row.response_ref_id), row.rater_id): row
         for row in connection.execute(found)
     }
 

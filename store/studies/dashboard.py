@@ -23,7 +23,7 @@ from store.queries.labels import question_labels
 from store.queries.progress import sitting_statuses
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
-from store.record.scope import GOLD, LABEL, TRAIN, Scope, Sitting
+from store.record.scope import DISCUSS, GOLD, LABEL, TRAIN, Scope, Sitting
 from store.studies.protocol import StudyProtocol
 from store.studies.session import refuse_sealed
 from store.studies.studies import StudyDetails, StudyMember, find_study, list_studies, study_items
@@ -34,6 +34,9 @@ from store.workspace.duckdb import Workspace
 
 PACE_FROM = 3
 """Items decided from which an end is expected."""
+
+AGAIN = "again"
+"""The part of a rater's list that an adjudicator sent back."""
 
 MADE = ("independent", "accept", "override")
 """Origins of the labels that a rater gave by a key."""
@@ -71,7 +74,8 @@ class MemberProgress:
 
     Attributes:
         member: The rater, with their consent.
-        parts: How far the rater is in each condition; `training` is a part of its own.
+        parts: How far the rater is in each condition; `training` is a part of its own, and so is what an
+            adjudicator sent back (`AGAIN`).
         gold: The labels of gold items.
         training: The labels of training items.
         decisions: How many presentations are judged whose time is known, training aside.
@@ -208,9 +212,17 @@ class Dashboard:
         least = min(self.judgments.values(), default=0)
         looked = max((look.judgments for look in self.looks if look.planned), default=0)
         if self.study.protocol.half_width is None:
-            return least if least > looked and not self.left else None
+            return least if least > looked and self._is_judged else None
         reached = (number for number in self.study.protocol.looks if looked < number <= least)
         return max(reached, default=None)
+
+    @property
+    def _is_judged(self) -> bool:
+        """Whether all is decided but what an adjudicator sent back, which counts in no agreement."""
+        again = [
+            one.parts[AGAIN] for one in self.raters if AGAIN in one.parts and not one.member.withdrawn_at
+        ]
+        return self.left == sum(part.total - part.done for part in again)
 
     @property
     def latest(self) -> tuple[Look, ...]:
@@ -223,7 +235,7 @@ class Dashboard:
         """Whether the study may stop: all is judged, or the latest planned look saw narrow intervals."""
         width = self.study.protocol.half_width
         if width is None:
-            return self.study.frozen_at is not None and not self.left
+            return self.study.frozen_at is not None and self._is_judged
         latest = self.latest
         return {look.question for look in latest} == set(self.questions) and all(
             look.half_width is not None and look.half_width <= width for look in latest
@@ -326,12 +338,12 @@ def _parts(connection: Connection, study: StudyDetails) -> dict[int, dict[str, D
     counts: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for rater_id, sitting in sittings:
         for row in sitting_statuses(connection, Scope(refs[rater_id], Sitting(study.id, sitting))):
-            part = "training" if row.phase == TRAIN else row.condition
+            part = {TRAIN: "training", DISCUSS: AGAIN}.get(row.phase, row.condition)
             counts[rater_id][part][0] += row.items if row.status in ("judged", "cannot_decide") else 0
             counts[rater_id][part][1] += row.items
     # In the order of the protocol, so that those of all raters stand one under the other.
     protocol = study.protocol
-    order = ["training", *protocol.conditions, *([protocol.reveal] if protocol.reveal else [])]
+    order = ["training", *protocol.conditions, *([protocol.reveal] if protocol.reveal else []), AGAIN]
     return {
         member.rater.id: {
             name: Done(*counts[member.rater.id][name])

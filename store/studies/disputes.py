@@ -32,6 +32,8 @@ class DisputedLabel:
         blind: Whether it was judged in a blind review.
         revealed: Whether the agents' label was on the screen.
         later: The rater's value after the reveal; None without one.
+        again: The rater's value after the item was sent back; None without one.
+        again_comment: What the rater wrote about that.
     """
 
     rater: str
@@ -44,6 +46,8 @@ class DisputedLabel:
     blind: bool
     revealed: bool
     later: float | None
+    again: float | None = None
+    again_comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,7 @@ class Dispute:
         agents: The agents' labels, where they are shown.
         hidden: Whether the agents' labels stay hidden from the adjudicator.
         tests: The raters' own tests.
+        sent_back: The note with which it was sent back to the raters; None where it was not.
     """
 
     item_id: int
@@ -128,6 +133,7 @@ class Dispute:
     agents: tuple[AgentsLabel, ...] = ()
     hidden: bool = True
     tests: tuple[RatersTest, ...] = ()
+    sent_back: str | None = None
 
     @property
     def values(self) -> list[float]:
@@ -152,6 +158,7 @@ class Dispute:
             "question": self.spec.name,
             "response": self.response or None,
             "size": self.size,
+            "sent_back": self.sent_back,
             "labels": [
                 {
                     "rater": one.name if names else one.rater,
@@ -178,7 +185,7 @@ class Dispute:
         }
 
 
-_OF_LABELS = ("value", "seconds", "comment", "reason", "blind", "revealed", "later")
+_OF_LABELS = ("value", "seconds", "comment", "reason", "blind", "revealed", "later", "again", "again_comment")
 
 
 def disagreement(scale: Scale, values: Sequence[float]) -> float:

@@ -21,7 +21,7 @@ from store.errors import JudgmentRefused, WorkspaceError
 from store.events import Progress, Report, silent
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
-from store.record.actions import journal_line
+from store.record.actions import journal_line, late_study
 from store.record.evidence import BadEvidence, as_json, citations_of
 from store.record.expert_runs import add_execution
 from store.record.expert_runs import journal_line as run_line
@@ -634,9 +634,10 @@ def _journal_lines(
         if isinstance(record, Execution):
             lines.append(run_line(rater, item, record, arrived.outcomes.get(record.id, ())))
         elif isinstance(record, Mark):
-            lines.append(journal_line(record, rater, item))
+            lines.append(journal_line(record, rater, item, under=late_study(connection, record)))
         else:
             asked = question_name(names[record.question_id], responses[record.response_ref_id])
             version = versions.get(record.guideline_id)
-            lines.append(journal_line(record, rater, item, asked, version))
+            under = late_study(connection, record)
+            lines.append(journal_line(record, rater, item, asked, version, under=under))
     return lines

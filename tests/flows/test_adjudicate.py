@@ -208,6 +208,16 @@ async def test_a_raters_own_test_is_run_again_and_lines_are_cited(workspace: Wor
         ruling = rows(workspace, JudgmentRow, phase="adjudicate")[-1]
         assert [(one.part, one.first) for one in citations_of(ruling["evidence"])] == [("code", 1)]
         assert (ruling["shown_execution"], ruling["shown_verdict"]) == (again["id"], None)
+        # Sent back with a note: the raters get it again, and the ruling stays.
+        await pressed(pilot, "p")
+        assert "Name no label" in await pressed(pilot, "b")
+        await pilot.press(*"line 2?")
+        await pilot.press("enter")
+        await until(pilot, lambda: "sent back to R1, R2, R3" in screen.shared.message)
+        await until(pilot, lambda: "Sent back to the raters\n    line 2?" in shown(screen, "differ"))
+        assert "not judged again yet: R1, R2, R3" in shown(screen, "differ")
+        assert "sent back before" in await pressed(pilot, "b")
+        await pressed(pilot, "n")
         # Where nobody wrote a test, and the agents' is hidden, none is run.
         assert "the agents' work is hidden; A shows it" in await pressed(pilot, "r")
         await pressed(pilot, "A", "A")

@@ -178,6 +178,7 @@ COMMANDS: dict[str, list[str]] = {
         f"WS --study {STUDY} --json",
         "WS --study nothing",
         "WS --agents",
+        f"WS --study {STUDY} --send-back {SITTING[0]} --note look",
         "WS --rater ben",
         "WS --rater nora",
     ],

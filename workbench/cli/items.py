@@ -140,6 +140,7 @@ def items_command(
     from store.queries.responses import judges_scores
     from store.queries.rows import QueueFilter, phrase_of
     from store.queries.runs import shown_by_kind
+    from store.queries.sent_back import notes_for
     from store.workspace.duckdb import Workspace
     from workbench.output import harmless, print_json, print_table, say
 
@@ -169,6 +170,7 @@ def items_command(
         executions: dict[int, ExecutionView] = {}
         by_experts: dict[int, tuple[ExpertRunView, ...]] = {}
         scores: dict[int, list[dict[str, Any]]] = {}
+        notes: dict[int, str] = {}
         listed = ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]
         for start in range(0, len(listed), 1000):
             page = listed[start : start + 1000]
@@ -181,6 +183,7 @@ def items_command(
                     executions |= executions_of_verdicts(connection, scope, revealed)
                     by_experts |= expert_runs(connection, revealed, scope.rater_id)
                     scores |= judges_scores(connection, scope, revealed)
+                    notes |= notes_for(connection, scope)
     if as_json:
         print_json(
             {
@@ -197,6 +200,7 @@ def items_command(
                         "execution": _execution_facts(executions.get(row.item_id)),
                         "expert_runs": [_run_facts(run) for run in by_experts.get(row.item_id, ())],
                         "scores": scores.get(row.item_id, []),
+                        **({"asked_again": notes[row.item_id]} if row.item_id in notes else {}),
                         **texts.get(row.item_id, {}),
                     }
                     for row in rows
