@@ -43,7 +43,7 @@ from screens.queue.query import QueueQuery
 from screens.review.next_item import restored_order, resumed_item
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
-from store.queries import current, executions, item, progress, questions, queue, responses, runs
+from store.queries import current, executions, item, progress, questions, queue, responses, runs, sent_back
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.actions import Action
 from store.record.expert_runs import WITHOUT_TEST
@@ -85,6 +85,8 @@ COMMANDS: dict[str, list[str]] = {
         f"WS --study {STUDY} --json",
         f"WS --study {DRAFT}",
     ],
+    "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
+    "splits": ["WS", "WS parts --json", "WS parts --now"],
     "judge": [
         f"WS {OUTSIDE} match",
         f"WS {UNKNOWN} match",
@@ -221,6 +223,7 @@ REFUSED = [
         for name in ("agreement", "accuracy --against ben", "pipeline", "figures --rater ben", "plan")
     ),
     "export WS out.jsonl --format jsonl",
+    "split WS --name parts --rater ben --ratios 1:1 --json",
     "import WS extra.jsonl --dry-run",
     "annotate WS --estimate --model scripted:replies.jsonl",
     *(
@@ -455,6 +458,8 @@ QUERIES = {
     "executions_of_verdicts": lambda w, c, s, ids: executions.executions_of_verdicts(
         c, s, [row.item_id for row in queue.queue_rows(w, s, ids) if not row.blind]
     ),
+    "notes_for": lambda w, c, s, ids: sent_back.notes_for(c, s),
+    "sitting_statuses": lambda w, c, s, ids: progress.sitting_statuses(c, s),
     "progress": lambda w, c, s, ids: progress.progress(c, s).to_dict(),
     "open_among": lambda w, c, s, ids: progress.open_among(c, s, ids),
     "sitting_statuses": lambda w, c, s, ids: [tuple(row) for row in dashboard.sitting_statuses(c, s)],
