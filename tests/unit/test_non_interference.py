@@ -48,7 +48,6 @@ from store.queries.rows import QueueFilter, QueueSort
 from store.record.actions import Action
 from store.record.expert_runs import WITHOUT_TEST
 from store.record.ids import now
-from store.studies import dashboard
 from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
 from workbench import study_session
@@ -459,10 +458,9 @@ QUERIES = {
         c, s, [row.item_id for row in queue.queue_rows(w, s, ids) if not row.blind]
     ),
     "notes_for": lambda w, c, s, ids: sent_back.notes_for(c, s),
-    "sitting_statuses": lambda w, c, s, ids: progress.sitting_statuses(c, s),
     "progress": lambda w, c, s, ids: progress.progress(c, s).to_dict(),
     "open_among": lambda w, c, s, ids: progress.open_among(c, s, ids),
-    "sitting_statuses": lambda w, c, s, ids: [tuple(row) for row in dashboard.sitting_statuses(c, s)],
+    "sitting_statuses": lambda w, c, s, ids: [tuple(row) for row in progress.sitting_statuses(c, s)],
     "skipped_in_order": lambda w, c, s, ids: progress.skipped_in_order(c, s),
     "queue_ids": lambda w, c, s, ids: [
         refused(lambda f=f, o=o: [int(n) for n in queue.queue_ids(w, s, f, o)])
