@@ -13,6 +13,10 @@ from store.tables.record import QuestionTarget
 
 NOTE = "note"
 """The id of the line."""
+WHY = "why you rule so"
+"""What the line says while a ruling's note is empty."""
+TO_RATERS = "what they are told (may be empty)"
+"""What it says while a note to the raters is."""
 
 Unit = tuple[int, QuestionTarget]
 """An item and a question on it."""
@@ -75,11 +79,11 @@ class NoteEditor:
         choices = [("Enter", "sends it back"), (self._shared.key("line.close"), "leaves it")]
         self._shared.show_message(message, choices=choices)
         self.sends_back = True
-        self._show("")
+        self._show("", TO_RATERS)
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str, placeholder: str = WHY) -> None:
         box = self._box
-        box.value = text
+        box.value, box.placeholder = text, placeholder
         box.cursor_position = len(box.value)
         box.display = True
         box.focus()

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Input, Static
 
 from screens.adjudicate.builder import RulingBuilder
-from screens.adjudicate.notes import NOTE, NoteEditor, Unit, unit_of
+from screens.adjudicate.notes import NOTE, WHY, NoteEditor, Unit, unit_of
 from screens.adjudicate.view import DIFFER, labels_in_a_row, laid_out, of_disputes, with_tests
 from screens.base_screen import BaseScreen
 from screens.commands import CommandState, Scope, all_commands, bindings
@@ -150,7 +150,7 @@ class AdjudicateScreen(BaseScreen):
             with Vertical(id="case"):
                 yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
-        yield LineInput(id=NOTE, placeholder="why you rule so", select_on_focus=False)
+        yield LineInput(id=NOTE, placeholder=WHY, select_on_focus=False)
         yield MessageLine(id="say")
         yield JobLine(self.context)
         yield JudgingKeyLine(self.shared.keys)

@@ -116,6 +116,6 @@ def _with_note(view: ItemView, note: str | None) -> ItemView:
     """Return an item that is asked again with what an adjudicator wrote about that; None for another one."""
     if note is None:
         return view
-    text = "This item is asked again. Judge it as you see it now; your earlier label stays as it is."
-    part = PaneText(ASKED_AGAIN, "Asked again", f"{text}\n\n{note}".rstrip())
+    text = "Judge it as you see it now; your earlier label stays as it is."
+    part = PaneText(ASKED_AGAIN, "Asked again", f"{note}\n\n{text}".strip())
     return replace(view, case=(part, *view.case))

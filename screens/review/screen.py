@@ -70,6 +70,9 @@ TINY_BELOW = 10
 
 _NO_SESSION: Mapping[str, Any] = MappingProxyType({})
 
+NOTE_CELLS = 240
+"""Cells of a note with which an item is asked again; the pane has all of it."""
+
 
 class ReviewScreen(BaseScreen):
     """Shows the items of a queue one after another and records the rater's judgments.
@@ -340,8 +343,9 @@ class ReviewScreen(BaseScreen):
         self.sides.scroll_together()
         self.judging.complete_undo_message(view)
         self.panes.by_id.end_cursors()
-        if any(part.id == ASKED_AGAIN for part in view.case):
-            self.shared.append_message("This item is asked again: see the part Asked again.")
+        for part in view.case:
+            if part.id == ASKED_AGAIN:
+                self.shared.append_message(f"Asked again: {one_line(part.text, NOTE_CELLS)}")
         places = self.session.places_of(view)
         self.comments.mention_draft(view.item_id)
         self.panes.by_id.restore(places)

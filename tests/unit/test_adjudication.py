@@ -353,7 +353,7 @@ def test_what_is_sent_back_is_judged_again_and_counts_in_no_measure(tmp_path, wo
     with Workspace.open(packed) as packet, packet.reading() as connection:
         ben = study_session(connection, ensure_rater(packet, "ben"))
         view = ItemReader(packet, ben.scope).read(1)
-    assert view.case[0].text.endswith(note)
+    assert view.case[0].text.startswith(note)
     assert [one["asked_again"] for one in workbench("items", packed, "--json").json()["items"]] == [note]
     assert workbench("packet", "make", path, "rq2", "ben", tmp_path / "more.duckdb").code == 2
     assert workbench("judge", packed, "1", "match").code == 0
