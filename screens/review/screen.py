@@ -345,7 +345,8 @@ class ReviewScreen(BaseScreen):
         self.panes.by_id.end_cursors()
         for part in view.case:
             if part.id == ASKED_AGAIN:
-                self.shared.append_message(f"Asked again: {one_line(part.text, NOTE_CELLS)}")
+                said = " · ".join(part.text.split("\n\n"))
+                self.shared.append_message(f"Asked again: {one_line(said, NOTE_CELLS)}")
         places = self.session.places_of(view)
         self.comments.mention_draft(view.item_id)
         self.panes.by_id.restore(places)
