@@ -20,7 +20,7 @@ WHOLE = "test"
 
 
 def write_beir(export: Export) -> WriteResult:
-    """Write corpus.jsonl, queries.jsonl and qrels/PART.tsv."""
+    """Write corpus.jsonl, queries.jsonl, qrels/PART.tsv, and the card by which MTEB finds them."""
     qrels = _Qrels(export)
     (export.target / "qrels").mkdir()
     for part in qrels.parts:
@@ -28,6 +28,10 @@ def write_beir(export: Export) -> WriteResult:
             file.write("query-id\tcorpus-id\tscore\n")
             for query, code, label in qrels.of(part):
                 file.write(f"{query}\t{code}\t{label}\n")
+        # A data set of the hub has one sort of files, so MTEB gets them as JSON, too.
+        with _text(export.target / "qrels" / f"{part}.jsonl") as file:
+            for query, code, label in qrels.of(part):
+                file.write(_line({"query-id": query, "corpus-id": code, "score": label}))
     with _text(export.target / "queries.jsonl") as file:
         for key, text, _ in qrels.queries():
             file.write(_line({"_id": key, "text": text}))
@@ -35,6 +39,14 @@ def write_beir(export: Export) -> WriteResult:
         for batch in export.corpus_texts():
             for key, text, title in batch:
                 file.write(_line({"_id": key, "title": title, "text": text}))
+    _readme(
+        export.target,
+        {
+            "default": {part: f"qrels/{part}.jsonl" for part in qrels.parts},
+            "queries": {"queries": "queries.jsonl"},
+            "corpus": {"corpus": "corpus.jsonl"},
+        },
+    )
     return WriteResult(qrels.written)
 
 
@@ -55,8 +67,8 @@ def write_coir(export: Export) -> WriteResult:
         for batch in export.corpus_texts():
             for key, text, title in batch:
                 file.write(_line(_entry(key, text, "", title)))
-    _readme(texts, ("queries", "corpus"))
-    _readme(graded, qrels.parts)
+    _readme(texts, {"default": {name: f"{name}.jsonl" for name in ("queries", "corpus")}})
+    _readme(graded, {"default": {part: f"{part}.jsonl" for part in qrels.parts}})
     return WriteResult(qrels.written)
 
 
@@ -132,12 +144,14 @@ def _entry(key: str, text: str, part: str, title: str = "") -> dict[str, Any]:
     }
 
 
-def _readme(folder: Path, parts: tuple[str, ...]) -> None:
-    """Write the card that says which file is which part."""
-    files = "\n".join(f"  - split: {part}\n    path: {part}.jsonl" for part in parts)
-    (folder / "README.md").write_text(
-        f"---\nconfigs:\n- config_name: default\n  data_files:\n{files}\n---\n", encoding="utf-8"
-    )
+def _readme(folder: Path, files: Mapping[str, Mapping[str, str]]) -> None:
+    """Write the card that says which file is which split of which configuration."""
+    lines = ["---", "configs:"]
+    for name, splits in files.items():
+        lines += [f"- config_name: {name}", "  data_files:"]
+        for split, path in splits.items():
+            lines += [f"  - split: {split}", f"    path: {path}"]
+    (folder / "README.md").write_text("\n".join([*lines, "---", ""]), encoding="utf-8")
 
 
 def _text(path: Path) -> IO[str]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 from uuid import UUID
 
+from adjudication_bench import pressed, ready, screen_of, shown
 from app_at_work import app_of, until
 from judging import Desk
 from review_bench import CASES, Ran, write_expert_run
 from small_workspace import rows
 from sqlalchemy import select
-from textual.pilot import Pilot
-from textual.widgets import Static
 
-from screens.adjudicate.screen import LOADING, AdjudicateScreen
+from screens.adjudicate.screen import AdjudicateScreen
 from screens.home.screen import HomeScreen
 from screens.widgets.text.view import TextPane
 from store.record.evidence import as_json, citations_of, cite
@@ -64,42 +62,6 @@ def labelled_study(
                 fields["evidence"] = as_json(cite("code", code, code.splitlines(), [1, 2], None))
             fields["shown_execution"] = (rests_on or {}).get((name, item))
             desk.judge(item, float(value), assignment_id=assigned, phase="label", **fields)
-
-
-def screen_of(pilot: Pilot[None]) -> AdjudicateScreen:
-    """The adjudication, which must be what is shown."""
-    assert isinstance(pilot.app.screen, AdjudicateScreen)
-    return pilot.app.screen
-
-
-async def ready(pilot: Pilot[None]) -> AdjudicateScreen:
-    """Wait until a dispute can be ruled on, or a card stands in its place."""
-
-    def is_ready() -> bool:
-        screen = pilot.app.screen
-        if not isinstance(screen, AdjudicateScreen) or screen.adjudication is None:
-            return False
-        now, guard = time.monotonic(), screen.guard
-        is_card = guard.is_bare and guard.wanted is None and LOADING not in shown(screen, "card")
-        seen = is_card or not (guard.missing_at(now) or guard.is_unsettled_at(now))
-        return seen and not screen.context.recorder.unsaved
-
-    await until(pilot, is_ready)
-    return screen_of(pilot)
-
-
-async def pressed(pilot: Pilot[None], *keys: str) -> str:
-    """Press keys, each when what it is about can be seen; the message then."""
-    for key in keys:
-        await ready(pilot)
-        await pilot.press(key)
-    return (await ready(pilot)).shared.message
-
-
-def shown(screen: AdjudicateScreen, name: str) -> str:
-    """What a line or pane of the screen shows."""
-    found = screen.query_one(f"#{name}")
-    return str(found.content) if isinstance(found, Static) else found.text  # type: ignore[attr-defined]
 
 
 def rulings(workspace: Workspace) -> list[tuple[Any, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from hashlib import sha256
 
 import ir_measures
 import krippendorff
@@ -134,9 +135,29 @@ def test_beir_coir_and_trec_are_one_benchmark(exported, split):
     } == qrels
 
 
+def test_mteb_opened_this_benchmark(tmp_path, workbench, sample_folder, repository):
+    work, out = tmp_path / "sample.duckdb", tmp_path / "benchmark"
+    workbench("import", work, sample_folder / "pairs.jsonl", sample_folder / "labels.csv")
+    panel = ("--panel", "sample-ana,sample-ben,sample-chi")
+    workbench("split", work, "--name", "v1", "--policy", "majority", *panel)
+    workbench("export", work, out, "--format", "beir", "--split", "v1")
+    opened = json.loads((repository / "tests" / "oracles" / "opened_by_mteb.json").read_text())
+    codes = len((out / "corpus.jsonl").read_text().splitlines())
+    for part in ("train", "dev", "test"):
+        rows = map(json.loads, (out / "qrels" / f"{part}.jsonl").read_text().splitlines())
+        qrels = sorted([row["query-id"], row["corpus-id"], row["score"]] for row in rows)
+        assert opened[part] == {
+            "codes": codes,
+            "queries": len({query for query, _, _ in qrels}),
+            "qrels": len(qrels),
+            "digest": sha256(json.dumps(qrels).encode()).hexdigest(),
+        }
+    assert "path: qrels/train.jsonl" in (out / "README.md").read_text()
+
+
 def test_a_corpus_of_all_codes_and_a_part_alone(exported, split, work, workbench, tmp_path):
     part = exported("beir", "--part", "test")
-    assert [file.name for file in (part / "qrels").iterdir()] == ["test.tsv"]
+    assert {file.name for file in (part / "qrels").iterdir()} == {"test.tsv", "test.jsonl"}
     judged = len((part / "corpus.jsonl").read_text().splitlines())
     out = tmp_path / "all"
     workbench("export", work, out, "--format", "beir", "--split", "v1", "--part", "test", "--corpus", "all")

@@ -43,7 +43,18 @@ from screens.queue.query import QueueQuery
 from screens.review.next_item import restored_order, resumed_item
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
-from store.queries import current, executions, item, progress, questions, queue, responses, runs, sent_back
+from store.queries import (
+    current,
+    executions,
+    item,
+    progress,
+    questions,
+    queue,
+    responses,
+    runs,
+    sent_back,
+    shown_texts,
+)
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.actions import Action
 from store.record.expert_runs import WITHOUT_TEST
@@ -197,6 +208,7 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "packet merge": ["WS other.duckdb", "WS nothing.duckdb --dry-run"],
     "study freeze": ["WS draft-x", f"WS {STUDY}", "WS nothing"],
+    "study delete": ["WS draft-x", f"WS {STUDY}", "WS nothing"],
     "study close": [f"WS {STUDY}", "WS draft-x", "WS nothing"],
     "study withdraw": [f"WS {STUDY} ben", f"WS {STUDY} zoe", "WS draft-x ana", f"WS {STUDY} ana"],
 }
@@ -236,7 +248,8 @@ REFUSED = [
     f"study status WS {STUDY}",
     *(f"report WS raters --study {STUDY}", f"study manifest WS {STUDY}", f"adjudicate WS --study {STUDY}"),
     *("adjudicate WS", f"rule WS {SITTING[0]} 1 --comment x", f"packet make WS {STUDY} zoe out.duckdb"),
-    *("study freeze WS draft-x", f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
+    *("study freeze WS draft-x", "study delete WS draft-x"),
+    *(f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
 ]
 """What rests on the work of others, one call of each command; it differs where it is not refused."""
 
@@ -446,6 +459,8 @@ QUERIES = {
         for name in (*SITTING, ELSEWHERE, OUTSIDE, "12", "q1")
     ],
     "load_item": lambda w, c, s, ids: each(c, lambda c, n: loaded(c, s, n), ids),
+    "protocol_of": lambda w, c, s, ids: shown_texts.protocol_of(c, s),
+    "shown_candidates": lambda w, c, s, ids: shown_texts.shown_candidates(c, s, {}),
     "load_own": lambda w, c, s, ids: each(c, lambda c, n: item.load_own(c, s, n), ids),
     "load_history": lambda w, c, s, ids: each(
         c, lambda c, n: item.load_history(c, n, s, item.item_access(c, s, n)), items_of(w, s)

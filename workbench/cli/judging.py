@@ -145,6 +145,7 @@ def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: 
     from sqlalchemy import select
 
     from store.queries.item import item_access
+    from store.queries.shown_ids import shown_id
     from store.record.actions import Action, Recorder
     from store.record.ids import now
     from store.tables.columns import table_of
@@ -154,7 +155,10 @@ def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: 
     item, rater = table_of(Item), scope.rater
     assert rater is not None
     with opened.reading() as connection:
-        name = connection.execute(select(item.c.external_id).where(item.c.id == number)).scalar_one()
+        named = select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        row = connection.execute(named).one()
+            select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        ).one()
         access = item_access(connection, scope, number)
     action = opened.ids.next()
     record = Mark(
@@ -172,13 +176,25 @@ def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: 
     Recorder(opened, rater).submit(Action(action, (record,))).result()
     return {
         "mark": record.id,
-        "item": name,
-        "number": number,
+        "item": row.external_id,
+        "number": _shown_number(scope, row.kind, number),
         "kind": kind,
         "rater": rater.name,
         "comment": comment,
         "created_at": record.created_at,
     }
+
+
+def _shown_number(scope: Scope, kind: str, number: int) -> int | None:
+    """Return an item's number where it may be shown: it follows the order of import, which can tell texts.
+
+    Whose texts a comparison has stays hidden in a study.
+    """
+    from store.kinds.spec import task_kinds
+
+    found = task_kinds().get(kind)
+    hidden = scope.sitting is not None and found is not None and found.record.hidden
+    return None if hidden else number
 
 
 def _judge(
@@ -194,10 +210,20 @@ def _judge(
 ) -> dict[str, Any]:
     from sqlalchemy import select
 
+    from store.kinds.comparison import (
+        AS_LISTED,
+        BOTH_BAD,
+        BOTH_BAD_WORD,
+        PREFERENCE,
+        canonical_scale,
+        given_value,
+    )
     from store.kinds.spec import task_kinds
     from store.queries.expert_runs import own_run
     from store.queries.item import item_access, load_item
     from store.queries.questions import item_questions
+    from store.queries.shown_ids import shown_id
+    from store.queries.shown_texts import protocol_of
     from store.record.actions import Action, Recorder
     from store.record.expert_runs import WITHOUT_TEST
     from store.record.ids import now
@@ -211,7 +237,9 @@ def _judge(
     item, rater = table_of(Item), scope.rater
     assert rater is not None
     with opened.reading() as connection:
-        row = connection.execute(select(item.c.kind, item.c.external_id).where(item.c.id == number)).one()
+        row = connection.execute(
+            select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        ).one()
         kind = task_kinds().get(row.kind)
         if kind is None:
             raise UnknownName(
@@ -233,6 +261,15 @@ def _judge(
         }
         name = _question(list(questions), asked, hidden=access.hides_models)
         question, response_ref_id = questions[name]
+        shown_as, reason = "", WITHOUT_TEST if access.tests == "own" and execution is None else ""
+        if question.name == PREFERENCE.name:
+            protocol = protocol_of(connection, scope)
+            on_scale, reason = given_value(canonical_scale("" if protocol is None else protocol.scale), value)
+            # Commands list the first candidate before the second.
+            shown_as = " ".join((AS_LISTED, *load_item(connection, scope, kind, number).changes))
+        else:
+            words = kind.queue.label_words if question == kind.label_question else None
+            on_scale = scale_value(question.scale, value, words)
         question_id = question_number(connection, question.name)
         judged = kind.record.judged_columns
         if question.of_responses and response_ref_id is None and judged:
@@ -253,13 +290,12 @@ def _judge(
         rater_id=scope.rater_id,
         assignment_id=access.assignment_id,
         phase=access.phase,
-        value=scale_value(
-            question.scale, value, kind.queue.label_words if question == kind.label_question else None
-        ),
+        value=on_scale,
         origin="independent",
+        reason=reason,
+        shown_as=shown_as,
         blind=access.blind and access.assignment_id is not None,
         shown_execution=execution,
-        reason=WITHOUT_TEST if access.tests == "own" and execution is None else "",
         comment=comment,
         evidence=evidence,
         created_at=now(),
@@ -269,10 +305,10 @@ def _judge(
     return {
         "judgment": judgment.id,
         "item": row.external_id,
-        "number": number,
+        "number": _shown_number(scope, row.kind, number),
         "question": name,
         "value": judgment.value,
-        "word": question.scale.word(judgment.value),
+        "word": BOTH_BAD_WORD if judgment.reason == BOTH_BAD else question.scale.word(judgment.value),
         "rater": rater.name,
         "comment": judgment.comment,
         "reason": judgment.reason,
