@@ -285,6 +285,28 @@ COMMANDS: tuple[Command, ...] = (
         "adjudicate.both_bad", "0", "", "both bad", "Rule that neither candidate is any good.", judging=True
     ),
     Command("adjudicate.note", "m", "", "note", "Write why you rule so.", judging=True),
+    Command(
+        "adjudicate.cite",
+        "v",
+        "",
+        "cite line",
+        "Choose lines that your ruling cites; again cites them or not.",
+    ),
+    Command(
+        "adjudicate.run",
+        "r",
+        "",
+        "run test",
+        "Run the test that is shown: the agents' once shown, or a rater's.",
+    ),
+    Command("adjudicate.other_run", "R", "", "other run", "Show the next run of a test.", on_line=False),
+    Command(
+        "adjudicate.send_back",
+        "b",
+        "",
+        "send back",
+        "Have the raters judge the item again, with a note; only while the study is open.",
+    ),
     Command("adjudicate.undo", "u", "", "undo", "Take back your last ruling, and go there.", judging=True),
     Command("adjudicate.redo", "U,ctrl+r", "", "redo", "Bring back what you undid last.", on_line=False),
     Command("adjudicate.next", "n", "", "next", "Go to the next dispute."),

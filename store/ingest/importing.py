@@ -35,6 +35,7 @@ from store.ingest.resolve_items import (
 )
 from store.ingest.resolve_labels import label_counts, publish_labels, reserve, resolve_labels
 from store.ingest.resolve_records import (
+    add_late_assignments,
     publish_judgments,
     record_counts,
     resolve_judgments,
@@ -428,6 +429,7 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
             rater_row(connection, name, rater_kind)
         for kind_name, version in versions:
             guideline_number(connection, kind_name, version)
+        add_late_assignments(connection, cursor)
 
     try:
         workspace.lane.submit(write, urgent=True).result()

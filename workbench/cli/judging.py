@@ -13,6 +13,7 @@ from store.errors import JudgmentRefused, UnknownName
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
+    OwnStudy,
     RaterName,
     RunName,
     Workspace,
@@ -32,14 +33,26 @@ if TYPE_CHECKING:
 def judge_command(
     workspace: Workspace,
     item: Annotated[str, typer.Argument(help="The item: its id in the imported file, or its number.")],
-    value: Annotated[str, typer.Argument(help="The label: a value of the scale, its word or its sign.")],
+    value: Annotated[
+        str | None,
+        typer.Argument(help="The label: a value of the scale, its word or its sign.", show_default=False),
+    ] = None,
     *,
+    cannot_decide: Annotated[
+        bool, typer.Option("--cannot-decide", help="Say that it cannot be decided, in place of a label.")
+    ] = False,
+    skip: Annotated[bool, typer.Option("--skip", help="Put the item off, in place of a label.")] = False,
+    without_test: Annotated[
+        bool,
+        typer.Option("--without-test", help="Where the study asks for a test of your own: label without."),
+    ] = False,
     question: Annotated[
         str | None,
         typer.Option(help="The question, where an item is asked several; its kind can be left out."),
     ] = None,
     rater: RaterName = None,
-    comment: Annotated[str, typer.Option(help="A comment that stays with the judgment.")] = "",
+    study: OwnStudy = None,
+    comment: Annotated[str, typer.Option(help="A comment that stays with what is recorded.")] = "",
     evidence: Annotated[
         list[str] | None,
         typer.Option(metavar="PART:LINES", help="Lines to cite: code:3-5, test:2, log:7; can be repeated."),
@@ -48,7 +61,10 @@ def judge_command(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`."""
+    """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`.
+
+    In place of a label: `workbench judge study.duckdb q-0042 --cannot-decide --comment "no query"`.
+    """
     from store.queries.item import find_item
     from store.record.evidence import NONE
     from store.record.raters import ensure_rater, register_kinds
@@ -61,10 +77,11 @@ def judge_command(
     loaded = settings(config)
     blind = loaded.screens.blind
     refuse_blind(run, blind=blind)
+    mark = _mark_instead(value, cannot_decide=cannot_decide, skip=skip, of_label=bool(question or evidence))
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            session = open_session(connection, loaded, given_rater(rater), run)
+            session = open_session(connection, loaded, given_rater(rater), run, study)
             if session.study is not None and session.study.needs_consent:
                 raise JudgmentRefused(
                     "Consent first",
@@ -81,19 +98,103 @@ def judge_command(
             from workbench.citations import evidence_of
 
             cited = evidence_of(opened, scope, number, evidence)
-        facts = _judge(
-            opened,
-            scope,
-            number,
-            value,
-            question,
-            comment=comment,
-            evidence=cited,
+        facts = (
+            _judge(
+                opened,
+                scope,
+                number,
+                value,
+                question,
+                comment=comment,
+                evidence=cited,
+                without_test=without_test,
+            )
+            if value is not None
+            else _mark(opened, scope, number, mark, comment)
         )
     if as_json:
         print_json(facts)
-    else:
-        say(f"● {facts['item']}: {facts['word']} · {facts['question']} · rater {facts['rater']}")
+        return
+    done = f"{facts['word']} · {facts['question']}" if value is not None else mark.replace("_", " ")
+    reason = f" · {facts['reason']}" if facts.get("reason") else ""
+    where = session.where
+    say(f"● {facts['item']}: {done}{reason} · rater {facts['rater']}{where and ' · ' + where}")
+
+
+def _mark_instead(value: str | None, *, cannot_decide: bool, skip: bool, of_label: bool) -> str:
+    """Return the mark that is recorded in place of a label; empty for a label.
+
+    Raises:
+        JudgmentRefused: Not exactly one of them was given, or a mark with what belongs to a label.
+    """
+    if (value is not None) + cannot_decide + skip != 1:
+        raise JudgmentRefused(
+            "One of them", "An item gets a label, --cannot-decide or --skip.", "Give one of the three."
+        )
+    if value is None and of_label:
+        raise JudgmentRefused(
+            "Not of a label",
+            "--question and --evidence belong to a label; a mark is about the whole item.",
+            "Leave them out; --comment says why.",
+        )
+    return "cannot_decide" if cannot_decide else "skip" if skip else ""
+
+
+def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: str) -> dict[str, Any]:
+    """Record that an item cannot be decided, or is put off."""
+    from sqlalchemy import select
+
+    from store.queries.item import item_access
+    from store.queries.shown_ids import shown_id
+    from store.record.actions import Action, Recorder
+    from store.record.ids import now
+    from store.tables.columns import table_of
+    from store.tables.imported import Item
+    from store.tables.record import Mark
+
+    item, rater = table_of(Item), scope.rater
+    assert rater is not None
+    with opened.reading() as connection:
+        named = select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        row = connection.execute(named).one()
+            select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        ).one()
+        access = item_access(connection, scope, number)
+    action = opened.ids.next()
+    record = Mark(
+        id=opened.ids.next(),
+        action=action,
+        item_id=number,
+        rater_id=rater.id,
+        assignment_id=access.assignment_id,
+        phase=access.phase,
+        kind=kind,
+        active=True,
+        text=comment,
+        created_at=now(),
+    )
+    Recorder(opened, rater).submit(Action(action, (record,))).result()
+    return {
+        "mark": record.id,
+        "item": row.external_id,
+        "number": _shown_number(scope, row.kind, number),
+        "kind": kind,
+        "rater": rater.name,
+        "comment": comment,
+        "created_at": record.created_at,
+    }
+
+
+def _shown_number(scope: Scope, kind: str, number: int) -> int | None:
+    """Return an item's number where it may be shown: it follows the order of import, which can tell texts.
+
+    Whose texts a comparison has stays hidden in a study.
+    """
+    from store.kinds.spec import task_kinds
+
+    found = task_kinds().get(kind)
+    hidden = scope.sitting is not None and found is not None and found.record.hidden
+    return None if hidden else number
 
 
 def _judge(
@@ -105,6 +206,7 @@ def _judge(
     *,
     comment: str,
     evidence: str,
+    without_test: bool,
 ) -> dict[str, Any]:
     from sqlalchemy import select
 
@@ -117,11 +219,13 @@ def _judge(
         given_value,
     )
     from store.kinds.spec import task_kinds
+    from store.queries.expert_runs import own_run
     from store.queries.item import item_access, load_item
     from store.queries.questions import item_questions
     from store.queries.shown_ids import shown_id
     from store.queries.shown_texts import protocol_of
     from store.record.actions import Action, Recorder
+    from store.record.expert_runs import WITHOUT_TEST
     from store.record.ids import now
     from store.record.raters import question_number
     from store.record.response_names import question_name
@@ -144,13 +248,20 @@ def _judge(
                 "Install the package that adds it; `workbench doctor` lists the kinds.",
             )
         access = item_access(connection, scope, number)
+        execution = own_run(connection, access.assignment_id) if access.tests == "own" else None
+        if access.tests == "own" and execution is None and not without_test:
+            raise JudgmentRefused(
+                "No own test",
+                f"The study asks for a test of your own of {row.external_id}, and none of yours was run.",
+                "Write and run one in the app, or give --without-test; the label then says so.",
+            )
         questions = {
             question_name(spec.name, response): (spec, ref)
             for spec, ref, response in item_questions(connection, kind, number, scope)
         }
         name = _question(list(questions), asked, hidden=access.hides_models)
         question, response_ref_id = questions[name]
-        reason = shown_as = ""
+        shown_as, reason = "", WITHOUT_TEST if access.tests == "own" and execution is None else ""
         if question.name == PREFERENCE.name:
             protocol = protocol_of(connection, scope)
             on_scale, reason = given_value(canonical_scale("" if protocol is None else protocol.scale), value)
@@ -184,6 +295,7 @@ def _judge(
         reason=reason,
         shown_as=shown_as,
         blind=access.blind and access.assignment_id is not None,
+        shown_execution=execution,
         comment=comment,
         evidence=evidence,
         created_at=now(),
@@ -193,13 +305,13 @@ def _judge(
     return {
         "judgment": judgment.id,
         "item": row.external_id,
-        # Numbers follow the order of import, which can tell whose texts a comparison has.
-        "number": None if scope.sitting is not None and kind.record.hidden else number,
+        "number": _shown_number(scope, row.kind, number),
         "question": name,
         "value": judgment.value,
         "word": BOTH_BAD_WORD if judgment.reason == BOTH_BAD else question.scale.word(judgment.value),
         "rater": rater.name,
         "comment": judgment.comment,
+        "reason": judgment.reason,
         "evidence": json.loads(judgment.evidence),
         "supersedes": judgment.supersedes,
         "created_at": judgment.created_at,

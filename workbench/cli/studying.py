@@ -449,7 +449,7 @@ def _print_status(found: Dashboard, command: str) -> None:
                 None if one.per_hour is None else f"{one.per_hour:.0f}",
                 ended(one.ends_at),
                 f"{one.gold.right} of {one.gold.given}" if one.gold.given else None,
-                f"{one.too_fast} of {one.labels}" if one.labels else None,
+                f"{one.too_fast} of {one.decisions}" if one.decisions else None,
                 progress_words(one, study.protocol),
             )
             for one in found.raters
