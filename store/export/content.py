@@ -13,6 +13,7 @@ import duckdb
 from store.errors import ExportFailed
 from store.events import Progress, Report
 from store.export import labels, records
+from store.export.bundle import write_bundle
 from store.export.items import pending, stored_items
 from store.export.traces import traces
 from store.formats.protocol import Entity, Rows, StoredItem, WriteResult
@@ -69,6 +70,9 @@ class WorkspaceContent:
     name: str = ""
     setting: str | None = None
     only_kept: bool = False
+    pseudonyms: bool = False
+    without_replies: bool = False
+    with_withdrawn: bool = False
 
     def record(self) -> Rows:
         """Return every judgment and mark, with the items."""
@@ -94,6 +98,17 @@ class WorkspaceContent:
         select = labels.long_labels(self.cursor, self.rater_id)
         total = count(self.cursor, f"SELECT count(*) FROM {labels.CURRENT_LABEL}")
         return SelectedRows(self, select, labels.LONG_COLUMNS, WriteResult(total))
+
+    def bundle(self) -> WriteResult:
+        """Write every table of the workspace, and a manifest, to the target."""
+        return write_bundle(
+            self.cursor,
+            self.target,
+            self.progress,
+            pseudonyms=self.pseudonyms,
+            without_replies=self.without_replies,
+            with_withdrawn=self.with_withdrawn,
+        )
 
     def traces(self) -> Iterator[Mapping[str, Any]]:
         """Yield the trace of every item that the run `rater_id` has a step or a verdict of."""

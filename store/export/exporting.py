@@ -1,4 +1,4 @@
-"""Export: the record of a workspace, or one rater's current labels, as a file that an import reads back."""
+"""Export: a workspace, its record or one rater's current labels, as a file that an import reads back."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ class ExportReport:
         sampled: Items of the sample that was written; None for all items.
         strata: The strata of the sample, each with its items and those sampled; None without strata.
         study: The only study whose records were written; None for all.
-        pseudonyms: Whether raters have their pseudonyms of that study in place of names.
+        pseudonyms: Whether raters have pseudonyms in place of names.
         withdrawn: Records of raters who withdrew from a study, which were left out.
+        names_left: Where names of people are found although they were replaced: rows by table and column.
     """
 
     destination: str
@@ -62,6 +63,7 @@ class ExportReport:
     study: str | None = None
     pseudonyms: bool = False
     withdrawn: int = 0
+    names_left: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -80,6 +82,8 @@ def export(
     study: str | None = None,
     names: bool = False,
     with_withdrawn: bool = False,
+    pseudonyms: bool = False,
+    without_replies: bool = False,
     progress: Report | None = None,
     overwrite: bool = False,
 ) -> ExportReport:
@@ -98,6 +102,8 @@ def export(
         study: The only study whose records are written, under pseudonyms; None for all records.
         names: Whether raters of the study keep their names.
         with_withdrawn: Whether the full record holds those of raters who withdrew from a study, too.
+        pseudonyms: Whether all people of a bundle have pseudonyms.
+        without_replies: Whether a bundle leaves out the replies of models.
         progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
 
@@ -118,6 +124,8 @@ def export(
         "sample": sample is not None,
         "study": study is not None,
         "withdrawn": with_withdrawn,
+        "pseudonyms": pseudonyms,
+        "without_replies": without_replies,
     }
     _check_choices(form, chosen)
     if names and study is None:
@@ -150,9 +158,12 @@ def export(
             target.name,
             setting,
             only_kept,
+            pseudonyms=pseudonyms,
+            without_replies=without_replies,
+            with_withdrawn=with_withdrawn,
         )
         written = _write(form, wanted)
-        left = count_withdrawn(cursor) if "study" in form.choices and not with_withdrawn else 0
+        left = count_withdrawn(cursor) if form.choices & {"study", "withdrawn"} and not with_withdrawn else 0
         cursor.execute("COMMIT")
         _put_in_place(partial, target)
     except OSError as error:
@@ -176,8 +187,9 @@ def export(
         None if sample is None else len(sample.item_ids),
         None if sample is None else sample.strata_as_json(),
         study,
-        study is not None and not names,
+        pseudonyms or (study is not None and not names),
         left,
+        written.names_left,
     )
 
 
@@ -190,6 +202,14 @@ _CHOICES: dict[Choice, tuple[str, str]] = {
     "withdrawn": (
         "does not hold the full record",
         "Leave --with-withdrawn away, or write the record: --format jsonl",
+    ),
+    "pseudonyms": (
+        "does not hold the whole workspace",
+        "Leave --pseudonyms away, and use --study; or write all of it: --format bundle",
+    ),
+    "without_replies": (
+        "does not hold the whole workspace",
+        "Leave --without-replies away, or write all of it: --format bundle",
     ),
 }
 

@@ -15,7 +15,9 @@ from store.plugins import registered
 
 GROUP = "workbench.formats"
 
-Choice = Literal["rater", "setting", "only_kept", "sample", "study", "withdrawn"]
+Choice = Literal[
+    "rater", "setting", "only_kept", "sample", "study", "withdrawn", "pseudonyms", "without_replies"
+]
 
 Container = Literal["json lines", "JSON array", "JSON objects", "CSV", "Parquet"]
 JSON: frozenset[Container] = frozenset({"json lines", "JSON array", "JSON objects"})
@@ -141,11 +143,13 @@ class WriteResult:
         records: How many are in the file.
         left_out: Rows of its sort that are not in the file: items without a label, answers without a score.
         others: Items of other kinds that have labels of the rater, by kind.
+        names_left: Where names of people are found although they were replaced: rows by table and column.
     """
 
     records: int
     left_out: int = 0
     others: Mapping[str, int] = field(default_factory=dict)
+    names_left: Mapping[str, int] = field(default_factory=dict)
 
 
 class Rows(Protocol):
@@ -198,6 +202,10 @@ class Export(Protocol):
 
     def long_labels(self) -> Rows:
         """Return the current labels of the rater or of all, one for each item, question and rater."""
+        ...
+
+    def bundle(self) -> WriteResult:
+        """Write every table of the workspace, and a manifest, to the target."""
         ...
 
     def traces(self) -> Iterator[Mapping[str, Any]]:
@@ -291,6 +299,11 @@ class Format:
     folder: bool = False
     may_be_empty: bool = False
     converter: Callable[[FileContext], Converter] | None = None
+
+    @property
+    def readable(self) -> bool:
+        """Whether an import can read it; a folder without layouts is the whole workspace."""
+        return bool(self.layouts) or self.folder
 
     def detect(self, sample: Sample) -> str | None:
         """Return why a file is of this format, or None when it is not."""

@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 
 from store.errors import MOST_LISTED, EmptyFile, ImportFailed, RecordsRefused, place
+from store.formats.bundle import is_bundle
 from store.formats.fields import Layout
 from store.formats.protocol import (
     Container,
@@ -214,6 +215,12 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
         if path.is_file():
             files.append(path)
             continue
+        if is_bundle(path):
+            raise ImportFailed(
+                "A whole workspace",
+                f"{path} is a bundle, which becomes a workspace of its own. Nothing was imported.",
+                "Import it alone, into a new file: workbench import NEW.duckdb FOLDER",
+            )
         if not path.is_dir():
             raise ImportFailed(
                 "Not a file",
