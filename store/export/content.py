@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from store.export import labels, records
 from store.export.bundle import write_bundle
 from store.export.items import pending, stored_items
 from store.export.traces import traces
-from store.formats.protocol import Entity, Rows, StoredItem, WriteResult
+from store.formats.protocol import CurrentLabel, Entity, Rows, StoredItem, WriteResult
 from store.kinds.spec import task_kinds
 from store.record.revisions import current_texts
 from store.sql import count, quoted
@@ -98,6 +98,16 @@ class WorkspaceContent:
         select = labels.long_labels(self.cursor, self.rater_id)
         total = count(self.cursor, f"SELECT count(*) FROM {labels.CURRENT_LABEL}")
         return SelectedRows(self, select, labels.LONG_COLUMNS, WriteResult(total))
+
+    def labelled_items(
+        self, kind: str
+    ) -> tuple[WriteResult, Iterator[tuple[Entity, Sequence[CurrentLabel]]]]:
+        """Return every item of a kind with the current labels of the rater, or of all people, on it.
+
+        Raises:
+            ExportFailed: There is none.
+        """
+        return labels.labelled(self.cursor, self.rater_id, task_kinds()[kind])
 
     def bundle(self) -> WriteResult:
         """Write every table of the workspace, and a manifest, to the target."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -79,12 +80,14 @@ class FileContext:
         stem: Its name without folder and endings.
         model: The model that the user named for it; "" for none.
         setting: The setting that the user named for it; "" for none.
+        columns: The user's names of the format's `inner_fields`.
         shared: The state that the converters of one import share: one dict for all its files.
     """
 
     stem: str
     model: str = ""
     setting: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
 
 
@@ -133,6 +136,27 @@ class StoredItem:
     item: Entity
     chunks: list[Entity] = field(default_factory=list)
     responses: list[tuple[Entity, list[Entity]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentLabel:
+    """A current label of an item.
+
+    Attributes:
+        rater: The rater's name.
+        by_agents: Whether the rater is a run of the agents.
+        value: The value.
+        comment: The comment; of a run its reason.
+        made_at: When it was given.
+        active_ms: The milliseconds that it took, pauses left out; None where that is not known.
+    """
+
+    rater: str
+    by_agents: bool
+    value: float
+    comment: str
+    made_at: datetime
+    active_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +226,19 @@ class Export(Protocol):
 
     def long_labels(self) -> Rows:
         """Return the current labels of the rater or of all, one for each item, question and rater."""
+        ...
+
+    def labelled_items(
+        self, kind: str
+    ) -> tuple[WriteResult, Iterator[tuple[Entity, Sequence[CurrentLabel]]]]:
+        """Return every item of a kind with the current labels of the rater, or of all people, on it.
+
+        Returns:
+            How many labels there are, and the items that have one, in the order of import.
+
+        Raises:
+            ExportFailed: There is none.
+        """
         ...
 
     def bundle(self) -> WriteResult:
@@ -283,6 +320,7 @@ class Format:
         may_be_empty: Whether a file without records says something among others of the format, as the list of
             the comments of an issue that nobody commented on.
         converter: Makes a converter of the records of one file; None where each record is one item or label.
+        inner_fields: Fields that the converter finds within a record, under names that the user can map.
     """
 
     name: str
@@ -299,6 +337,7 @@ class Format:
     folder: bool = False
     may_be_empty: bool = False
     converter: Callable[[FileContext], Converter] | None = None
+    inner_fields: frozenset[str] = frozenset()
 
     @property
     def readable(self) -> bool:
@@ -320,6 +359,10 @@ class Format:
                 )
                 return f"{sample.container} with the fields {', '.join(named)}"
         return None
+
+    def knows(self, mapping: Mapping[str, str]) -> bool:
+        """Return whether every name that is mapped is one of its fields."""
+        return mapping.keys() <= self.inner_fields or any(layout.knows(mapping) for layout in self.layouts)
 
     def layout(self, sample: Sample) -> Layout:
         """Return the layout whose required fields a file lacks least."""
