@@ -26,7 +26,7 @@ _WITHDRAWN = "SELECT rater_id FROM study_rater WHERE withdrawn_at IS NOT NULL"
 # Reports count what a screener decided, and a reply without an error is JSON; the rest is the model's text.
 _DECISION = """CASE WHEN requests = 0 AND NOT from_cache THEN reply
     WHEN outcome <> 'ok' OR reply = '' THEN ''
-    ELSE coalesce(json_object('assessment', try_cast(reply AS JSON)->'assessment')::VARCHAR, '{}') END"""
+    ELSE coalesce('{"assessment": ' || (try_cast(reply AS JSON)->'assessment')::VARCHAR || '}', '{}') END"""
 
 
 @dataclass(slots=True)

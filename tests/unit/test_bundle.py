@@ -238,8 +238,8 @@ def test_a_bundle_without_replies_holds_none_and_can_be_read(studied, tmp_path):
         steps = connection.execute("SELECT role, reply, reply_id FROM step ORDER BY role").fetchall()
     assert steps == [
         ("executor", '{"exit_reason": "ok"}', None),
-        ("screener", '{"assessment":"clear_match"}', None),
-        ("test_writer", '{"assessment":null}', None),
+        ("screener", '{"assessment": "clear_match"}', None),
+        ("test_writer", '{}', None),
     ]
 
 
