@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 
 import duckdb
@@ -39,8 +39,8 @@ SIMILARITIES = """(SELECT item_id,
     FROM similarity GROUP BY item_id)"""
 """The similarities of items by model, as JSON: a subquery (item_id, similarity)."""
 
-_ROWS = 5_000
-"""Rows that are fetched together."""
+_ITEMS = 10_000
+"""Items whose labels are fetched together."""
 
 QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))"
 """The readable name of a question `asks`, with the reference `ref` to its response, if any; as SQL."""
@@ -236,19 +236,24 @@ def labelled(
         SELECT i.external_id, i.extra, p, a.name, a.kind = 'agent',
             s.value, coalesce(j.comment, v.reason, ''), coalesce(j.created_at, v.created_at), j.active_ms
         {source} JOIN ({kind.record.select}) p ON p.item_id = i.id JOIN exported_rater a ON a.id = s.rater_id
-        LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id ORDER BY i.id, a.name"""
-    return WriteResult(total, others=others), _by_item(cursor, kind, select)
+        LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
+        WHERE s.item_id BETWEEN $low AND $high AND i.id BETWEEN $low AND $high ORDER BY i.id, a.name"""
+    items = f"SELECT DISTINCT s.item_id {source} ORDER BY 1"
+    return WriteResult(total, others=others), _by_item(cursor, kind, items, select)
 
 
 def _by_item(
-    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, select: str
+    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, items: str, select: str
 ) -> Iterator[tuple[Entity, Sequence[CurrentLabel]]]:
-    rows = cursor.execute(select)
-    batches = iter(lambda: rows.fetchmany(_ROWS), [])
-    for external_id, of_item in groupby(chain.from_iterable(batches), key=itemgetter(0)):
-        first, *more = of_item
-        item = Entity(kind.name, {**first[2], "external_id": external_id}, json.loads(first[1]))
-        yield item, [CurrentLabel(*row[3:]) for row in (first, *more)]
+    """Yield items with their labels; so many at once that their texts are never all in memory."""
+    ids = cursor.execute(items).fetchnumpy()["item_id"]
+    for place in range(0, len(ids), _ITEMS):
+        part = ids[place : place + _ITEMS]
+        rows = cursor.execute(select, {"low": int(part[0]), "high": int(part[-1])}).fetchall()
+        for external_id, of_item in groupby(rows, key=itemgetter(0)):
+            first, *more = of_item
+            item = Entity(kind.name, {**first[2], "external_id": external_id}, json.loads(first[1]))
+            yield item, [CurrentLabel(*row[3:]) for row in (first, *more)]
 
 
 def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> WriteResult:
