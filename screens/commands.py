@@ -343,6 +343,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("studies.open", "enter", "open_study", "open", "Show how far the study is."),
     Command("studies.new", "n", "new_study", "new", "Make a study as a draft."),
     Command("studies.freeze", "F", "freeze", "freeze", "Make the assignments of a draft; it is fixed then."),
+    Command("studies.delete", "D", "delete", "delete", "Delete a draft."),
     Command("studies.close", "x", "close_study", "close", "Close an open study: nothing more is judged."),
     Command("studies.refresh", "r", "read", "refresh", "Read the studies again."),
     Command("studies.back", "escape,q", "back", "home", "Go back to the first screen."),

@@ -22,6 +22,7 @@ _NAMED_COLUMNS: Mapping[tuple[str, str], str] = {
     ("score", "judge"): "whole_name(judge)",
     ("study", "protocol"): "names_in_fields(protocol)",
     ("study", "manifest"): "names_in_fields(manifest)",
+    ("split", "plan"): "names_in_fields(plan)",
     ("packet", "manifest"): "names_in_fields(manifest)",
     ("packet", "mapping"): "names_in_fields(mapping)",
     ("workspace_fact", "value"): "names_in_fields(value)",
@@ -33,7 +34,7 @@ _NAMED_COLUMNS: Mapping[tuple[str, str], str] = {
 }
 """The columns that hold people's names, with the SQL of their pseudonymous values."""
 
-_FIELDS = frozenset({"rater", "raters", "coordinators", "judge"})
+_FIELDS = frozenset({"rater", "raters", "coordinators", "judge", "against", "panel"})
 """The fields of stored JSON that hold names."""
 
 _SHORTEST_WORD = 3

@@ -151,4 +151,5 @@ BUNDLE = Format(
     holds=("row", "rows"),
     leaves_out=("row", "rows"),
     folder=True,
+    whole_workspace=True,
 )

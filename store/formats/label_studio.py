@@ -138,7 +138,7 @@ def _task(number: int, pair: Entity, labels: Sequence[CurrentLabel]) -> dict[str
         if label.by_agents:
             predictions.append({"model_version": label.rater, "result": result})
             continue
-        made_at = label.made_at.isoformat()
+        made_at = label.made_at and label.made_at.isoformat()
         annotations.append(
             {
                 "id": hashed(name),

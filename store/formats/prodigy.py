@@ -107,9 +107,12 @@ def _task(pair: Entity, label: CurrentLabel) -> dict[str, Any]:
         "_view_id": "choice",
         "_session_id": label.rater,
         "_annotator_id": label.rater,
-        "_timestamp": int(label.made_at.timestamp()),
     }
-    return {**task, COMMENT: label.comment} if label.comment else task
+    if label.made_at is not None:
+        task["_timestamp"] = int(label.made_at.timestamp())
+    if label.comment:
+        task[COMMENT] = label.comment
+    return task
 
 
 PRODIGY = Format(

@@ -169,6 +169,6 @@ QUESTIONS = Format(
     ),
     converter=Questions,
     write=write_questions,
-    choices=frozenset({"setting"}),
+    choices=frozenset({"setting", "split"}),
     holds=("repository question", "repository questions"),
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, case, func, insert, select
 
+from store.errors import WorkbenchError
 from store.kinds.spec import task_kinds
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.table_agreement import table_agreement
@@ -460,9 +461,16 @@ def look(
     Raises:
         UnknownName: There is no such study.
         HiddenData: The reader is a rater of an open study.
+        WorkbenchError: The study is a draft.
     """
     with workspace.reading() as connection:
         found = dashboard(connection, name, reader)
+        if found.study.frozen_at is None:
+            raise WorkbenchError(
+                "No look",
+                f"{found.study.name} is a draft: there is nothing to look at before it is frozen.",
+                "Freeze it when it is right: study freeze",
+            )
         seen = [_agreement(connection, found, question, bootstrap) for question in found.questions]
     rows = [{"id": workspace.ids.next(), "study_id": found.study.id, **asdict(one)} for one in seen]
     workspace.lane.submit(

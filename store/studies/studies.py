@@ -231,9 +231,7 @@ def new_study(
                 "Choose another name; a frozen study is not changed.",
             )
         if row is not None:
-            for table in (member, chosen):
-                connection.execute(delete(table).where(table.c.study_id == row.id))
-            connection.execute(delete(study).where(study.c.id == row.id))
+            _remove(connection, row.id)
         number = next_number(connection, study)
         connection.execute(
             insert(study).values(
@@ -270,6 +268,38 @@ def new_study(
         return find_study(connection, name)
 
     return workspace.lane.submit(write, urgent=True).result()
+
+
+def _remove(connection: Connection, study_id: int) -> None:
+    """Remove a draft."""
+    study, member, chosen = table_of(Study), table_of(StudyRater), table_of(StudyItemRow)
+    for table in (member, chosen):
+        connection.execute(delete(table).where(table.c.study_id == study_id))
+    connection.execute(delete(study).where(study.c.id == study_id))
+
+
+def delete_draft(workspace: Workspace, name: str) -> None:
+    """Delete a draft; the raters that it named stay in the workspace.
+
+    Raises:
+        UnknownName: There is no such study.
+        WorkbenchError: It is frozen.
+    """
+    refuse_packet(workspace, "Studies are deleted")
+
+    def write(connection: Connection) -> None:
+        found = find_study(connection, name)
+        if found.frozen_at is not None:
+            raise WorkbenchError(
+                "Not a draft",
+                f"{name} is {found.state}; only a draft is deleted, since labels belong to a frozen study.",
+                "Close it, if nothing more is to be judged in it: study close"
+                if found.state == "open"
+                else "Leave it: a closed study asks nothing of anybody.",
+            )
+        _remove(connection, found.id)
+
+    workspace.lane.submit(write, urgent=True).result()
 
 
 def _checked_name(name: str) -> str:

@@ -36,9 +36,15 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             await pilot.press("escape")
             await until(pilot, lambda: "18 done" in screen_text(app))
             assert "before you agree" in screen_text(app)
+            # The agents are kept from the rater: no key for them is named.
+            assert "^p palette" in screen_text(app)
+            assert "jobs" not in screen_text(app)
             await pilot.press("tab")
             assert isinstance(app.screen, ConsentScreen)
-            await pilot.press(*"8 years", "enter")
+            await until(pilot, lambda: "I agree, and state no experience" in screen_text(app))
+            await pilot.press(*"8 years")
+            await until(pilot, lambda: "I agree, with this experience" in screen_text(app))
+            await pilot.press("enter")
             await painted(pilot, 1)
             with workspace.reading() as connection:
                 member = find_study(connection, "rq2").member("ana")

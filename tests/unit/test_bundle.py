@@ -148,6 +148,10 @@ def studied_in(tmp_path):
             "'review' AS phase, 'comment' AS kind, true AS active, 'ask Émile Roux' AS text, "
             "'independent' AS origin, now() AS created_at FROM rater WHERE name = 'Coralie'"
         )
+        cursor.execute(
+            "INSERT INTO split VALUES (uuid(), 's', 'pair.match', 'pair', "
+            """'{"against": "Dana Weiss", "panel": ["Dana Weiss", "bo"], "study": null}', now(), NULL, 'd', '{}')"""
+        )
         cursor.execute("UPDATE study_rater SET experience = 'pupil of Coralie' WHERE pseudonym = 'R1'")
         cursor.execute(
             "INSERT INTO sessionstate SELECT id, 'open', name, now() FROM rater WHERE kind = 'human'"
@@ -239,7 +243,7 @@ def test_a_bundle_without_replies_holds_none_and_can_be_read(studied, tmp_path):
     assert steps == [
         ("executor", '{"exit_reason": "ok"}', None),
         ("screener", '{"assessment": "clear_match"}', None),
-        ("test_writer", '{}', None),
+        ("test_writer", "{}", None),
     ]
 
 

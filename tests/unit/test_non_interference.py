@@ -82,6 +82,8 @@ COMMANDS: dict[str, list[str]] = {
         "WS --sample-pairs 3 --stratify label",
         "WS --sample-pairs 3 --stratify label:ben --json",
     ],
+    "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
+    "splits": ["WS", "WS parts --json", "WS parts --now"],
     "judge": [
         f"WS {OUTSIDE} match",
         f"WS {UNKNOWN} match",
@@ -188,6 +190,7 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "packet merge": ["WS other.duckdb", "WS nothing.duckdb --dry-run"],
     "study freeze": ["WS draft-x", f"WS {STUDY}", "WS nothing"],
+    "study delete": ["WS draft-x", f"WS {STUDY}", "WS nothing"],
     "study close": [f"WS {STUDY}", "WS draft-x", "WS nothing"],
     "study withdraw": [f"WS {STUDY} ben", f"WS {STUDY} zoe", "WS draft-x ana", f"WS {STUDY} ana"],
 }
@@ -213,6 +216,7 @@ REFUSED = [
         for name in ("agreement", "accuracy --against ben", "pipeline", "figures --rater ben", "plan")
     ),
     "export WS out.jsonl --format jsonl",
+    "split WS --name parts --rater ben --ratios 1:1 --json",
     "import WS extra.jsonl --dry-run",
     "annotate WS --estimate --model scripted:replies.jsonl",
     *(
@@ -226,7 +230,8 @@ REFUSED = [
     f"study status WS {STUDY}",
     *(f"report WS raters --study {STUDY}", f"study manifest WS {STUDY}", f"adjudicate WS --study {STUDY}"),
     *("adjudicate WS", f"rule WS {SITTING[0]} 1 --comment x", f"packet make WS {STUDY} zoe out.duckdb"),
-    *("study freeze WS draft-x", f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
+    *("study freeze WS draft-x", "study delete WS draft-x"),
+    *(f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
 ]
 """What rests on the work of others, one call of each command; it differs where it is not refused."""
 

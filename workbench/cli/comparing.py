@@ -10,7 +10,7 @@ import typer
 
 from store.errors import WorkbenchError
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
-from workbench.cli.report_agreement import named, several
+from workbench.cli.report_agreement import several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,6 +108,7 @@ def compare_new(
     """
     from store.record.raters import register_kinds
     from store.studies.comparing import store_comparisons
+    from store.studies.plan import people
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.rater import rater_name
@@ -142,12 +143,12 @@ def compare_new(
                 opened,
                 name,
                 ids,
-                raters=named(raters),
+                raters=people(raters),
                 overlap=overlap,
                 gold=gold,
                 repeats=repeats,
                 scale=scale.value,
-                coordinators=named(coordinators) if coordinators else [own] if own else [],
+                coordinators=people(coordinators) or ([own] if own else []),
                 seed=seed,
             )
     if as_json:
