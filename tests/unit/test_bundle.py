@@ -5,6 +5,7 @@ import json
 import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import duckdb
 import pyarrow
@@ -22,7 +23,6 @@ from store.export.exporting import export
 from store.formats.bundle import MANIFEST
 from store.ingest.bundle import import_bundle
 from store.ingest.importing import import_files
-from store.kinds.spec import task_kinds
 from store.record.raters import ensure_rater
 from store.studies.packets import make_packet
 from store.tables.record import ORIGINS
@@ -451,6 +451,15 @@ def test_only_the_whole_workspace_has_these_choices(studied, tmp_path):
         export(studied, tmp_path / "out", "bundle", rater="bo")
 
 
-def test_tables_of_kinds_are_in_it(bundle):
-    tables = json.loads((bundle[0] / MANIFEST).read_text())["tables"]
-    assert {kind.record.table for kind in task_kinds().values()} <= tables.keys()
+def test_tables_of_kinds_of_other_packages_are_carried(studied, tmp_path, monkeypatch):
+    cursor = studied.native()
+    schema = "CREATE TABLE IF NOT EXISTS report (item_id BIGINT NOT NULL, text VARCHAR NOT NULL)"
+    cursor.execute(f"{schema}; INSERT INTO report VALUES (9, 'seen by them')")
+    cursor.close()
+    export(studied, tmp_path / "out", "bundle")
+    with pytest.raises(ImportFailed, match=r"the table report.*Install the package"):
+        import_bundle(tmp_path / "again.duckdb", tmp_path / "out")
+    kind = SimpleNamespace(record=SimpleNamespace(schema=schema))
+    monkeypatch.setattr(store.ingest.bundle, "task_kinds", lambda: {"report": kind})
+    import_bundle(tmp_path / "again.duckdb", tmp_path / "out")
+    assert contents(tmp_path / "again.duckdb")["report"] == ["(9, 'seen by them')"]
