@@ -281,6 +281,9 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "review.back", "q,escape", "", "back", "Go back to where you came from; Escape first ends a search."
     ),
+    Command(
+        "adjudicate.both_bad", "0", "", "both bad", "Rule that neither candidate is any good.", judging=True
+    ),
     Command("adjudicate.note", "m", "", "note", "Write why you rule so.", judging=True),
     Command("adjudicate.undo", "u", "", "undo", "Take back your last ruling, and go there.", judging=True),
     Command("adjudicate.redo", "U,ctrl+r", "", "redo", "Bring back what you undid last.", on_line=False),
@@ -342,6 +345,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("outcomes.back", "escape,q", "back", "back", "Go back to the runs."),
     Command("studies.open", "enter", "open_study", "open", "Show how far the study is."),
     Command("studies.new", "n", "new_study", "new", "Make a study as a draft."),
+    Command("studies.compare", "c", "compare", "compare", "Make comparisons, and a draft of their study."),
     Command("studies.freeze", "F", "freeze", "freeze", "Make the assignments of a draft; it is fixed then."),
     Command("studies.delete", "D", "delete", "delete", "Delete a draft."),
     Command("studies.close", "x", "close_study", "close", "Close an open study: nothing more is judged."),

@@ -62,5 +62,8 @@ class Navigator(Protocol):
     def open_new_study(self) -> None:
         """Show the form of a new study."""
 
+    def open_new_comparisons(self) -> None:
+        """Show the form of new comparisons."""
+
     def open_sitting(self, session: StudySession) -> None:
         """Go to another sitting of a study, or to another study; what shows the one before is closed."""

@@ -44,6 +44,7 @@ from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import TextPane
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.formatting import pluralize
+from store.kinds.comparison import BOTH_BAD, SAME
 from store.record.actions import Action
 from store.record.evidence import Citation
 from store.record.scope import ADJUDICATE
@@ -410,7 +411,7 @@ class AdjudicateScreen(BaseScreen):
         own = item.label
         waiting = self.context.recorder.waiting(item.item_id)
         state = " …" if waiting else ""
-        final = f"final: [{'' if own is None else dispute.spec.scale.word(own.value)}]{state}"
+        final = f"final: [{'' if own is None else item.current.word(own.value, own.reason)}]{state}"
         final = final.replace("[]", "[ ]")
         asked = f"{item.current.title} · {item.question.text}" if item.current.about else item.question.text
         row = one_line(labels_in_a_row(dispute, names=self.names), width - cell_len(final) - 3)
@@ -469,14 +470,21 @@ class AdjudicateScreen(BaseScreen):
     # -- ruling ---------------------------------------------------------------------------------------
 
     def _rule(self, key: str) -> None:
-        """Rule with the value of a key; against the raters only with a reason."""
+        """Rule with the value of a key, or `BOTH_BAD`; against the raters only with a reason."""
         item, dispute = self.item, self.dispute
-        value = None if item is None else item.question.scale.value_of(key)
+        bad = item is not None and item.current.both_bad and key == BOTH_BAD
+        value = None if item is None else SAME if bad else item.question.scale.value_of(key)
         if item is None or dispute is None or value is None or not self._needs_reason(item, dispute, value):
-            self.judging.judge(key)
+            self._record_ruling(key)
         elif self.judging.can_judge():
-            said = f"{dispute.spec.scale.word(value)} goes against the raters ({summary(dispute)}). Say why."
-            self.notes.open(item, said, key)
+            word = item.current.word(value, key)
+            self.notes.open(item, f"{word} goes against the raters ({summary(dispute)}). Say why.", key)
+
+    def _record_ruling(self, key: str) -> None:
+        if key == BOTH_BAD:
+            self.judging.call_both_bad()
+        else:
+            self.judging.judge(key)
 
     def _needs_reason(self, item: ItemView, dispute: Dispute, value: float) -> bool:
         return not self.notes.of(item) and goes_against(dispute.spec.scale, dispute.values, value)
@@ -500,9 +508,9 @@ class AdjudicateScreen(BaseScreen):
         changed = text != self.notes.of(item)
         self.notes.notes[unit_of(item)] = text
         if key:
-            self.judging.judge(key)
+            self._record_ruling(key)
         elif own is not None and changed and self.judging.builder is not None:
-            self.judging.record(self.judging.builder.label(item, own.value, self.guard.watch))
+            self.judging.record(self.judging.builder.label(item, own.value, self.guard.watch, own.reason))
             self.shared.show_message(f"Note recorded · {self.shared.key('undo')} undo")
         else:
             self.shared.show_message("The note goes with your ruling." if text else "")
@@ -627,6 +635,11 @@ class AdjudicateScreen(BaseScreen):
 
         return {
             "adjudicate.note": Handler(self._write_note, of_item=True),
+            "adjudicate.both_bad": Handler(
+                lambda: self._rule(BOTH_BAD),
+                lambda: self.item is not None and self.item.current.both_bad,
+                of_item=True,
+            ),
             "adjudicate.next": Handler(lambda: self._step(1), lambda: is_listed() and has_left()),
             "adjudicate.previous": Handler(lambda: self._step(-1), is_listed),
             "adjudicate.agents": Handler(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from screens.items.history import history
 from screens.items.judges import describe_judges, judges_claim
@@ -19,6 +19,7 @@ from store.kinds.comparison import (
     PREFERENCE,
     SAME,
     SWAPPED,
+    canonical_scale,
     drawn_order,
     shown_scale,
 )
@@ -26,10 +27,8 @@ from store.queries.agent_case import load_case
 from store.queries.current import assignment_of
 from store.queries.item import ItemDetails, load_item
 from store.queries.judged_comparisons import imported_verdicts
+from store.queries.shown_texts import protocol_of
 from store.record.scope import Scope
-from store.studies.protocol import StudyProtocol
-from store.tables.columns import table_of
-from store.tables.people import Study
 from store.tables.record import QuestionTarget
 
 RIGHT = "right"
@@ -51,7 +50,7 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     sides = ("left", "right") if FIRST_LEFT[order] else ("right", "left")
     if scope.adjudicates:
         # Raters may have seen other sides, so labels are those of the first candidate.
-        words = spoken = PREFERENCE.scale
+        words, spoken = canonical_scale(scale), canonical_scale()
         sides = ("first", "second")
     shown, summary = judges_claim(case, imported, order, spoken, words.allowed)
     question = QuestionPrompt(
@@ -77,16 +76,16 @@ def _protocol(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple
 
     Names are shown of what is revealed, once the rater has answered.
     """
+    protocol = protocol_of(connection, scope)
+    scale = "" if protocol is None else protocol.scale
     if scope.adjudicates:
-        return AS_LISTED, "", False
+        return AS_LISTED, scale, False
     assigned = assignment_of(connection, scope, entry.item_id)
-    if scope.sitting is None or assigned is None:
-        return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), "", False
-    study = table_of(Study)
-    text = connection.execute(select(study.c.protocol).where(study.c.id == scope.sitting.study)).scalar_one()
+    if assigned is None:
+        return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), scale, False
     order = SWAPPED if SWAPPED in assigned.condition.split() else AS_LISTED
     named = not entry.blind and not entry.hides_models and bool(entry.own.labels)
-    return order, StudyProtocol.from_json(text).scale, named
+    return order, scale, named
 
 
 def view(
@@ -136,7 +135,8 @@ def view(
         blind=entry.blind,
         assignment_id=entry.assignment_id,
         phase=entry.phase,
-        shown_as="" if not sides else f"{order} named" if named else order,
+        shown_as=" ".join((*((order,) if sides else ()), *(("named",) if named else ()), *entry.changes)),
+        changes=entry.changes,
     )
 
 

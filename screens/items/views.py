@@ -262,6 +262,7 @@ class ItemView:
             none to cover. `{review.cover}`, a command's id, is replaced by its key.
         cover_chosen: Whether the rater wants references covered.
         shown_as: The words of `Judgment.shown_as` for how it is shown; empty for a kind without any.
+        changes: How the texts of a comparison are shown otherwise than they were imported.
         marks_differences: Whether the rater wants the differences between two sides marked.
     """
 
@@ -292,6 +293,7 @@ class ItemView:
     prompt_cover: str = ""
     cover_chosen: bool = False
     shown_as: str = ""
+    changes: tuple[str, ...] = ()
     marks_differences: bool = False
 
     @property

@@ -94,7 +94,7 @@ class StudiesScreen(BaseScreen):
             return chosen is not None and chosen.study.state == "draft"
         if command.id == "studies.close":
             return chosen is not None and chosen.study.state == "open"
-        if command.id == "studies.new":
+        if command.id in ("studies.new", "studies.compare"):
             return self.reading.failure is None
         return chosen is not None if command.id == "studies.open" else True
 
@@ -152,6 +152,11 @@ class StudiesScreen(BaseScreen):
         """Show the form of a new study."""
         if self.reading.failure is None:
             self.navigator.open_new_study()
+
+    def action_compare(self) -> None:
+        """Show the form of new comparisons."""
+        if self.reading.failure is None:
+            self.navigator.open_new_comparisons()
 
     def action_freeze(self) -> None:
         """Freeze the draft under the cursor."""

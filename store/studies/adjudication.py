@@ -16,6 +16,7 @@ from uuid import uuid4
 from sqlalchemy import CTE, Connection, Select, func, insert, or_, select, update
 
 from store.errors import JudgmentRefused, WorkbenchError
+from store.kinds.comparison import PREFERENCE, canonical_scale
 from store.kinds.listing import relation
 from store.kinds.spec import QuestionSpec, question_named, task_kinds
 from store.queries.current import all_values, current_verdicts, first_values, ruling_values
@@ -23,6 +24,7 @@ from store.queries.item import item_access
 from store.queries.labels import named_question
 from store.queries.questions import refs_with_text
 from store.queries.responses import letter, load_responses, summarize_scores
+from store.queries.shown_ids import shown_id
 from store.record.actions import Action, Recorder
 from store.record.evidence import Citation, readable_citations
 from store.record.ids import now
@@ -236,7 +238,7 @@ def read_disputes(
     comments, later = _comments(connection, items), _later(connection, items, study)
     rulings = _rulings(connection, items, study)
     facts = {row.id: row for row in _items(connection, items)}
-    specs = _specs(connection)
+    specs = _asked(connection, adjudication.study)
     letters: dict[int, str] = {}
     agents: dict[tuple[int, QuestionTarget], tuple[AgentsLabel, ...]] = {}
     of_responses = {item_id for item_id, target in units if target.response_ref_id is not None}
@@ -379,6 +381,15 @@ def _specs(connection: Connection) -> dict[int, QuestionSpec]:
     return {row.id: spec for row in rows if (spec := question_named(row.name)) is not None}
 
 
+def _asked(connection: Connection, study: StudyDetails | None) -> dict[int, QuestionSpec]:
+    """Return the questions by their keys, that of comparisons with the scale of the study."""
+    scale = None if study is None else canonical_scale(study.protocol.scale)
+    return {
+        number: replace(spec, scale=scale) if scale and spec.name == PREFERENCE.name else spec
+        for number, spec in _specs(connection).items()
+    }
+
+
 def _pseudonyms(connection: Connection, study: StudyDetails | None) -> dict[int, tuple[str, str]]:
     """Return the anonymous and the own name of each rater.
 
@@ -445,7 +456,7 @@ def _items(connection: Connection, items: list[int]) -> Iterable[Any]:
         own = relation(kind)
         title = own.columns[kind.queue.title].label("title")
         yield from connection.execute(
-            select(item.c.id, item.c.external_id, item.c.kind, title)
+            select(item.c.id, shown_id().label("external_id"), item.c.kind, title)
             .select_from(own.source.join(item, item.c.id == own.item_id))
             .where(among(item.c.id, items), item.c.kind == kind.name)
         )
@@ -483,7 +494,13 @@ def _agents(
 
 
 def rule(
-    workspace: Workspace, adjudication: Adjudication, dispute: Dispute, value: float, comment: str = ""
+    workspace: Workspace,
+    adjudication: Adjudication,
+    dispute: Dispute,
+    value: float,
+    comment: str = "",
+    *,
+    reason: str = "",
 ) -> Judgment:
     """Record a ruling.
 
@@ -493,6 +510,7 @@ def rule(
         dispute: What is ruled on.
         value: The value.
         comment: Why.
+        reason: The reason that comes with a value, such as that both candidates are bad.
 
     Raises:
         JudgmentRefused: The value is off the scale, or goes against the raters without a comment.
@@ -521,6 +539,7 @@ def rule(
         origin="ruling",
         shown_verdict=dispute.agents[-1].id if dispute.agents else None,
         blind=access.blind,
+        reason=reason,
         comment=comment.strip(),
         created_at=now(),
     )

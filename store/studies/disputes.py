@@ -85,7 +85,7 @@ class Dispute:
 
     Attributes:
         item_id: The item.
-        external_id: Its name in the imported file.
+        external_id: What it is called.
         kind: Its kind.
         title: The text by which lists show it.
         spec: The question.

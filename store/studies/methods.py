@@ -9,6 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.kinds.comparison_texts import CHANGES
 from store.kinds.spec import task_kinds
 from store.studies.protocol import condition_words
 from store.studies.studies import StudyDetails, study_items
@@ -99,6 +100,11 @@ def _design(study: StudyDetails) -> Iterator[tuple[str, str]]:
     )
     if not alone:
         yield "Blocks", f"{protocol.block_size or len(protocol.conditions):,} items with each equally often"
+    if protocol.scale:
+        yield "Scale", protocol.scale
+    if protocol.texts:
+        said = ", ".join(CHANGES[one] for one in protocol.texts)
+        yield "Texts", f"{said}; what was done to both sides of an item is recorded with each judgment"
     if protocol.reveal:
         yield "Reveal", f"all items again at the end as {condition_words(protocol.reveal)}"
     if protocol.repeats:

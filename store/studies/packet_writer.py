@@ -19,10 +19,13 @@ import pyarrow
 from sqlalchemy import Connection, Row, select
 
 from store.events import Progress, Report
+from store.kinds.comparison import COMPARISON
+from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
 from store.queries.agent_case import WITHOUT_TESTS
 from store.queries.current import label_questions, shown_runs
 from store.queries.expert_runs import TEST_WRITER
+from store.queries.shown_texts import shown_candidates
 from store.record.ids import lowest_at, now
 from store.record.revisions import REVISION, changes_of
 from store.record.scope import Scope, Sitting
@@ -102,6 +105,7 @@ class PacketWriter:
         self._guideline = guideline_text(connection, study.protocol)
         self._run = self._shown_run(connection)
         self._revised = self._revisions(connection)
+        self._changed = self._changed_texts(connection)
 
     def _shown_run(self, connection: Connection) -> Row[Any] | None:
         """Return the run whose work the rater's sittings show; None where they show none."""
@@ -138,6 +142,22 @@ class PacketWriter:
             (entry.place, part, text)
             for entry in self.entries
             for part, text in texts.get(entry.assignment.item_id, {}).items()
+        ]
+
+    def _changed_texts(self, connection: Connection) -> list[tuple[int, str, str]]:
+        """Return (place, column, text) of texts that the study shows otherwise than they were imported."""
+        if self._kind.name != COMPARISON.name:
+            return []
+        scope = Scope(self._member.rater, Sitting(self._study.id, 1))
+        items = [entry.assignment.item_id for entry in self.entries]
+        texts = {
+            row["item_id"]: dict(row) for row in connection.execute(texts_of(self._kind, items)).mappings()
+        }
+        shown = shown_candidates(connection, scope, texts)
+        return [
+            (entry.place, part, text)
+            for entry in self.entries
+            for part, text in shown.get(entry.assignment.item_id, ({}, ()))[0].items()
         ]
 
     def write(
@@ -214,6 +234,7 @@ class PacketWriter:
             consent=given.consent,
             idle_minutes=given.idle_minutes,
             scale=given.scale,
+            texts=given.texts,
         )
         version = given.guideline or self._kind.guideline_version
         _insert(
@@ -292,16 +313,24 @@ class PacketWriter:
         replaced |= {name: f"CASE WHEN p.hides THEN '' ELSE t.{name} END" for name in record.hidden}
         if record.ranked:
             replaced["rank"] = "CASE WHEN p.shown THEN t.rank END"
+        # Joined here, not written over: what was replaced in a file can still be read in it.
+        others = [*self._revised, *self._changed]
+        _stage(cursor, "packed_text(place BIGINT, part VARCHAR, text VARCHAR)", others)
+        for part in sorted({part for _, part, _ in others}):
+            replaced[part] = f"coalesce(o_{part}.text, t.{part})"
+            joined += (
+                f" LEFT JOIN packed_text o_{part} ON o_{part}.place = p.place AND o_{part}.part = '{part}'"
+            )
         cursor.execute(
             f"INSERT INTO {_OUT}.{record.table} BY NAME SELECT t.* REPLACE ({_listed(replaced)}) "
             f"FROM packed p JOIN {record.table} t ON t.item_id = p.real{joined} ORDER BY p.place"
         )
-        for place, part, text in self._revised:
-            cursor.execute(f"UPDATE {_OUT}.{record.table} SET {part} = ? WHERE item_id = ?", [text, place])
+        # Of the text before a change it would tell who has it; items are called by its digits.
+        hashed = "md5(p.name)" if record.hidden else "i.content_hash"
         group = f"t.{record.group}_id" if record.group else "p.place"
         cursor.execute(
             f"INSERT INTO {_OUT}.item BY NAME SELECT i.* REPLACE (p.place AS id, p.name AS external_id, "
-            f"{group} AS group_id, 1 AS source_id, '{{}}' AS extra) FROM packed p "
+            f"{hashed} AS content_hash, {group} AS group_id, 1 AS source_id, '{{}}' AS extra) FROM packed p "
             f"JOIN item i ON i.id = p.real JOIN {_OUT}.{record.table} t ON t.item_id = p.place "
             "ORDER BY p.place"
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 from store.errors import WorkbenchError
 from store.kinds.comparison import scale_values
+from store.kinds.comparison_texts import CHANGES
 from store.tables.people import BLIND, CONDITION_WORDS, OWN_TEST, REVEALED
 
 IDLE_MINUTES = 5.0
@@ -44,6 +45,7 @@ class StudyProtocol:
         idle_minutes: Minutes without a key after which a rater is away.
         fast_seconds: Seconds below which a decision is too fast to have read the item.
         scale: The scale of comparisons, one of `store.kinds.comparison.SCALES`; empty for that of the kind.
+        texts: How the texts of comparisons are changed, of `store.kinds.comparison_texts.CHANGES`.
     """
 
     kind: str
@@ -64,6 +66,7 @@ class StudyProtocol:
     idle_minutes: float = IDLE_MINUTES
     fast_seconds: float = FAST_SECONDS
     scale: str = ""
+    texts: tuple[str, ...] = ()
 
     @property
     def consent_version(self) -> str:
@@ -99,7 +102,7 @@ class StudyProtocol:
 
         Raises:
             WorkbenchError: A condition has an unknown word or contradicts itself, looks are missing, or there
-                is no such scale.
+                is no such scale or change of texts.
         """
         if self.half_width is not None and not 0 < self.half_width < 1:
             raise WorkbenchError(
@@ -123,6 +126,11 @@ class StudyProtocol:
                 "Give both: --half-width 0.1 --looks 300,600,900",
             )
         scale_values(self.scale)
+        if unknown := [one for one in self.texts if one not in CHANGES]:
+            known = ", ".join(CHANGES)
+            raise WorkbenchError(
+                "Unknown change", f"No change of texts is called {unknown[0]!r}.", f"Changes: {known}."
+            )
         reveal = None if self.reveal is None else condition(self.reveal)
         looks = tuple(sorted(set(self.looks)))
         return replace(

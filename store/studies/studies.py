@@ -16,14 +16,15 @@ from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
 from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
+from store.queries.shown_texts import names_of_sets
 from store.record.ids import now
 from store.record.rater_ref import RaterRef, checked_name
 from store.record.raters import next_number, rater_row
 from store.record.scope import GOLD, LABEL, REVEAL, TRAIN
 from store.studies.design import PlannedAssignment, RaterName, StudyItem, balance, design_study
 from store.studies.protocol import StudyProtocol
-from store.studies.sides import draw_sides, names_of_sets
-from store.tables.columns import table_of
+from store.studies.sides import draw_sides
+from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Guideline, Rater, Study, StudyRater
 from store.tables.people import StudyItem as StudyItemRow
@@ -388,6 +389,10 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
         found = find_study(connection, name)
         items = study_items(connection, found.id)
         named = names_of_sets(connection, [one.item_id for one in items])
+        if named:
+            # Lists are drawn from the items in an order that tells nothing of that of import.
+            hashes = _content_hashes(connection, [*named])
+            items.sort(key=lambda one: hashes[one.item_id])
     _refuse_frozen(found)
     design = make_design(found.protocol, items, [one.rater.name for one in found.members])
     swapped = draw_sides(design, named, found.protocol.seed) if named else {}
@@ -432,6 +437,12 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
         return find_study(connection, name)
 
     return workspace.lane.submit(write, urgent=True).result()
+
+
+def _content_hashes(connection: Connection, item_ids: Sequence[int]) -> dict[int, str]:
+    item = table_of(Item)
+    found = select(item.c.id, item.c.content_hash).where(among(item.c.id, item_ids))
+    return dict(connection.execute(found).all())
 
 
 def _refuse_frozen(study: StudyDetails) -> None:

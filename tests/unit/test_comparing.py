@@ -279,7 +279,8 @@ def test_in_a_packet_of_1000_comparisons_nothing_but_the_texts_tells_the_set(tmp
     assert done.code == 0, done.err
     with Workspace.open(packet) as workspace, workspace.native() as cursor:
         found = cursor.execute(
-            "SELECT c.first, c.* EXCLUDE (first, second), i.*, a.*, p.* EXCLUDE (text) FROM comparison c "
+            "SELECT c.first, c.* EXCLUDE (first, second), i.*, a.*, p.* EXCLUDE (text), c.rowid AS comparison_row, "
+            "i.rowid AS item_row, a.rowid AS assignment_row, p.rowid AS prompt_row FROM comparison c "
             "JOIN item i ON i.id = c.item_id JOIN assignment a ON a.item_id = i.id JOIN prompt p ON p.id = prompt_id"
         )
         names = [each[0] for each in found.description][1:]
@@ -295,7 +296,9 @@ def test_in_a_packet_of_1000_comparisons_nothing_but_the_texts_tells_the_set(tmp
     first = [truth[row[0]] for row in packed]
     conditions = values[names.index("condition")]
     left = [one != ("swapped" in words.split()) for one, words in zip(first, conditions, strict=True)]
+    assert {"external_id", "content_hash", "extra", "position", "comparison_row", "prompt_row"} <= {*names}
     chances = []
+    # A test of each column and of its hash, of what is first and of what is on the left; Bonferroni.
     for column in values:
         middle = sorted(map(str, column))[len(column) // 2]
         low = [str(value) < middle for value in column]

@@ -43,7 +43,7 @@ from screens.queue.query import QueueQuery
 from screens.review.next_item import restored_order, resumed_item
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
-from store.queries import current, executions, item, progress, questions, queue, responses, runs
+from store.queries import current, executions, item, progress, questions, queue, responses, runs, shown_texts
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.actions import Action
 from store.record.ids import now
@@ -436,6 +436,8 @@ QUERIES = {
         for name in (*SITTING, ELSEWHERE, OUTSIDE, "12", "q1")
     ],
     "load_item": lambda w, c, s, ids: each(c, lambda c, n: loaded(c, s, n), ids),
+    "protocol_of": lambda w, c, s, ids: shown_texts.protocol_of(c, s),
+    "shown_candidates": lambda w, c, s, ids: shown_texts.shown_candidates(c, s, {}),
     "load_own": lambda w, c, s, ids: each(c, lambda c, n: item.load_own(c, s, n), ids),
     "load_history": lambda w, c, s, ids: each(
         c, lambda c, n: item.load_history(c, n, s, item.item_access(c, s, n)), items_of(w, s)

@@ -155,6 +155,7 @@ def rule_command(
 
     A ruling is a record of its own: no label changes. A later ruling of yours replaces it.
     """
+    from store.kinds.comparison import BOTH_BAD, BOTH_BAD_WORD, PREFERENCE, given_value
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.record.scales import scale_value
@@ -180,8 +181,13 @@ def rule_command(
         who = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
         found, disputes = open_adjudication(opened, who, study, run=chosen)
         dispute = find_dispute(disputes, number, question, response)
-        made = rule(opened, found, dispute, scale_value(dispute.spec.scale, value), comment)
-    word = dispute.spec.scale.word(made.value)
+        scale = dispute.spec.scale
+        if dispute.spec.name == PREFERENCE.name:
+            given, reason = given_value(scale, value)
+        else:
+            given, reason = scale_value(scale, value), ""
+        made = rule(opened, found, dispute, given, comment, reason=reason)
+    word = BOTH_BAD_WORD if made.reason == BOTH_BAD else scale.word(made.value)
     if as_json:
         print_json(
             {

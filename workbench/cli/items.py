@@ -186,7 +186,7 @@ def items_command(
                 "strata": None if sample is None else sample.strata_as_json(),
                 "items": [
                     {
-                        **_row_facts(row),
+                        **_row_facts(row, sealed=session.study is not None),
                         "execution": _execution_facts(executions.get(row.item_id)),
                         "expert_runs": [_run_facts(run) for run in by_experts.get(row.item_id, ())],
                         "scores": scores.get(row.item_id, []),
@@ -269,10 +269,15 @@ def _run_facts(run: ExpertRunView) -> dict[str, Any]:
     return {"rater": run.rater, "edited": run.edited, **(_execution_facts(run.execution) or {})}
 
 
-def _row_facts(row: QueueRow) -> dict[str, Any]:
+def _row_facts(row: QueueRow, *, sealed: bool) -> dict[str, Any]:
+    from store.kinds.spec import task_kinds
+
+    kind = task_kinds().get(row.kind)
+    # Numbers follow the order of import, which can tell whose texts a comparison has.
+    hides = sealed and kind is not None and bool(kind.record.hidden)
     return {
         "item": row.external_id,
-        "number": row.item_id,
+        "number": None if hides else row.item_id,
         "kind": row.kind,
         "title": row.title,
         "detail": row.detail,

@@ -108,9 +108,19 @@ def _judge(
 ) -> dict[str, Any]:
     from sqlalchemy import select
 
+    from store.kinds.comparison import (
+        AS_LISTED,
+        BOTH_BAD,
+        BOTH_BAD_WORD,
+        PREFERENCE,
+        canonical_scale,
+        given_value,
+    )
     from store.kinds.spec import task_kinds
     from store.queries.item import item_access, load_item
     from store.queries.questions import item_questions
+    from store.queries.shown_ids import shown_id
+    from store.queries.shown_texts import protocol_of
     from store.record.actions import Action, Recorder
     from store.record.ids import now
     from store.record.raters import question_number
@@ -123,7 +133,9 @@ def _judge(
     item, rater = table_of(Item), scope.rater
     assert rater is not None
     with opened.reading() as connection:
-        row = connection.execute(select(item.c.kind, item.c.external_id).where(item.c.id == number)).one()
+        row = connection.execute(
+            select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        ).one()
         kind = task_kinds().get(row.kind)
         if kind is None:
             raise UnknownName(
@@ -138,6 +150,15 @@ def _judge(
         }
         name = _question(list(questions), asked, hidden=access.hides_models)
         question, response_ref_id = questions[name]
+        reason = shown_as = ""
+        if question.name == PREFERENCE.name:
+            protocol = protocol_of(connection, scope)
+            on_scale, reason = given_value(canonical_scale("" if protocol is None else protocol.scale), value)
+            # Commands list the first candidate before the second.
+            shown_as = " ".join((AS_LISTED, *load_item(connection, scope, kind, number).changes))
+        else:
+            words = kind.queue.label_words if question == kind.label_question else None
+            on_scale = scale_value(question.scale, value, words)
         question_id = question_number(connection, question.name)
         judged = kind.record.judged_columns
         if question.of_responses and response_ref_id is None and judged:
@@ -158,10 +179,10 @@ def _judge(
         rater_id=scope.rater_id,
         assignment_id=access.assignment_id,
         phase=access.phase,
-        value=scale_value(
-            question.scale, value, kind.queue.label_words if question == kind.label_question else None
-        ),
+        value=on_scale,
         origin="independent",
+        reason=reason,
+        shown_as=shown_as,
         blind=access.blind and access.assignment_id is not None,
         comment=comment,
         evidence=evidence,
@@ -172,10 +193,11 @@ def _judge(
     return {
         "judgment": judgment.id,
         "item": row.external_id,
-        "number": number,
+        # Numbers follow the order of import, which can tell whose texts a comparison has.
+        "number": None if scope.sitting is not None and kind.record.hidden else number,
         "question": name,
         "value": judgment.value,
-        "word": question.scale.word(judgment.value),
+        "word": BOTH_BAD_WORD if judgment.reason == BOTH_BAD else question.scale.word(judgment.value),
         "rater": rater.name,
         "comment": judgment.comment,
         "evidence": json.loads(judgment.evidence),
