@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, case, func, insert, select
 
+from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.table_agreement import table_agreement
@@ -323,7 +324,8 @@ def _parts(connection: Connection, study: StudyDetails) -> dict[int, dict[str, D
     counts: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for rater_id, sitting in sittings:
         for row in sitting_statuses(connection, Scope(refs[rater_id], Sitting(study.id, sitting))):
-            part = "training" if row.phase == TRAIN else row.condition
+            # The sides of a comparison are no condition.
+            part = "training" if row.phase == TRAIN else row.condition.removesuffix(f" {SWAPPED}")
             counts[rater_id][part][0] += row.items if row.status in ("judged", "cannot_decide") else 0
             counts[rater_id][part][1] += row.items
     # In the order of the protocol, so that those of all raters stand one under the other.
