@@ -35,6 +35,8 @@ COMMANDS = (
     "revise",
     "compare",
     "study",
+    "split",
+    "splits",
     "adjudicate",
     "rule",
     "packet",

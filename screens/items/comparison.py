@@ -7,7 +7,8 @@ from dataclasses import replace
 from sqlalchemy import Connection, select
 
 from screens.items.history import history
-from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
+from screens.items.judges import describe_judges, judges_claim
+from screens.items.views import ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.differences import differences
 from screens.widgets.text.document import TextKind
 from store.kinds.comparison import (
@@ -24,6 +25,7 @@ from store.kinds.comparison import (
 from store.queries.agent_case import load_case
 from store.queries.current import assignment_of
 from store.queries.item import ItemDetails, load_item
+from store.queries.judged_comparisons import imported_verdicts
 from store.record.scope import Scope
 from store.studies.protocol import StudyProtocol
 from store.tables.columns import table_of
@@ -43,17 +45,15 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a comparison for review (see ReviewPart)."""
     entry = load_item(connection, scope, COMPARISON, item_id)
     order, scale, named = _protocol(connection, scope, entry)
-    claim = None if entry.blind else load_case(connection, scope, item_id).verdict
-    words = shown_scale(order, scale)
+    case = None if entry.blind else load_case(connection, scope, item_id)
+    imported = [] if entry.blind else imported_verdicts(connection, item_id)
+    words, spoken = shown_scale(order, scale), shown_scale(order)
+    sides = ("left", "right") if FIRST_LEFT[order] else ("right", "left")
     if scope.adjudicates:
         # Raters may have seen other sides, so labels are those of the first candidate.
-        words = PREFERENCE.scale
-    summary = ""
-    if claim is not None:
-        summary = " · ".join(filter(None, [f"◆ {words.word(claim.value)}", claim.reason]))
-    shown = None
-    if claim is not None and claim.value in words.allowed:
-        shown, summary = Claim(claim.id, claim.execution_id, claim.value, summary), ""
+        words = spoken = PREFERENCE.scale
+        sides = ("first", "second")
+    shown, summary = judges_claim(case, imported, order, spoken, words.allowed)
     question = QuestionPrompt(
         replace(PREFERENCE, scale=words),
         QuestionTarget(entry.question_ids[PREFERENCE.name]),
@@ -62,7 +62,14 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
         unclaimed=summary,
         both_bad=SAME in words.allowed,
     )
-    return view(entry, question, order, named=named, sides=not scope.adjudicates)
+    judges = PaneText("steps", "Judge", describe_judges(case, imported, sides))
+    others = () if case is None else tuple(one.run for one in case.others)
+    found = view(entry, question, order, named=named, sides=not scope.adjudicates)
+    if not judges.text:
+        return replace(found, others=others)
+    case_panes = [*found.case]
+    case_panes.insert(len(case_panes) - 2, judges)
+    return replace(found, case=tuple(case_panes), others=others)
 
 
 def _protocol(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple[str, str, bool]:

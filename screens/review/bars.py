@@ -382,7 +382,8 @@ class ReviewHeader:
             who = f"{failed}rater: {rater} "
         paced = f"{briefly} · {pace}" if pace else f"{briefly} "
         # Where room is short, first the pace goes, then the filter: the run is always named.
-        runs = list(dict.fromkeys(context.runs.words(cells) for cells in (RUN_WHOLE, RUN_SHORT)))
+        kind = None if self._shared.item is None else self._shared.item.kind
+        runs = list(dict.fromkeys(context.runs.words(cells, kind) for cells in (RUN_WHOLE, RUN_SHORT)))
         # In a study the line says where the rater is; the case of an item that shows a run names it.
         named = [f" · {run}" if run and context.study is None else "" for run in runs]
         in_short = " · ".join([f" {number}", *filtered])

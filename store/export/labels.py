@@ -11,6 +11,7 @@ import duckdb
 
 from store.errors import ExportFailed
 from store.export.studied import STUDIED, STUDY_COLUMNS
+from store.export.true_labels import TRUE_LABELS
 from store.formats.protocol import WriteResult
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
@@ -45,19 +46,28 @@ def label_columns(kind: TaskKind) -> tuple[str, ...]:
     return ("id", *kind.record.columns, *(("similarity",) if kind.record.ranked else ()), "label", "extra")
 
 
-def create_exported_items(cursor: duckdb.DuckDBPyConnection, item_ids: Sequence[int] | None) -> None:
-    """Create the temporary view exported_item (id) with the items that an export is about.
+def create_exported_items(
+    cursor: duckdb.DuckDBPyConnection, item_ids: Sequence[int] | None, *, split: bool = False
+) -> None:
+    """Create the temporary view exported_item (id, part) with the items that an export is about.
 
     Args:
         cursor: A cursor of the workspace.
         item_ids: The items; None for all.
+        split: Whether they are those of a split, which the table true_label holds with their parts.
     """
+    if split:
+        cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE split_item AS SELECT DISTINCT item_id AS id, part FROM true_label"
+        )
+        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS FROM split_item")
+        return
     if item_ids is None:
-        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id FROM item")
+        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id, '' AS part FROM item")
         return
     cursor.execute("CREATE OR REPLACE TEMP TABLE sampled_item (id BIGINT)")
     cursor.execute("INSERT INTO sampled_item SELECT unnest(?::BIGINT[])", [list(item_ids)])
-    cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id FROM sampled_item")
+    cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id, '' AS part FROM sampled_item")
 
 
 def create_words(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -78,8 +88,14 @@ def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | Non
 
     Args:
         cursor: A cursor of the workspace.
-        rater_id: Whose; None for all people's.
+        rater_id: Whose; None for all people's, TRUE_LABELS for those of the table true_label.
     """
+    if rater_id == TRUE_LABELS:
+        cursor.execute(
+            f"CREATE OR REPLACE TEMP TABLE {CURRENT_LABEL} AS SELECT item_id, question_id, response_ref_id, "
+            f"{TRUE_LABELS}::BIGINT AS rater_id, value, NULL::UUID AS id FROM true_label"
+        )
+        return
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE {CURRENT_LABEL} AS
@@ -128,13 +144,14 @@ def values_of(
     return found
 
 
-def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind) -> str:
+def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, columns: Sequence[str]) -> str:
     """Return the SELECT of one rater's current labels of a kind, in the order of the items.
 
     Args:
         cursor: The cursor that will run it; the labels are put into a table of it, named kind_label.
         rater_id: Whose.
         kind: The kind.
+        columns: Those of `label_columns`, and `part` where it is wanted.
 
     Raises:
         ExportFailed: The rater has no current label.
@@ -156,18 +173,22 @@ def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind) -> 
             "Write these: --format labels" if others else "Name another: --rater NAME",
         )
     return f"""
-        SELECT i.external_id AS id, {", ".join(label_columns(kind)[1:-2])},
+        SELECT {", ".join(columns)} FROM (SELECT i.external_id AS id, p.* EXCLUDE (item_id), similarity,
             {"l.value::BIGINT" if whole_numbers(cursor, "kind_label") else "l.value"} AS label,
-            CAST(i.extra AS JSON) AS extra
-        FROM item i JOIN ({kind.record.select}) p ON p.item_id = i.id
-        JOIN kind_label l ON l.item_id = i.id LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id ORDER BY i.id"""
+            CAST(i.extra AS JSON) AS extra, e.part, i.id AS place
+        FROM item i JOIN exported_item e ON e.id = i.id JOIN ({kind.record.select}) p ON p.item_id = i.id
+        JOIN kind_label l ON l.item_id = i.id LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id)
+        ORDER BY place"""
 
 
-def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
+def long_labels(
+    cursor: duckdb.DuckDBPyConnection, rater_id: int | None, columns: Sequence[str] = LONG_COLUMNS
+) -> str:
     """Return the SELECT of the current labels of one rater or of all, in the order of the items.
 
     Args:
         cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
+        columns: The columns, and `part` where it is wanted.
         rater_id: Whose; None for all people's. The comment on a verdict is the reason that the agents gave.
 
     Raises:
@@ -183,14 +204,14 @@ def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
         )
     value = "CAST(s.value AS BIGINT)" if whole_numbers(cursor, CURRENT_LABEL) else "s.value"
     return f"""
-        SELECT {", ".join(LONG_COLUMNS)} FROM (
+        SELECT {", ".join(columns)} FROM (
             SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
                 AS value, coalesce(w.word, '') AS word, coalesce(j.comment, v.reason) AS comment,
                 coalesce(j.phase, '') AS phase, {STUDIED},
-                i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
+                e.part, i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
             FROM {CURRENT_LABEL} s LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
             LEFT JOIN studied t ON t.assignment_id = j.assignment_id
-            JOIN item i ON i.id = s.item_id
+            JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
             JOIN question asks ON asks.id = s.question_id JOIN exported_rater a ON a.id = s.rater_id
             LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
             LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value

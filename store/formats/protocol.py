@@ -15,7 +15,13 @@ from store.plugins import registered
 
 GROUP = "workbench.formats"
 
-Choice = Literal["rater", "setting", "only_kept", "sample", "study", "withdrawn"]
+Choice = Literal["rater", "setting", "only_kept", "sample", "study", "withdrawn", "policy", "split", "corpus"]
+
+Corpus = Literal["judged", "all"]
+"""Which codes a retrieval benchmark holds: those of the items that are written, or all of the workspace."""
+
+MISSING_REASONS = ("not assigned", "skipped", "cannot decide", "not judged")
+"""Why a rater has no label of a unit, as agreement matrices say it."""
 
 Container = Literal["json lines", "JSON array", "JSON objects", "CSV", "Parquet"]
 JSON: frozenset[Container] = frozenset({"json lines", "JSON array", "JSON objects"})
@@ -152,17 +158,33 @@ class Rows(Protocol):
     """Rows of a workspace that can be written as a table.
 
     Attributes:
+        columns: Their columns, in order.
         written: How many they are, and how many are left out.
     """
 
+    columns: tuple[str, ...]
     written: WriteResult
 
     def of(self, *names: str) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the values of some columns, in batches of rows."""
         ...
 
-    def copy(self, form: Literal["jsonl", "csv", "parquet"]) -> WriteResult:
-        """Write them to the export's target, and return how many they are."""
+    def copy(
+        self,
+        form: Literal["jsonl", "csv", "parquet"],
+        *,
+        file: Path | None = None,
+        part: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> WriteResult:
+        """Write them to a file, and return how many they are.
+
+        Args:
+            form: The form.
+            file: The file; the export's target by default.
+            part: The only part of the split; None for all.
+            columns: The columns; all by default.
+        """
         ...
 
 
@@ -175,6 +197,8 @@ class Export(Protocol):
         name: The name of the file; its ending says how the records are stored, where that is free.
         setting: The only setting whose context, or responses, are written; None for all.
         only_kept: Whether only what the rater keeps is written.
+        parts: The parts of the split whose items are written; empty without a split.
+        corpus: Which codes a retrieval benchmark holds.
     """
 
     target: Path
@@ -182,6 +206,12 @@ class Export(Protocol):
     name: str
     setting: str | None
     only_kept: bool
+    corpus: Corpus
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """The parts of the split whose items are written, in order; empty without a split."""
+        ...
 
     @property
     def progress(self) -> Report:
@@ -198,6 +228,34 @@ class Export(Protocol):
 
     def long_labels(self) -> Rows:
         """Return the current labels of the rater or of all, one for each item, question and rater."""
+        ...
+
+    def labelled(self, *, provenance: bool) -> Rows:
+        """Return the labelled items of the question that the labels are of.
+
+        The columns are `id`, those of the kind, `similarity`, of responses `model`, `setting`, `trial` and
+        `response`, then `label`, `word` and `part`, and `provenance` or the keys of what items share,
+        `query_key` and `code_key`.
+
+        Args:
+            provenance: Whether the provenance is wanted, every person's label of the item, or else the keys.
+        """
+        ...
+
+    def corpus_texts(self) -> Iterator[list[tuple[str, str, str]]]:
+        """Yield the codes of a retrieval benchmark, as key, text and title, in batches."""
+        ...
+
+    def matrix(self, *, wide: bool) -> Rows:
+        """Return every unit with every rater's label: a column for each rater, or a row for each label."""
+        ...
+
+    def described(self) -> Mapping[str, Any]:
+        """Return what a card says of the export.
+
+        `kind`, `question` (name, text, values with words), `labels` (whose), and of a split `split` (as
+        JSON-able fields); `licences` with the items of each, and `made_at`.
+        """
         ...
 
     def traces(self) -> Iterator[Mapping[str, Any]]:
@@ -272,6 +330,7 @@ class Format:
             one rater, or the full record.
         leaves_out: The words for one and several rows left out, where these are no items without a label.
         folder: Whether it is written as a folder of several files.
+        published: Whether it is made to be published, so that people have pseudonyms in it.
         may_be_empty: Whether a file without records says something among others of the format, as the list of
             the comments of an issue that nobody commented on.
         converter: Makes a converter of the records of one file; None where each record is one item or label.
@@ -285,11 +344,12 @@ class Format:
     write: Callable[[Export], WriteResult] | None = None
     needs_rater: bool = False
     of_run: bool = False
-    choices: frozenset[Choice] = frozenset({"rater", "sample", "study"})
+    choices: frozenset[Choice] = frozenset({"rater", "policy", "sample", "study", "split"})
     holds: tuple[str, str] | None = None
     leaves_out: tuple[str, str] | None = None
     folder: bool = False
     may_be_empty: bool = False
+    published: bool = False
     converter: Callable[[FileContext], Converter] | None = None
 
     def detect(self, sample: Sample) -> str | None:

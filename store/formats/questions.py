@@ -167,6 +167,6 @@ QUESTIONS = Format(
     unless=frozenset({"question_id", "rater", "query", "model", "record", "value"}),
     converter=Questions,
     write=write_questions,
-    choices=frozenset({"setting"}),
+    choices=frozenset({"setting", "split"}),
     holds=("repository question", "repository questions"),
 )

@@ -55,7 +55,7 @@ JSONL = Format(
     layouts=(TABLE,),
     unless=frozenset({"record", "action"}),
     write=partial(write_table, "jsonl"),
-    choices=frozenset({"rater", "sample", "study", "withdrawn"}),
+    choices=frozenset({"rater", "policy", "sample", "study", "withdrawn", "split"}),
 )
 CSV = replace(
     JSONL,

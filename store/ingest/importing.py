@@ -446,6 +446,8 @@ def _store_response_refs(workspace: Workspace, cursor: duckdb.DuckDBPyConnection
             UNION ALL SELECT item_id, model, setting, trial FROM fresh_label WHERE model IS NOT NULL
             UNION ALL SELECT item_id, model, setting, trial FROM new_record
                 WHERE model IS NOT NULL AND NOT (held OR repeated)
+            UNION ALL SELECT item_id, model, setting, trial FROM new_verdict
+                WHERE model IS NOT NULL AND NOT held
         ) ANTI JOIN response_ref USING (item_id, model, setting, trial) ORDER BY ALL
         """
     )

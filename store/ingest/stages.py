@@ -224,5 +224,9 @@ _TRACED = ("position", "file", "number", "line", "external_id", "id", "run_id", 
 NEW_STEP = Stage("new_step", (*_TRACED, "role", "attempt"), (TRACED_RUN, ITEM_KEY))
 """Every staged step with its keys, and whether the workspace has it."""
 
-NEW_VERDICT = Stage("new_verdict", (*_TRACED, "run", "question_id", "value"), (TRACED_RUN, ITEM_KEY))
+NEW_VERDICT = Stage(
+    "new_verdict",
+    (*_TRACED, "run", "question_id", "model", "setting", "trial", "value"),
+    (TRACED_RUN, ITEM_KEY),
+)
 """Every staged verdict, likewise."""

@@ -22,8 +22,8 @@ from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow
 
 TEST_CORRECTION = "test_correction"
 """The role in which a test writer corrects its program."""
-WITHOUT_TESTS = ("screener", "annotator")
-"""The roles whose turns tell nothing of a test program: they come before there is one."""
+WITHOUT_TESTS = ("screener", "annotator", "judge", "judge_swapped")
+"""The roles whose turns tell nothing of a test program: they come before there is one, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)

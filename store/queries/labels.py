@@ -76,6 +76,11 @@ class RaterLabels:
 
         return int((~numpy.isnan(self.values)).sum())
 
+    def only(self, there: Array, units: Array) -> RaterLabels:
+        """Return these labels of some of their units, which `there` says of shape (n,)."""
+        names = ("values", "blind", "revealed", "accepted")
+        return replace(self, units=units, **{name: getattr(self, name)[there] for name in names})
+
     def over(self, units: Array) -> RaterLabels:
         """Return these labels over other units, which are in ascending order."""
         import numpy
@@ -135,6 +140,21 @@ class QuestionLabels:
         ratings = values or numpy.empty((0, len(self.units)))
         names = tuple(one.name for one in self.raters)
         return RatingTable("wide", names, Patterns.of_ratings(ratings), (), self.groups)
+
+    def only(self, item_ids: Array) -> QuestionLabels:
+        """Return the labels of some items and of the responses to them alone."""
+        import numpy
+
+        there = numpy.isin(self.item_ids, item_ids)
+        units = self.units[there]
+        return replace(
+            self,
+            items=len(item_ids),
+            units=units,
+            item_ids=self.item_ids[there],
+            groups=self.groups[there],
+            raters=tuple(one.only(there, units) for one in self.raters),
+        )
 
     def over_units_of(self, other: QuestionLabels) -> QuestionLabels:
         """Return these labels over the units of others, too, which may have none of these."""

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Row, select
 
 from store.events import Progress, Report
 from store.kinds.spec import TaskKind, task_kinds
+from store.queries.agent_case import WITHOUT_TESTS
 from store.queries.current import label_questions, shown_runs
 from store.queries.expert_runs import TEST_WRITER
 from store.record.ids import lowest_at, now
@@ -48,7 +49,6 @@ _OUT = "outgoing"
 _BLOCK_BYTES = 16_384
 """Small blocks: of the usual ones a packet of ten items has 10 MB."""
 _RUNS_RATER = 2
-_WITHOUT_TESTS = ("screener", "annotator")
 _WRITES_TEST = (TEST_WRITER, "test_correction")
 _RUNS_TEST = "executor"
 
@@ -457,7 +457,7 @@ class PacketWriter:
         )
         tested = (
             "EXISTS (FROM step s WHERE s.run_id = v.run_id AND s.item_id = v.item_id AND s.role NOT IN "
-            f"{_WITHOUT_TESTS})"
+            f"{WITHOUT_TESTS})"
         )
         cursor.execute(
             f"INSERT INTO {_OUT}.verdict BY NAME SELECT v.* REPLACE (k.fresh AS id, $run::UUID AS run_id, "
@@ -483,7 +483,7 @@ class PacketWriter:
         found = cursor.execute(
             "SELECT p.place, s.id, s.role, s.reply, p.shown FROM packed p JOIN step s ON s.item_id = p.real "
             "LEFT JOIN execution e ON e.step_id = s.id "
-            f"WHERE s.run_id = $run AND CASE WHEN p.shown THEN p.tests OR s.role IN {_WITHOUT_TESTS} "
+            f"WHERE s.run_id = $run AND CASE WHEN p.shown THEN p.tests OR s.role IN {WITHOUT_TESTS} "
             f"ELSE p.tests AND (s.role IN {_WRITES_TEST} AND s.outcome = 'ok' OR e.id IS NOT NULL) END "
             "GROUP BY ALL ORDER BY p.place, s.id",
             given,

@@ -82,6 +82,8 @@ COMMANDS: dict[str, list[str]] = {
         "WS --sample-pairs 3 --stratify label",
         "WS --sample-pairs 3 --stratify label:ben --json",
     ],
+    "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
+    "splits": ["WS", "WS parts --json", "WS parts --now"],
     "judge": [
         f"WS {OUTSIDE} match",
         f"WS {UNKNOWN} match",
@@ -213,6 +215,7 @@ REFUSED = [
         for name in ("agreement", "accuracy --against ben", "pipeline", "figures --rater ben", "plan")
     ),
     "export WS out.jsonl --format jsonl",
+    "split WS --name parts --rater ben --ratios 1:1 --json",
     "import WS extra.jsonl --dry-run",
     "annotate WS --estimate --model scripted:replies.jsonl",
     *(

@@ -6,6 +6,7 @@ import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
+from workbench.cli.splitting import change_lines
 
 if TYPE_CHECKING:
     from store.events import Progress
@@ -30,6 +32,13 @@ _SHOWN = 20
 
 # What a user reads in the documents, and what the importer calls it.
 _FIELDS = {"id": "external_id", "item": "external_id", "similarity": "scores"}
+
+
+class CorpusChoice(StrEnum):
+    """Which codes a retrieval benchmark holds."""
+
+    judged = "judged"
+    all = "all"
 
 
 def parse_mapping(pairs: list[str]) -> dict[str, str]:
@@ -207,6 +216,27 @@ def export_command(
         str | None,
         typer.Option(metavar="NAME", help="Only the records of this study, under its pseudonyms."),
     ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="P", help="Labels by this policy, such as majority, not by a rater."),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(metavar="Q", help="The question of the policy; that of the first kind by default."),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only the items of this split, with its labels of then."),
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --split: only this part, such as train.")
+    ] = None,
+    now: Annotated[
+        bool, typer.Option("--now", help="With --split: its labels of now; says what changed.")
+    ] = False,
+    corpus: Annotated[
+        CorpusChoice, typer.Option(help="Of retrieval benchmarks: the codes of the items, or all codes.")
+    ] = CorpusChoice.judged,
     names: Annotated[bool, typer.Option("--names", help="With --study: raters keep their names.")] = False,
     with_withdrawn: Annotated[
         bool,
@@ -265,6 +295,12 @@ def export_command(
             study=study,
             names=names,
             with_withdrawn=with_withdrawn,
+            policy=policy,
+            question=question,
+            split=split,
+            part=part,
+            now=now,
+            corpus=corpus.value,
             progress=progress_callback(bar),
             overwrite=overwrite,
         )
@@ -349,6 +385,10 @@ def _exported(report: ExportReport) -> Iterator[str]:
     if report.study is not None:
         raters = "pseudonyms" if report.pseudonyms else "names"
         yield f"Of the study {report.study} alone, with the raters' {raters}."
+    if report.split is not None:
+        yield f"Of the split {report.split}: {', '.join(report.parts)}."
+    if report.changes is not None:
+        yield from change_lines(report.changes)
     if report.withdrawn:
         records = pluralize(report.withdrawn, "record")
         yield f"Left out: {records} of raters who withdrew. The full record has them with --with-withdrawn."
