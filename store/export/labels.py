@@ -267,10 +267,10 @@ def _by_item(
     cursor: duckdb.DuckDBPyConnection, kind: TaskKind, items: str, select: str
 ) -> Iterator[tuple[Entity, Sequence[CurrentLabel]]]:
     """Yield items with their labels; so many at once that their texts are never all in memory."""
-    ids = cursor.execute(items).fetchnumpy()["item_id"]
+    ids = cursor.execute(items).fetchnumpy()["item_id"].tolist()
     for place in range(0, len(ids), _ITEMS):
         part = ids[place : place + _ITEMS]
-        rows = cursor.execute(select, {"low": int(part[0]), "high": int(part[-1])}).fetchall()
+        rows = cursor.execute(select, {"low": part[0], "high": part[-1]}).fetchall()
         for external_id, of_item in groupby(rows, key=itemgetter(0)):
             first, *more = of_item
             item = Entity(kind.name, {**first[2], "external_id": external_id}, json.loads(first[1]))

@@ -104,7 +104,9 @@ def migrate(master: duckdb.DuckDBPyConnection, path: Path, version: int, newest:
                 master.execute("INSERT INTO workspace_fact VALUES ('id', ?)", [str(uuid.uuid4())])
             master.execute("COMMIT")
         except BaseException:
-            master.execute("ROLLBACK")
+            # A full disk has ended the transaction already, and is what is to be said.
+            with suppress(duckdb.Error):
+                master.execute("ROLLBACK")
             raise
     except duckdb.Error as error:
         raise WorkspaceError(

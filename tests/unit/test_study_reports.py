@@ -251,6 +251,28 @@ def test_an_export_of_a_study_has_pseudonyms_and_leaves_out_who_withdrew(
     assert "does not hold the full record" in refused.err
 
 
+def test_the_first_presentation_counts_where_the_record_of_a_study_is_imported(
+    tmp_path: Path, workbench: Any
+) -> None:
+    path, record, pairs = tmp_path / "pairs.duckdb", tmp_path / "record.jsonl", tmp_path / "pairs.jsonl"
+    lines = [json.dumps({"id": f"p{place}", "query": "double", "code": f"# {place}"}) for place in (1, 2)]
+    pairs.write_text("\n".join(lines))
+    assert workbench("import", path, pairs).code == 0
+    with Workspace.open(path) as workspace:
+        desk = Desk(workspace, "ana")
+        desk.judge(1, 1.0)
+        open_study(workspace)
+        one = next(one for one in study_assigned(workspace) if one.item_id == 1)
+        desk.judge(1, 0.0, assignment_id=one.id, phase=one.phase)
+    exported(workbench, path, record, "--format", "jsonl")
+    elsewhere = tmp_path / "elsewhere.duckdb"
+    assert workbench("import", elsewhere, record).code == 0
+    for place in (path, elsewhere):
+        with Workspace.open(place) as workspace, workspace.reading() as connection:
+            (ana,) = agreement(connection, "pair.match").labels.raters
+            assert list(ana.values) == [1.0]
+
+
 def test_the_methods_of_a_study_are_a_table(path: Path, tmp_path: Path, workbench: Any) -> None:
     out = tmp_path / "methods.md"
     assert workbench("study", "manifest", path, STUDY, out).code == 0

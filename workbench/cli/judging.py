@@ -157,8 +157,6 @@ def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: 
     with opened.reading() as connection:
         named = select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
         row = connection.execute(named).one()
-            select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
-        ).one()
         access = item_access(connection, scope, number)
     action = opened.ids.next()
     record = Mark(
