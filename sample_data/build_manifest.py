@@ -21,7 +21,7 @@ ABOUT = (
 DATA_FILES = (
     *("pairs.jsonl", "replies.jsonl", "labels.csv"),
     *("completions.jsonl", "predictions.jsonl", "questions.jsonl", "answers.jsonl"),
-    *("comparisons.jsonl", "study.json", "study-labels.csv"),
+    *("comparisons.jsonl", "comparison-labels.csv", "study.json", "study-labels.csv"),
 )
 
 

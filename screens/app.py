@@ -324,6 +324,12 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(SqlScreen(self.context, self))
 
+    def open_new_comparisons(self) -> None:
+        """Show the form of new comparisons."""
+        from screens.studies.compare import NewComparisonsScreen
+
+        self.push_screen(NewComparisonsScreen(self.context, self))
+
     def open_queue(self) -> None:
         """Show the queue as it was left; the first time, as it was in the session before."""
         if not self.is_screen_installed(QUEUE):

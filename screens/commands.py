@@ -286,7 +286,32 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "review.back", "q,escape", "", "back", "Go back to where you came from; Escape first ends a search."
     ),
+    Command(
+        "adjudicate.both_bad", "0", "", "both bad", "Rule that neither candidate is any good.", judging=True
+    ),
     Command("adjudicate.note", "m", "", "note", "Write why you rule so.", judging=True),
+    Command(
+        "adjudicate.cite",
+        "v",
+        "",
+        "cite line",
+        "Choose lines that your ruling cites; again cites them or not.",
+    ),
+    Command(
+        "adjudicate.run",
+        "r",
+        "",
+        "run test",
+        "Run the test that is shown: the agents' once shown, or a rater's.",
+    ),
+    Command("adjudicate.other_run", "R", "", "other run", "Show the next run of a test.", on_line=False),
+    Command(
+        "adjudicate.send_back",
+        "b",
+        "",
+        "send back",
+        "Have the raters judge the item again, with a note; only while the study is open.",
+    ),
     Command("adjudicate.undo", "u", "", "undo", "Take back your last ruling, and go there.", judging=True),
     Command("adjudicate.redo", "U,ctrl+r", "", "redo", "Bring back what you undid last.", on_line=False),
     Command("adjudicate.next", "n", "", "next", "Go to the next dispute."),
@@ -347,7 +372,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("outcomes.back", "escape,q", "back", "back", "Go back to the runs."),
     Command("studies.open", "enter", "open_study", "open", "Show how far the study is."),
     Command("studies.new", "n", "new_study", "new", "Make a study as a draft."),
+    Command("studies.compare", "c", "compare", "compare", "Make comparisons, and a draft of their study."),
     Command("studies.freeze", "F", "freeze", "freeze", "Make the assignments of a draft; it is fixed then."),
+    Command("studies.delete", "D", "delete", "delete", "Delete a draft."),
     Command("studies.close", "x", "close_study", "close", "Close an open study: nothing more is judged."),
     Command("studies.refresh", "r", "read", "refresh", "Read the studies again."),
     Command("studies.back", "escape,q", "back", "home", "Go back to the first screen."),

@@ -65,5 +65,8 @@ class Navigator(Protocol):
     def open_sql(self) -> None:
         """Ask the workspace in SQL."""
 
+    def open_new_comparisons(self) -> None:
+        """Show the form of new comparisons."""
+
     def open_sitting(self, session: StudySession) -> None:
         """Go to another sitting of a study, or to another study; what shows the one before is closed."""

@@ -74,9 +74,14 @@ class RunChoice:
         """The scope of every query for people."""
         return replace(self._program.scope, run=self.chosen)
 
-    def words(self, width: int) -> str:
-        """Return what is shown as a phrase of at most so many cells; empty where no run is known."""
-        names = dict.fromkeys(run.name for run in self.shown.values())
+    def words(self, width: int, kind: str | None = None) -> str:
+        """Return what is shown as a phrase of at most so many cells; empty where no run is known.
+
+        Args:
+            width: The cells.
+            kind: Of which kind; None for all.
+        """
+        names = dict.fromkeys(run.name for of, run in self.shown.items() if kind in (None, of))
         return f"◆ {shortened(', '.join(names), max(width - 2, 10))}" if names else ""
 
     def choose(self, run: RunRef | None) -> None:

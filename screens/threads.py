@@ -81,9 +81,9 @@ def in_thread(
         else:
             node.call_later(deliver_current, worker, done, result)
 
-    def deliver_current(worker: Worker[None], callback: Callable[..., object], outcome: object) -> None:
+    def deliver_current(worker: Worker[None], callback: Callable[..., object], outcome: object) -> object:
         # Asked in the app's thread, where reads are replaced: asked in the other, the answer could be old.
-        if not worker.is_cancelled:
-            callback(outcome)
+        # What is returned may have to be awaited, which Textual does.
+        return None if worker.is_cancelled else callback(outcome)
 
     node.run_worker(run, thread=True, group=group, exclusive=exclusive)

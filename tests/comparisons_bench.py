@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from app_at_work import BEGAN
-from sqlalchemy import Connection, insert, select
+from small_workspace import script_file
+from sqlalchemy import select
 
+from agents.jobs.runner import run_job
 from store.ingest.importing import import_files
-from store.kinds.comparison import COMPARISON, PREFERENCE
-from store.record.raters import ensure_rater, register_kinds
+from store.kinds.comparison import COMPARISON
+from store.queries.item import find_item
+from store.record.raters import register_kinds
 from store.studies.protocol import StudyProtocol
 from store.studies.studies import ChosenItem, freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Question
 from store.tables.record import JudgmentRow
-from store.tables.runs import Run, VerdictRow
 from store.workspace.duckdb import Workspace
+from workbench.config import Config
+from workbench.job_settings import annotation_settings
 
 STUDY = "duel"
 
@@ -58,27 +62,19 @@ def study_of(workspace: Workspace, scale: str, condition: str = "blind") -> None
     freeze_study(workspace, STUDY)
 
 
-def judged(workspace: Workspace, values: dict[int, float], model: str = "a-judge") -> None:
-    """Store a judge's verdicts on some comparisons."""
-    rater, question, run_id = (
-        ensure_rater(workspace, model, "agent"),
-        table_of(Question),
-        workspace.ids.next(),
-    )
-
-    def write(connection: Connection) -> None:
-        asked = select(question.c.id).where(question.c.name == PREFERENCE.name)
-        run = {"id": run_id, "kind": COMPARISON.name, "name": model, "configuration": "{}", "model": model}
-        run |= {"rater_id": rater.id, "state": "done", "total": len(values), "started_at": BEGAN}
-        connection.execute(insert(table_of(Run)).values(**run))
-        verdict = {"run_id": run_id, "question_id": connection.execute(asked).scalar_one(), "path": "judged"}
-        verdict |= {"reason": "It does more of it.", "created_at": BEGAN}
-        rows = [
-            {**verdict, "id": workspace.ids.next(), "item_id": one, "value": values[one]} for one in values
-        ]
-        connection.execute(insert(table_of(VerdictRow)), rows)
-
-    workspace.lane.submit(write).result()
+def judged(workspace: Workspace, folder: Path, levels: Mapping[str, tuple[str, str]]) -> None:
+    """Have a scripted judge say what A is, by the comparison: the first as A, and the second as A."""
+    roles = ("judge", "judge_swapped")
+    replies = [
+        (role, name, {"reason": f"A is {level} in {role}.", "verdict": level})
+        for name, given in levels.items()
+        for role, level in zip(roles, given, strict=True)
+    ]
+    with workspace.reading() as connection:
+        items = tuple(find_item(connection, name) for name in levels)
+    job = annotation_settings(Config(), model=script_file(folder, replies), kind=COMPARISON.name)
+    report = run_job(workspace, replace(job, item_ids=items), lambda _: None)
+    assert report.counts.labelled == len(levels)
 
 
 def firsts(workspace: Workspace) -> dict[int, str]:

@@ -102,7 +102,7 @@ def sample_folder() -> Path:
     return REPOSITORY / "sample_data"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
     """A function from the name of a real data set to its folder; without the folder the test is skipped."""
 

@@ -68,6 +68,22 @@ class TmuxTerminal:
         """What is on the screen, a line each."""
         return self._tmux("capture-pane", "-p", "-t", "s")
 
+    def line_of(self, text: str) -> str:
+        """The first line that holds a text, with its colours; empty where there is none."""
+        shown = self._tmux("capture-pane", "-p", "-e", "-t", "s").splitlines()
+        return next((line for line in shown if text in line), "")
+
+    def press_until(self, key: str, text: str) -> None:
+        """Press a key, and wait until the line that holds a text is another one, or has other colours.
+
+        Args:
+            key: A key that moves the focus: before it did, the next one would go to the wrong place.
+            text: A text beside what gets the focus.
+        """
+        before = self.line_of(text)
+        self.press(key)
+        self.wait_for(lambda _: self.line_of(text) != before)
+
     def wait_for(self, what: str | Callable[[str], bool], timeout: float = 60.0) -> str:
         """Wait until a text is on the screen, or a condition on the screen holds; return the screen.
 

@@ -13,8 +13,9 @@ from sqlalchemy import select
 
 from store.errors import WorkspaceError
 from store.kinds.counting import in_order
+from store.kinds.pair import MATCH
 from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
-from store.queries.current import current_verdicts, first_values, label_questions
+from store.queries.current import current_verdicts, first_values
 from store.queries.queue import items_by_kind
 from store.record.raters import register_kinds
 from store.record.scope import RunRef, Scope
@@ -70,7 +71,8 @@ class DemoReport:
     Attributes:
         workspace: The workspace file.
         items: How many items of each kind the workspace holds.
-        annotation: The report of the agents' job.
+        annotation: The report of the agents' job over the pairs.
+        judged: That of the judge's job over the comparisons.
         with_majority: The agents against the majority of the sample's raters.
         among_raters: The observed agreement among the sample's raters.
         alpha: Their Krippendorff's alpha, nominal.
@@ -79,6 +81,7 @@ class DemoReport:
     workspace: Path
     items: Mapping[str, int]
     annotation: JobReport
+    judged: JobReport
     with_majority: MajorityAgreement
     among_raters: Agreement
     alpha: Agreement
@@ -90,6 +93,7 @@ class DemoReport:
             "notice": NOTICE,
             "items_by_kind": dict(self.items),
             **self.annotation.to_dict(blind=blind),
+            "judged": self.judged.to_dict(blind=blind),
         }
         if blind:
             return fields
@@ -156,10 +160,16 @@ def _delete(path: Path) -> None:
         old.unlink(missing_ok=True)
 
 
-def demo_report(workspace: Workspace, annotation: JobReport) -> DemoReport:
-    """Put together what the demo prints, from the records."""
+def demo_report(workspace: Workspace, annotation: JobReport, judged: JobReport) -> DemoReport:
+    """Put together what the demo prints, from the records.
+
+    Args:
+        workspace: The demo's workspace.
+        annotation: The report of the agents' job over the pairs.
+        judged: That of the judge's job over the comparisons.
+    """
     labels, verdicts, rater = (
-        first_values(questions=label_questions()),
+        first_values(questions=[MATCH.name]),
         current_verdicts(Scope(run=RunRef(annotation.run_id, annotation.run_name))),
         table_of(Rater),
     )
@@ -185,6 +195,7 @@ def demo_report(workspace: Workspace, annotation: JobReport) -> DemoReport:
         workspace=workspace.path,
         items={kind: items[kind] for kind in in_order(items)},
         annotation=annotation,
+        judged=judged,
         with_majority=MajorityAgreement(len(majorities) - ties, agreed, ties, raters),
         among_raters=raw_agreement(units.values()),
         alpha=krippendorff_alpha(

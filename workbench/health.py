@@ -66,7 +66,7 @@ _REFERENCES: tuple[Reference, ...] = (
 
 # What a judgment may have been made before in another workspace, from which it was brought without the runs.
 _SHOWN_ELSEWHERE: tuple[Reference, ...] = (
-    (JudgmentRow, "shown_verdict", VerdictRow, Score),
+    (JudgmentRow, "shown_verdict", VerdictRow, Score, JudgmentRow),
     (JudgmentRow, "shown_execution", ExecutionRow),
 )
 

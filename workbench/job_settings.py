@@ -140,17 +140,25 @@ def check_models(jobs: Sequence[JobSettings]) -> None:
     asyncio.run(open_and_close())
 
 
-def sample_annotation(config: Config) -> JobSettings:
+SAMPLE_KINDS = ("pair", "comparison")
+"""The kinds of which the sample has replies of the agents, in the order in which the demo works on them."""
+
+
+def sample_annotation(config: Config, kind: str = "pair") -> JobSettings:
     """Compose the settings of the demo's job: the replies written by hand, wherever they were installed.
 
     They are replies for all agents, so no configuration of the user's counts. Repairs install the sample's
     own wheels and have no network, so that the demo needs none.
+
+    Args:
+        config: The configuration.
+        kind: One of `SAMPLE_KINDS`.
     """
     from agents.pipelines.registry import agents_part
     from agents.sandbox.settings import NO_NETWORK
 
-    fullest = agents_part("pair").configurations[-1].name
-    settings = annotation_settings(config, model=scripted_model(), agents=fullest, kind="pair", repairs=True)
+    fullest = agents_part(kind).configurations[-1].name
+    settings = annotation_settings(config, model=scripted_model(), agents=fullest, kind=kind, repairs=True)
     own = {"wheels": str(sample_folder() / WHEELS), "repair_network": NO_NETWORK}
     return replace(settings, roles={}, prompt_files={}, sandboxes=settings.sandboxes.model_copy(update=own))
 

@@ -72,6 +72,11 @@ def _console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
+def terminal_width() -> int:
+    """Return the cells of a line on stdout."""
+    return _console().width
+
+
 def say(*lines: object) -> None:
     """Print lines for people on stdout."""
     console = _console()

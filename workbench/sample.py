@@ -24,7 +24,7 @@ IMPORTED = (
     *("pairs.jsonl", "labels.csv"),
     *("completions.jsonl", "predictions.jsonl"),
     *("questions.jsonl", "answers.jsonl"),
-    "comparisons.jsonl",
+    *("comparisons.jsonl", "comparison-labels.csv"),
 )
 """The files that are imported: items of every kind, labels of raters, responses of models."""
 

@@ -36,6 +36,8 @@ COMMANDS = (
     "revise",
     "compare",
     "study",
+    "split",
+    "splits",
     "adjudicate",
     "rule",
     "packet",

@@ -13,6 +13,7 @@ from screens.context import AppContext, Plan
 from store.errors import WorkbenchError
 from workbench.job_settings import (
     NO_MODEL,
+    SAMPLE_KINDS,
     annotation_settings,
     expert_run_settings,
     sample_annotation,
@@ -159,8 +160,8 @@ def _plan(workspace: Workspace, config: LazyConfig, annotation: JobSettings | No
     """Return the plan of a run over a kind: the given one, which is the demo's, else that of the settings."""
     problem = ""
     if annotation is not None and annotation.kind != kind:
-        # The sample has scripted replies for pairs alone.
-        annotation = None
+        # The demo's: its other work is scripted as well, whatever model is configured.
+        annotation = sample_annotation(config.whole, kind) if kind in SAMPLE_KINDS else None
     if annotation is None:
         try:
             annotation = _configured(workspace, config.whole, kind)
@@ -175,8 +176,8 @@ def _configured(workspace: Workspace, config: Config, kind: str) -> JobSettings:
     try:
         return annotation_settings(config, kind=kind)
     except WorkbenchError as error:
-        if error is NO_MODEL and kind == "pair" and holds_sample(workspace):
-            return sample_annotation(config)
+        if error is NO_MODEL and kind in SAMPLE_KINDS and holds_sample(workspace):
+            return sample_annotation(config, kind)
         raise
 
 

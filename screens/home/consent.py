@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -42,7 +43,7 @@ class ConsentScreen(ModalScreen["str | None"]):
 
     def compose(self) -> ComposeResult:
         """Lay out the text, the field for the experience, and the keys."""
-        study, settings = self._session.study, self._settings
+        study = self._session.study
         member = study.member(self._session.rater.name)
         with Vertical(classes="modal") as box:
             box.border_title = Content(f"Taking part in {one_line(study.name, 40)}")
@@ -50,19 +51,28 @@ class ConsentScreen(ModalScreen["str | None"]):
                 lines = (visible(line).text for line in study.protocol.consent.splitlines())
                 yield Static(Content("\n".join(lines)))
             if self._session.needs_consent:
-                yield Static(Content("Your experience with such code, in a few words (may stay empty):"))
+                yield Static(Content("Your experience with such code, in a few words (optional):"))
                 yield Input(
                     member.experience,
                     id="experience",
                     placeholder="8 years of Python",
                     max_length=EXPERIENCE_LENGTH,
                 )
-                agree, leave = ("consent.agree", "I agree"), ("consent.leave", "not now")
-                keys = hint(settings, agree, leave, ("consent.up consent.down", "text"))
             else:
                 yield Static(Content(f"You agreed on {member.consented_at:%Y-%m-%d %H:%M}."))
-                keys = hint(settings, ("consent.leave", "closes"), ("consent.up consent.down", "text"))
-            yield Static(Content(keys), classes="keys")
+            yield Static(self._keys(member.experience), classes="keys")
+
+    def _keys(self, experience: str) -> Content:
+        """Return the keys, with what agreeing stores."""
+        text = ("consent.up consent.down", "text")
+        if not self._session.needs_consent:
+            return Content(hint(self._settings, ("consent.leave", "closes"), text))
+        agrees = "I agree, with this experience" if experience.strip() else "I agree, and state no experience"
+        return Content(hint(self._settings, ("consent.agree", agrees), ("consent.leave", "not now"), text))
+
+    @on(Input.Changed)
+    def _say_what_is_stored(self, event: Input.Changed) -> None:
+        self.query_one(".keys", Static).update(self._keys(event.value))
 
     def action_agree(self) -> None:
         """Agree, with the experience as it is written."""

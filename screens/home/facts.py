@@ -30,7 +30,7 @@ class Resume:
     """The item at which a rater goes on.
 
     Attributes:
-        external_id: Its name in the imported file.
+        external_id: What it is called.
         title: Its query or title.
         left_off: Whether a session ended there; otherwise it has no label yet.
         begun: Whether there was a session before.

@@ -14,7 +14,7 @@ from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.home.consent import ConsentScreen, not_agreed
 from screens.home.screen import READ_SECONDS, STEPS, NextStep
-from screens.jobs.job_line import EMPTY, FULL, bar
+from screens.jobs.job_line import drawn_bar
 from screens.review.end_card import what_is_next
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
@@ -145,13 +145,8 @@ class StudyHomeScreen(BaseScreen):
             return [Content("Reading …")]
         shown, found = self.place.session, self.found
         done, total = found.session.done, found.session.total
-        drawn = bar(done, total, BAR_CELLS)
         lines = [
-            Content.assemble(
-                (drawn.rstrip(EMPTY), "$text-accent"),
-                (drawn.lstrip(FULL), "$text-muted"),
-                f"  {done:,} of {total:,} done",
-            ),
+            Content.assemble(drawn_bar(done, total, BAR_CELLS), f"  {done:,} of {total:,} done"),
             Content(
                 f"Sitting {shown.sitting} of {shown.sittings}: "
                 f"{found.left:,} of {pluralize(found.items, 'item')} left."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from screens.items.history import history
-from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
+from screens.items.judges import describe_judges, judges_claim
+from screens.items.views import ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.differences import differences
 from screens.widgets.text.document import TextKind
 from store.kinds.comparison import (
@@ -18,16 +19,16 @@ from store.kinds.comparison import (
     PREFERENCE,
     SAME,
     SWAPPED,
+    canonical_scale,
     drawn_order,
     shown_scale,
 )
 from store.queries.agent_case import load_case
 from store.queries.current import assignment_of
 from store.queries.item import ItemDetails, load_item
+from store.queries.judged_comparisons import imported_verdicts
+from store.queries.shown_texts import protocol_of
 from store.record.scope import Scope
-from store.studies.protocol import StudyProtocol
-from store.tables.columns import table_of
-from store.tables.people import Study
 from store.tables.record import QuestionTarget
 
 RIGHT = "right"
@@ -43,17 +44,15 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a comparison for review (see ReviewPart)."""
     entry = load_item(connection, scope, COMPARISON, item_id)
     order, scale, named = _protocol(connection, scope, entry)
-    claim = None if entry.blind else load_case(connection, scope, item_id).verdict
-    words = shown_scale(order, scale)
+    case = None if entry.blind else load_case(connection, scope, item_id)
+    imported = [] if entry.blind else imported_verdicts(connection, item_id)
+    words, spoken = shown_scale(order, scale), shown_scale(order)
+    sides = ("left", "right") if FIRST_LEFT[order] else ("right", "left")
     if scope.adjudicates:
         # Raters may have seen other sides, so labels are those of the first candidate.
-        words = PREFERENCE.scale
-    summary = ""
-    if claim is not None:
-        summary = " · ".join(filter(None, [f"◆ {words.word(claim.value)}", claim.reason]))
-    shown = None
-    if claim is not None and claim.value in words.allowed:
-        shown, summary = Claim(claim.id, claim.execution_id, claim.value, summary), ""
+        words, spoken = canonical_scale(scale), canonical_scale()
+        sides = ("first", "second")
+    shown, summary = judges_claim(case, imported, order, spoken, words.allowed)
     question = QuestionPrompt(
         replace(PREFERENCE, scale=words),
         QuestionTarget(entry.question_ids[PREFERENCE.name]),
@@ -62,7 +61,14 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
         unclaimed=summary,
         both_bad=SAME in words.allowed,
     )
-    return view(entry, question, order, named=named, sides=not scope.adjudicates)
+    judges = PaneText("steps", "Judge", describe_judges(case, imported, sides))
+    others = () if case is None else tuple(one.run for one in case.others)
+    found = view(entry, question, order, named=named, sides=not scope.adjudicates)
+    if not judges.text:
+        return replace(found, others=others)
+    case_panes = [*found.case]
+    case_panes.insert(len(case_panes) - 2, judges)
+    return replace(found, case=tuple(case_panes), others=others)
 
 
 def _protocol(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple[str, str, bool]:
@@ -70,16 +76,16 @@ def _protocol(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple
 
     Names are shown of what is revealed, once the rater has answered.
     """
+    protocol = protocol_of(connection, scope)
+    scale = "" if protocol is None else protocol.scale
     if scope.adjudicates:
-        return AS_LISTED, "", False
+        return AS_LISTED, scale, False
     assigned = assignment_of(connection, scope, entry.item_id)
-    if scope.sitting is None or assigned is None:
-        return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), "", False
-    study = table_of(Study)
-    text = connection.execute(select(study.c.protocol).where(study.c.id == scope.sitting.study)).scalar_one()
+    if assigned is None:
+        return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), scale, False
     order = SWAPPED if SWAPPED in assigned.condition.split() else AS_LISTED
     named = not entry.blind and not entry.hides_models and bool(entry.own.labels)
-    return order, StudyProtocol.from_json(text).scale, named
+    return order, scale, named
 
 
 def view(
@@ -129,7 +135,8 @@ def view(
         blind=entry.blind,
         assignment_id=entry.assignment_id,
         phase=entry.phase,
-        shown_as="" if not sides else f"{order} named" if named else order,
+        shown_as=" ".join((*((order,) if sides else ()), *(("named",) if named else ()), *entry.changes)),
+        changes=entry.changes,
     )
 
 

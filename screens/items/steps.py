@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from store.formatting import dollars, pluralize
@@ -25,6 +26,8 @@ _ROLES = {
     CORRECTION_ROLE: "Correction by the test writer",
     "repair": "Repair",
     "arbiter": "Arbiter",
+    "judge": "Judge",
+    "judge_swapped": "Judge, in the other order",
 }
 _SNAPSHOT_SHOWN = 12
 """Characters of a snapshot's name that identify it; the Run pane has the whole."""
@@ -59,8 +62,13 @@ def role_word(role: str) -> str:
     return _ROLES.get(role, role)
 
 
-def describe_steps(steps: tuple[StepView, ...]) -> str:
-    """Return every turn of the agents with what it cost, in order, after what they cost together."""
+def describe_steps(steps: tuple[StepView, ...], words: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return every turn of the agents with what it cost, in order, after what they cost together.
+
+    Args:
+        steps: The turns.
+        words: What to call roles in place of `role_word`.
+    """
     lines = [*_in_all(steps), ""] if len(steps) > 1 else []
     program = ""
     for number, step in enumerate(steps, start=1):
@@ -73,7 +81,8 @@ def describe_steps(steps: tuple[StepView, ...]) -> str:
             if step.tokens_in or step.tokens_out
             else ""
         )
-        lines.append(f"{number}. {role_word(step.role)}{again} · {spent}{step.seconds:.2f} s{cost}")
+        role = words.get(step.role) or role_word(step.role)
+        lines.append(f"{number}. {role}{again} · {spent}{step.seconds:.2f} s{cost}")
         if step.model:
             lines.append(f"   {step.model}")
         if step.error and step.role != "repair":

@@ -39,6 +39,12 @@ def bar(done: int, total: int, width: int) -> str:
     return FULL * filled + EMPTY * (width - filled)
 
 
+def drawn_bar(done: int, total: int, width: int) -> Content:
+    """Return a bar in colours."""
+    drawn = bar(done, total, width)
+    return Content.assemble((drawn.rstrip(EMPTY), "$text-accent"), (drawn.lstrip(FULL), "$text-muted"))
+
+
 def format_duration(seconds: float) -> str:
     """Return a duration in words: "40 s", "3 min", "2 h 5 min"."""
     if seconds < 90:

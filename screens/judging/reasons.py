@@ -108,7 +108,7 @@ class ReasonMenu:
     # -- answering ------------------------------------------------------------------------------------
 
     def take_key(self, key: events.Key) -> bool:
-        """Take the code of a reason; Enter gives none. Return whether the key was one."""
+        """Take the code of a reason; Enter gives none. Return whether the key does nothing else."""
         asked = self._asked
         if asked is None:
             return False
@@ -118,7 +118,9 @@ class ReasonMenu:
             return False
         reason = self._codes_now().get(key.character or "")
         if reason is None and key.key != "enter":
-            return False
+            # Any other key that says something would close the question why: it would judge, or go on.
+            says_something = key.is_printable or key.key.startswith("ctrl+")
+            return asked.undecided and says_something and key_name(key.key) != self._shared.keys.ending
         if reason is None:
             self.leave()
         else:

@@ -23,6 +23,7 @@ from screens.study_place import StudyPlace
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.kinds.comparison import BOTH_BAD
+from store.kinds.comparison_texts import CHANGES
 from store.kinds.spec import task_kinds
 from store.queries.progress import ProgressDelta, progress_delta
 from store.queries.rows import QueueFilter
@@ -141,7 +142,8 @@ class ClaimLine(Static):
     def _claim(self, item: ItemView) -> str:
         if item.has_sides:
             claim = item.claim.summary if item.claim is not None else item.current.unclaimed
-            return f"{item.question.text}{' · ' if claim else ''}{claim}"
+            changes = (CHANGES[one] for one in item.changes)
+            return " · ".join(filter(None, (item.question.text, claim, *changes)))
         if item.claim is not None:
             return item.claim.summary
         if item.current.unclaimed:
@@ -382,7 +384,8 @@ class ReviewHeader:
             who = f"{failed}rater: {rater} "
         paced = f"{briefly} · {pace}" if pace else f"{briefly} "
         # Where room is short, first the pace goes, then the filter: the run is always named.
-        runs = list(dict.fromkeys(context.runs.words(cells) for cells in (RUN_WHOLE, RUN_SHORT)))
+        kind = None if self._shared.item is None else self._shared.item.kind
+        runs = list(dict.fromkeys(context.runs.words(cells, kind) for cells in (RUN_WHOLE, RUN_SHORT)))
         # In a study the line says where the rater is; the case of an item that shows a run names it.
         named = [f" · {run}" if run and context.study is None else "" for run in runs]
         in_short = " · ".join([f" {number}", *filtered])

@@ -112,7 +112,8 @@ class RunComparison:
             return view
         wanted = self._panes.part_shown(view)
         parts = {part.id: part for part in kept.case}
-        part = parts.get(wanted if wanted in PARTS else PARTS[0])
+        # Of a comparison of two texts there are the judge's steps alone.
+        part = parts.get(wanted if wanted in PARTS else PARTS[0]) or parts.get("steps")
         if part is None:
             return view
         shown = self._shared.context.runs.shown.get(view.kind)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.jobs.job_line import bar
+from screens.jobs.job_line import drawn_bar
 from screens.judging.context import JudgingContext
 from screens.judging.order import ReviewOrder
 from screens.review.bars import ReviewHeader
@@ -104,7 +104,7 @@ class EndCard(Static):
         others = [f"{counts['cannot_decide']:,} cannot decide"] if counts["cannot_decide"] else []
         others += [f"{counts['skipped']:,} skipped"] if counts["skipped"] else []
         lines = [
-            Content.assemble((bar(done, total, BAR_CELLS), "$text-accent"), f"  {done:,} of {total:,} done"),
+            Content.assemble(drawn_bar(done, total, BAR_CELLS), f"  {done:,} of {total:,} done"),
             Content(" · ".join([f"{counts['judged']:,} judged", *others])),
             Content(""),
         ]
@@ -146,7 +146,7 @@ class EndCard(Static):
         lines = [
             Content.styled(title, "bold"),
             Content.assemble(
-                (bar(following.done, following.total, BAR_CELLS), "$text-accent"),
+                drawn_bar(following.done, following.total, BAR_CELLS),
                 f"  {following.done:,} of {following.total:,} done",
             ),
         ]

@@ -18,6 +18,7 @@ from screens.widgets.text.markdown import CHARACTERS as RENDERED
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import Place, TextPane
 from store.formatting import pluralize
+from store.kinds.comparison_texts import CHANGES
 
 
 class LazyPanes(Mapping[str, TextPane]):
@@ -370,11 +371,12 @@ class PaneController:
             self.by_id.fill()
 
     def _load_prompt(self, view: ItemView) -> None:
-        """Show the prompt, or what covers it."""
+        """Show the prompt, or what covers it, and how texts are shown that have no sides to say that."""
+        changes = () if view.has_sides else (CHANGES[one] for one in view.changes)
         self.prompt.load(
             "" if view.is_covered else view.prompt,
             kind="reply",
-            title=f"{view.prompt_word or view.kind} · {view.external_id}",
+            title=" · ".join([view.prompt_word or view.kind, view.external_id, *changes]),
             empty=with_keys(self._shared.context.settings, view.prompt_cover),
             start=view.prompt_start,
         )

@@ -1,8 +1,9 @@
-"""The dialog that says what will happen, and asks whether it shall; freezing and closing a study ask it."""
+"""The dialog that says what will happen, and asks whether it shall: to freeze, delete or close a study."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -19,7 +20,7 @@ from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
 from store.studies.protocol import condition_words
-from store.studies.studies import StudyDetails, close_study, freeze_study
+from store.studies.studies import StudyDetails, close_study, delete_draft, freeze_study
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
@@ -112,6 +113,21 @@ def ask_to_close(screen: BaseScreen, study: StudyDetails, left: int, then: Calla
     workspace = screen.context.workspace
     title = f"Close {one_line(study.name, 40)}"
     _ask(screen, title, lines, verb="closes it", change=lambda: close_study(workspace, study.name), then=then)
+
+
+def ask_to_delete(screen: BaseScreen, study: StudyDetails, then: Callable[[], object]) -> None:
+    """Delete a draft after a confirmation; `then` is called once it is deleted."""
+    notices, name = screen.context.notices, one_line(study.name, 40)
+    if study.state != "draft":
+        notices.show("Not a draft", f"{name} is {study.state}; only a draft is deleted.")
+        return
+    lines = [
+        f"Its {pluralize(study.items.get('item', 0), 'item')}, raters and options are forgotten.",
+        "Nothing was judged in it yet. A deleted draft does not come back.",
+    ]
+    workspace = screen.context.workspace
+    change = partial(delete_draft, workspace, study.name)
+    _ask(screen, f"Delete the draft {name}", lines, verb="deletes it", change=change, then=then)
 
 
 def _ask(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,21 +14,34 @@ from textual.widgets import Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
+from screens.jobs.job_line import drawn_bar
 from screens.studies.confirm import ConfirmScreen, ask_to_close, ask_to_freeze
+from screens.studies.reading import Reading
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
-from store.formatting import block_bar, pluralize
+from store.formatting import pluralize
 from store.studies.dashboard import Dashboard, Look, MemberProgress, dashboard, look
-from store.studies.dashboard_text import WHY_LOGGED, day, moment, number, progress_words, stopping_words
+from store.studies.dashboard_text import (
+    WHY_LOGGED,
+    day,
+    moment,
+    number,
+    plan_words,
+    progress_words,
+    stopping_words,
+)
+from store.studies.plan import PlanPreview, preview_draft
 from store.studies.protocol import condition_words
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from screens.context import ScreenContext
     from screens.navigator import Navigator
-    from store.record.actions import Action
+    from store.record.rater_ref import RaterRef
 
 PART_CELLS = 26
 BAR_CELLS = 24
@@ -46,8 +60,7 @@ class DashboardScreen(BaseScreen):
         name: The study's name.
 
     Attributes:
-        found: The study; None before it is read.
-        failure: Why it could not be read, or may not be.
+        reading: Reads the study, and the plan of a draft.
     """
 
     SCOPE: ClassVar[Scope] = "study"
@@ -56,10 +69,14 @@ class DashboardScreen(BaseScreen):
 
     def __init__(self, context: ScreenContext, navigator: Navigator, name: str) -> None:
         super().__init__(context, navigator)
-        self.found: Dashboard | None = None
-        self.failure: WorkbenchError | None = None
+        self.reading = Reading(self, self._read, self._read_done)
         self._study = name
         self._looking = False
+
+    @property
+    def found(self) -> Dashboard | None:
+        """The study; None before it is read."""
+        return None if self.reading.found is None else self.reading.found[0]
 
     def compose(self) -> ComposeResult:
         """Lay out the study, its raters, and the agreement."""
@@ -77,12 +94,8 @@ class DashboardScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Follow what is recorded."""
-        self.context.recorder.saved.subscribe(self, self._recorded)
+        self.reading.follow()
         self._lay_out()
-
-    def _recorded(self, action: Action) -> None:
-        if self.is_current:
-            self.action_read()
 
     def on_resize(self) -> None:
         """Fit the lines to the width."""
@@ -90,64 +103,57 @@ class DashboardScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read the study, when it is what is shown."""
-        if self.is_current:
-            self.action_read()
+        self.reading.again()
 
     def action_read(self) -> None:
-        """Read the study in a thread."""
-        in_thread(self, self._read, self._read_done, self._read_failed, group="study")
+        """Read the study again."""
+        self.reading.again()
 
-    def _read(self) -> Dashboard:
-        with self.context.workspace.reading() as connection:
-            return dashboard(connection, self._study, self.context.rater)
+    def _read(self, connection: Connection, reader: RaterRef | None) -> tuple[Dashboard, PlanPreview | None]:
+        found = dashboard(connection, self._study, reader)
+        is_draft = found.study.frozen_at is None
+        return found, preview_draft(connection, found.study) if is_draft else None
 
-    def _read_done(self, found: Dashboard) -> None:
-        self.found, self.failure = found, None
-        self._looking = False
+    def _read_done(self) -> None:
         self._lay_out()
-        if found.due is not None and found.study.state == "open":
+        found = self.found if self.reading.failure is None else None
+        if found is not None and found.due is not None and found.study.state == "open":
             self._take_look()
-
-    def _read_failed(self, error: WorkbenchError) -> None:
-        self.failure, self._looking = error, False
-        self._lay_out()
 
     # -- layout ---------------------------------------------------------------------------------------
 
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect."""
-        state = None if self.found is None or self.failure is not None else self.found.study.state
+        found = self.found
+        state = None if found is None or self.reading.failure is not None else found.study.state
         wanted = {"study.freeze": ("draft",), "study.close": ("open",), "study.look": ("open", "closed")}
         return state in wanted[command.id] if command.id in wanted else True
 
     def _lay_out(self) -> None:
-        found = self.found
-        self.set_class(found is None or self.failure is not None, "-empty")
-        self.query_one("#facts", Static).update(Content("\n").join(self._facts()))
-        if found is not None:
+        read, why = self.reading.found, self.reading.why_nothing()
+        self.set_class(bool(why), "-empty")
+        facts = why if read is None else why or self._facts(*read)
+        self.query_one("#facts", Static).update(Content("\n").join(facts))
+        if read is not None:
+            found, _ = read
             self.query_one("#of-raters", Static).update(Content("\n").join(self._raters(found)))
             self.query_one("#agreement", Static).update(Content("\n").join(self._looks(found)))
         self.refresh_bindings()
 
-    def _facts(self) -> list[Content]:
-        if self.failure is not None:
-            parts = (self.failure.title, self.failure.message, self.failure.hint)
-            return [Content(one_line(part, 400)) for part in parts if part]
-        if self.found is None:
-            return [Content("Reading …")]
-        found, study = self.found, self.found.study
+    def _facts(self, found: Dashboard, plan: PlanPreview | None) -> list[Content]:
+        study = found.study
         dated = {"draft": study.created_at, "open": study.frozen_at, "closed": study.closed_at}[study.state]
         since = f" since {moment(dated)}" if dated is not None and study.state != "draft" else ""
         words = [f"{study.state}{since}", pluralize(study.items.get("item", 0), "item")]
         words += [f"{study.items[role]:,} {role}" for role in ("gold", "training") if study.items.get(role)]
-        words.append(one_line(study.protocol.sample, 60))
-        lines = [Content(" · ".join(words))]
-        if study.state == "draft":
-            freeze, conditions = (
-                self.key_of("freeze"),
-                ", ".join(map(condition_words, study.protocol.conditions)),
-            )
-            lines.append(Content(f"conditions: {conditions} · stops {study.protocol.stops}"))
+        words.append(one_line(study.protocol.sample, 100))
+        room = self.app.size.width - 6
+        lines = [Content(line) for line in joined(words, room)]
+        if plan is not None:
+            conditions = ", ".join(map(condition_words, study.protocol.conditions))
+            words = [f"conditions: {conditions}", f"stops {study.protocol.stops}"]
+            lines += [Content(line) for line in (*joined(words, room), *plan_words(plan))]
+            freeze = self.key_of("freeze")
             lines.append(Content(f"{freeze} freezes it: assignments are made, and its raters can begin."))
             return lines
         left = pluralize(found.left, "assignment")
@@ -180,18 +186,19 @@ class DashboardScreen(BaseScreen):
             words.append(f"{one.per_hour:,.0f}/h")
         if one.ends_at is not None:
             words.append(f"until {day(one.ends_at)}")
-        lines = [Content.assemble((name, "bold"), f"  {' · '.join(words)}")]
+        lines = [Content.assemble((name, "bold"), f"  {words[0]}")]
+        room = self._room()
+        numbers = joined(words[1:], room - 2)
+        if len(numbers) == 1 and lines[0].cell_length + len(numbers[0]) + 3 <= room:
+            lines = [Content.assemble(lines[0], f" · {numbers[0]}")]
+        else:
+            lines += [Content(f"  {line}") for line in numbers]
         cells = min(max((len(part) for each in found.raters for part in each.parts), default=0), PART_CELLS)
         for part, done in one.parts.items():
-            drawn = block_bar(done.done / done.total, BAR_CELLS) if done.total else ""
-            lines.append(
-                Content.assemble(
-                    f"  {one_line(condition_words(part), cells):<{cells}} ",
-                    (drawn, "$text-accent"),
-                    ("·" * (BAR_CELLS - len(drawn)), "$text-muted"),
-                    f"  {done.done:,} of {done.total:,}",
-                )
-            )
+            counted = f"  {done.done:,} of {done.total:,}"
+            drawn = drawn_bar(done.done, done.total, min(BAR_CELLS, room - cells - len(counted) - 3))
+            named = f"  {one_line(condition_words(part), cells):<{cells}} "
+            lines.append(Content.assemble(named, drawn, counted))
         checks = []
         if one.gold.given:
             checks.append(f"gold {one.gold.right:,} of {one.gold.given:,} right")
@@ -199,8 +206,14 @@ class DashboardScreen(BaseScreen):
             checks.append(f"training {one.training.right:,} of {one.training.given:,} right")
         if one.too_fast:
             seconds = found.study.protocol.fast_seconds
-            checks.append(f"! {one.too_fast:,} of {pluralize(one.labels, 'label')} in under {seconds:g} s")
-        return [*lines, Content(f"  {' · '.join(checks)}")] if checks else lines
+            number = pluralize(one.decisions, "decision")
+            checks.append(f"! {one.too_fast:,} of {number} in under {seconds:g} s")
+        return [*lines, *(Content(f"  {line}") for line in joined(checks, room - 2))]
+
+    def _room(self) -> int:
+        """Return the cells of a line in the box of the raters."""
+        width = self.app.size.width
+        return (width // 2 if self.has_class("-wide") else width) - 8
 
     def _looks(self, found: Dashboard) -> list[Content]:
         study = found.study
@@ -209,7 +222,7 @@ class DashboardScreen(BaseScreen):
         lines = [Content(f"It stops {study.protocol.stops}.")]
         if self._looking:
             lines.append(Content("Looking …"))
-        if not found.looks:
+        elif not found.looks:
             key = self.key_of("look")
             lines.append(Content(f"No look was taken yet. {key} takes one, and logs what is seen."))
         items = study.items.get("item", 0)
@@ -226,10 +239,11 @@ class DashboardScreen(BaseScreen):
             ends = f"{number(one.ci_low)} to {number(one.ci_high)}"
             interval = f"95 % interval {ends} (±{number(one.half_width)})"
         coverage = f"{one.items:,} of {pluralize(items, 'item')} with two raters or more"
+        counted = joined([pluralize(one.judgments, "label"), coverage], self._room() - 2)
         return [
             Content(f"{moment(one.looked_at)} · {kind}{named}"),
             Content.assemble("  ", (f"alpha {number(one.alpha)}", "bold"), f" · {interval}"),
-            Content(f"  {pluralize(one.judgments, 'label')} · {coverage}"),
+            *(Content(f"  {line}") for line in counted),
         ]
 
     # -- keys -----------------------------------------------------------------------------------------
@@ -253,7 +267,13 @@ class DashboardScreen(BaseScreen):
         self._looking = True
         self._lay_out()
         work = partial(look, self.context.workspace, self._study, self.context.rater)
-        in_thread(self, work, self._read_done, self._look_failed, group="look", exclusive=False)
+        in_thread(self, work, self._look_taken, self._look_failed, group="look", exclusive=False)
+
+    def _look_taken(self, _: Dashboard) -> None:
+        self._looking = False
+        self._lay_out()
+        # Read again, which replaces a read that began before the look was logged.
+        self.reading.again()
 
     def _look_failed(self, error: WorkbenchError) -> None:
         self._looking = False
@@ -277,3 +297,14 @@ class DashboardScreen(BaseScreen):
     def action_back(self) -> None:
         """Go back to the screen below."""
         self.dismiss()
+
+
+def joined(parts: Sequence[str], cells: int) -> list[str]:
+    """Return phrases on as few lines as hold them, with dots between those of one line."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 3 <= cells:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    return lines

@@ -12,11 +12,11 @@ from textual.binding import BindingType
 from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
 from textual.timer import Timer
-from textual.widget import Widget
-from textual.widgets import Checkbox, Input, Select, Static
+from textual.widgets import Checkbox, Collapsible, Input, Select, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
+from screens.studies.fields import choice, line
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
@@ -25,8 +25,9 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
 from store.studies.choosing import ItemChoice
-from store.studies.plan import PlanPreview, StudyPlan, names, numbers, preview_plan, save_plan
-from store.studies.protocol import StudyProtocol
+from store.studies.dashboard_text import plan_words
+from store.studies.plan import PlanPreview, StudyPlan, names, numbers, people, preview_plan, save_plan
+from store.studies.protocol import FAST_SECONDS, IDLE_MINUTES, StudyProtocol
 from store.studies.session import refuse_sealed
 from store.studies.studies import StudyDetails, list_studies
 from store.tables.people import BLIND, HIDDEN_MODELS
@@ -43,8 +44,13 @@ REVEALS = (("no", ""), ("revealed", "revealed"), ("revealed and tests", "reveale
 COUNT_SECONDS = 0.4
 """Seconds after the last key before the plan is computed."""
 
-ALL, QUERY, SAMPLE = "all", "query", "sample"
-ITEMS = (("all of the kind", ALL), ("those of one query", QUERY), ("a random sample", SAMPLE))
+ALL, QUERY, FILE, SAMPLE = "all", "query", "file", "sample"
+ITEMS = (
+    ("all of the kind", ALL),
+    ("those of one query", QUERY),
+    ("those that a file names", FILE),
+    ("a random sample", SAMPLE),
+)
 
 
 class NewStudyScreen(BaseScreen):
@@ -67,21 +73,15 @@ class NewStudyScreen(BaseScreen):
         own = self.context.rater
         yield TopLine("studies › new")
         with VerticalScroll(id="body", can_focus=False):
-            yield _field("Name", Input(id="name", placeholder="rq2", compact=True))
-            yield _field("Raters", Input(id="raters", placeholder="ana,ben,chi", compact=True))
-            yield _field("Coordinators", Input(own.name if own else "", id="coordinators", compact=True))
-            first = kinds[0][1]
-            yield _field("Kind", Select(kinds, value=first, id="kind", allow_blank=False, compact=True))
-            yield _field("Items", Select(ITEMS, value=ALL, id="items", allow_blank=False, compact=True))
-            yield _field("Query", Input(id="query", placeholder="the text of the query", compact=True), QUERY)
-            yield _field("Sample size", Input(id="sample", placeholder="400", compact=True), SAMPLE)
-            yield _field(
-                "Stratified by",
-                Input(id="stratify", placeholder="verdict; empty for no", compact=True),
-                SAMPLE,
-            )
-            yield _field("Seed", Input("0", id="seed", compact=True))
-            yield _field("Raters of an item", Input(id="overlap", placeholder="all of them", compact=True))
+            yield line("Name", "name", "rq2")
+            yield line("Raters", "raters", "ana,ben,chi")
+            yield choice("Kind", "kind", kinds, kinds[0][1])
+            yield choice("Items", "items", ITEMS, ALL)
+            yield line("Query", "query", "the text of the query", only=QUERY)
+            yield line("Items file", "items_file", "lines: the id of an item", only=FILE)
+            yield line("Sample size", "sample", "400", only=SAMPLE)
+            yield line("Stratified by", "stratify", "label, path or label:RATER; empty: not", only=SAMPLE)
+            yield line("Raters of an item", "overlap", "all of them")
             with Horizontal(classes="field"):
                 yield Static("Conditions", classes="title")
                 with Container(classes="choices"):
@@ -89,19 +89,24 @@ class NewStudyScreen(BaseScreen):
                         words = condition.replace(" ", " + ")
                         yield TickBox(words, condition == BLIND, id=f"condition-{place}", compact=True)
                     yield TickBox("hide models' names", id="hidden", compact=True)
-            yield _field("Repeats", Input("0", id="repeats", compact=True))
-            yield _field(
-                "Revealed at last", Select(REVEALS, value="", id="reveal", allow_blank=False, compact=True)
-            )
-            yield _field("Gold file", Input(id="gold", placeholder="lines: item,value", compact=True))
-            yield _field("Training file", Input(id="training", placeholder="lines: item,value", compact=True))
-            yield _field("Guideline file", Input(id="guideline", placeholder="the kind's own", compact=True))
-            yield _field("Consent file", Input(id="consent", placeholder="no consent is asked", compact=True))
-            yield _field(
-                "Stop at ±",
-                Input(id="half_width", placeholder="0.1; empty: when all is judged", compact=True),
-            )
-            yield _field("Looks at", Input(id="looks", placeholder="labels: 300,600", compact=True))
+            yield line("Repeats", "repeats", value="0")
+            yield choice("Revealed at last", "reveal", REVEALS, "")
+            yield line("Gold file", "gold", "lines: item,value")
+            yield line("Training file", "training", "lines: item,value")
+            yield line("Guideline file", "guideline", "the kind's own")
+            yield line("Consent file", "consent", "no consent is asked")
+            yield line("Stop at ±", "half_width", "0.1; empty: when all is judged")
+            yield line("Looks at", "looks", "labels: 300,600")
+            with Collapsible(title="More: coordinators, seed, questions, blocks, times"):
+                yield line("Coordinators", "coordinators", own.name if own else "names with commas")
+                yield line("Seed", "seed", value="0")
+                yield line("Questions", "questions")
+                yield line("Items of a block", "block", "one of each condition")
+                away = f"{IDLE_MINUTES:g}: a longer time without a key is time away"
+                yield line("Idle minutes", "idle_minutes", away)
+                yield line(
+                    "Fast seconds", "fast_seconds", f"{FAST_SECONDS:g}: a decision in less is too fast"
+                )
         yield Static(id="preview")
         yield KeyLine()
 
@@ -129,6 +134,18 @@ class NewStudyScreen(BaseScreen):
             raise WorkbenchError("No number", f"{title}: {text!r} is no whole number.")
         return int(text) if text else None
 
+    def _decimal(self, name: str, title: str) -> float | None:
+        """Return a number that was typed, None for none.
+
+        Raises:
+            WorkbenchError: It is no number.
+        """
+        text = self._text(name).replace(",", ".")
+        try:
+            return float(text) if text else None
+        except ValueError:
+            raise WorkbenchError("No number", f"{title}: {text!r} is no number.") from None
+
     def _file(self, name: str) -> Path | None:
         text = self._text(name)
         return Path(text).expanduser() if text else None
@@ -146,14 +163,17 @@ class NewStudyScreen(BaseScreen):
             raise WorkbenchError("No size", "A random sample needs its size.")
         if items == QUERY and not self._text("query"):
             raise WorkbenchError("No query", "Type the text of the query.")
-        if not names(self._text("raters")):
+        if items == FILE and not self._text("items_file"):
+            raise WorkbenchError("No file", "Name the file with the ids of the items.")
+        raters = people(self._text("raters"))
+        if not raters:
             raise WorkbenchError("No raters", "A study needs raters: their names, with commas between them.")
-        width = self._text("half_width").replace(",", ".")
-        try:
-            half_width = float(width) if width else None
-        except ValueError:
-            raise WorkbenchError("No number", f"Stop at ±: {width!r} is no number.") from None
-        choice = ItemChoice(
+        idle, fast = (
+            self._decimal("idle_minutes", "Idle minutes"),
+            self._decimal("fast_seconds", "Fast seconds"),
+        )
+        own = self.context.rater
+        items_chosen = ItemChoice(
             kind,
             query=self._text("query") if items == QUERY else None,
             sample=sample,
@@ -162,20 +182,25 @@ class NewStudyScreen(BaseScreen):
         )
         protocol = StudyProtocol(
             kind=kind,
+            questions=tuple(names(self._text("questions"))),
             overlap=self._number("overlap", "Raters of an item"),
             conditions=tuple(self._conditions()),
+            block_size=self._number("block", "Items of a block"),
             repeats=self._number("repeats", "Repeats") or 0,
             reveal=self._chosen("reveal") or None,
             seed=seed,
-            coordinators=tuple(names(self._text("coordinators"))),
-            half_width=half_width,
+            coordinators=tuple(people(self._text("coordinators")) or ([own.name] if own else [])),
+            half_width=self._decimal("half_width", "Stop at ±"),
             looks=numbers(self._text("looks")),
+            idle_minutes=IDLE_MINUTES if idle is None else idle,
+            fast_seconds=FAST_SECONDS if fast is None else fast,
         )
         return StudyPlan(
             self._text("name"),
-            tuple(names(self._text("raters"))),
-            choice,
+            tuple(raters),
+            items_chosen,
             protocol,
+            self._file("items_file") if items == FILE else None,
             *(self._file(name) for name in ("gold", "training", "guideline", "consent")),
         )
 
@@ -198,9 +223,12 @@ class NewStudyScreen(BaseScreen):
 
     def _show_fields(self) -> None:
         items = self._chosen("items")
-        for name in (QUERY, SAMPLE):
+        for name in (QUERY, FILE, SAMPLE):
             for field in self.query(f".only-{name}"):
                 field.display = items == name
+        kind = self._chosen("kind")
+        questions = ",".join(one.name.removeprefix(f"{kind}.") for one in task_kinds()[kind].questions)
+        self.query_one("#questions", Input).placeholder = f"all: {questions}"
 
     def _count_soon(self) -> None:
         if self._counting is not None:
@@ -225,7 +253,8 @@ class NewStudyScreen(BaseScreen):
     def _counted(self, generation: int, found: PlanPreview) -> None:
         if generation == self._generation and not self._saving:
             self.set_class(False, "-wrong")
-            self._show_preview("\n".join(preview_lines(found)))
+            items = f"{pluralize(found.items, 'item')}: {found.sample}"
+            self._show_preview("\n".join([one_line(items, self.size.width - 2), *plan_words(found)]))
 
     def _show_wrong(self, generation: int, error: WorkbenchError) -> None:
         if generation == self._generation:
@@ -285,29 +314,3 @@ class TickBox(Checkbox):
         """Show the tick of a box that is checked at first."""
         self.BUTTON_INNER = "✓" if self.value else " "
         self.refresh()
-
-
-def preview_lines(found: PlanPreview) -> list[str]:
-    """Return a plan in numbers, in sentences."""
-    least, most = found.assignments
-    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    lines = [
-        f"{pluralize(found.items, 'item')}: {one_line(found.sample, 60)}",
-        f"{each} {'assignment' if most == 1 else 'assignments'} for each rater in "
-        f"{pluralize(found.sittings, 'sitting')}",
-    ]
-    if found.shared is not None:
-        low, high = found.shared
-        shared = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        lines[-1] += f" · any two raters share {shared} items"
-    rests = "as labels here took" if found.is_measured else "assumed"
-    lines.append(f"about {found.hours:,.1f} hours for a rater, at {found.seconds:.0f} s an item ({rests})")
-    return lines
-
-
-def _field(title: str, widget: Widget, only: str = "") -> Horizontal:
-    """Return a field with its title; `only` names the choice of items that it belongs to."""
-    row = Horizontal(Static(title, classes="title"), widget, classes="field")
-    if only:
-        row.add_class(f"only-{only}")
-    return row

@@ -96,12 +96,15 @@ class KeyLine(Static):
     def _offered(self) -> list[Command]:
         """Return the commands to name: the screen's, then those of every screen."""
         state, scope = self._screen.command_state, self._screen.SCOPE
+        # The agents' work is kept from a rater of an open study.
+        is_refused = self._screen.context.study is not None
         return [
             command
             for command in (*commands_of(scope), *commands_of("app"))
             if command.on_line
             and command.id != _LAST
             and state.offers(command)
+            and not (is_refused and command.action == "show_jobs")
             and (command.scope == scope or command.action != f"show_{scope}")
         ]
 

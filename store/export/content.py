@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,11 +12,15 @@ import duckdb
 
 from store.errors import ExportFailed
 from store.events import Progress, Report
-from store.export import labels, records
+from store.export import labelled, labels, records
+from store.export.bundle import write_bundle
 from store.export.items import pending, stored_items
 from store.export.traces import traces
-from store.formats.protocol import Entity, Rows, StoredItem, WriteResult
-from store.kinds.spec import task_kinds
+from store.export.true_labels import TrueLabels
+from store.formats.protocol import Corpus, CurrentLabel, Entity, Rows, StoredItem, WriteResult
+from store.kinds.spec import NamedQuestion, task_kinds
+from store.queries.labels import named_question
+from store.record.ids import now
 from store.record.revisions import current_texts
 from store.sql import count, quoted
 
@@ -44,12 +48,23 @@ class SelectedRows:
         while batch := rows.fetchmany(_ROWS):
             yield [tuple(row[place] for place in places) for row in batch]
 
-    def copy(self, form: Literal["jsonl", "csv", "parquet"]) -> WriteResult:
-        """Write them to the export's target, and return how many they are."""
+    def copy(
+        self,
+        form: Literal["jsonl", "csv", "parquet"],
+        *,
+        file: Path | None = None,
+        part: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> WriteResult:
+        """Write them to a file, and return how many they are."""
         content, total = self.content, self.written.records
         content.progress(Progress("writing", 0, total))
-        target = quoted(str(content.target))
-        content.cursor.execute(f"COPY ({self.select}) TO {target} ({_COPY[form]})")
+        target = quoted(str(content.target if file is None else file))
+        select = self.select
+        if part is not None or columns is not None:
+            only = "" if part is None else f" WHERE part = {quoted(part)}"
+            select = f"SELECT {', '.join(columns or self.columns)} FROM ({select}){only}"
+        content.cursor.execute(f"COPY ({select}) TO {target} ({_COPY[form]})")
         content.progress(Progress("writing", total, total))
         return self.written
 
@@ -69,6 +84,16 @@ class WorkspaceContent:
     name: str = ""
     setting: str | None = None
     only_kept: bool = False
+    truth: TrueLabels | None = None
+    corpus: Corpus = "judged"
+    pseudonyms: bool = False
+    without_replies: bool = False
+    with_withdrawn: bool = False
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the split whose items are written, in order; empty without a split."""
+        return () if self.truth is None else self.truth.parts
 
     def record(self) -> Rows:
         """Return every judgment and mark, with the items."""
@@ -84,16 +109,110 @@ class WorkspaceContent:
         """Return the rater's current labels of a kind."""
         assert self.rater_id is not None
         spec = task_kinds()[kind]
-        select = labels.labels(self.cursor, self.rater_id, spec)
-        return SelectedRows(
-            self, select, labels.label_columns(spec), labels.written_labels(self.cursor, spec)
-        )
+        columns = self._with_part(labels.label_columns(spec))
+        select = labels.labels(self.cursor, self.rater_id, spec, columns)
+        return SelectedRows(self, select, columns, labels.written_labels(self.cursor, spec))
 
     def long_labels(self) -> Rows:
         """Return the current labels of the rater or of all, one for each item, question and rater."""
-        select = labels.long_labels(self.cursor, self.rater_id)
+        columns = self._with_part(labels.LONG_COLUMNS)
+        select = labels.long_labels(self.cursor, self.rater_id, columns)
         total = count(self.cursor, f"SELECT count(*) FROM {labels.CURRENT_LABEL}")
-        return SelectedRows(self, select, labels.LONG_COLUMNS, WriteResult(total))
+        return SelectedRows(self, select, columns, WriteResult(total))
+
+    def _with_part(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the columns of labels, with the part of a split where there is one."""
+        return (*columns, "part") if self.parts else columns
+
+    def asked(self) -> NamedQuestion:
+        """Return the question that the labels are of: of the true labels, or the first with labels.
+
+        Raises:
+            ExportFailed: There is no label.
+        """
+        if self.truth is not None:
+            return named_question(self.truth.question)
+        labels.create_current_labels(self.cursor, self.rater_id)
+        there = labels.labelled_items(self.cursor)
+        for kind in task_kinds().values():
+            if kind.name in there:
+                return NamedQuestion(kind, kind.label_question or kind.questions[0])
+        raise ExportFailed(
+            "Nothing to export", "There is no label.", "See what is there: workbench items WORKSPACE"
+        )
+
+    def labelled(self, *, provenance: bool) -> Rows:
+        """Return the labelled items of the question that the labels are of."""
+        assert self.rater_id is not None
+        asked = self.asked()
+        select = labelled.labelled(self.cursor, self.rater_id, asked.kind, asked.spec, provenance=provenance)
+        columns = labelled.labelled_columns(asked.kind, asked.spec, provenance=provenance)
+        return SelectedRows(
+            self, select, columns, WriteResult(labelled.count_labelled(self.cursor, asked.spec))
+        )
+
+    def corpus_texts(self) -> Iterator[list[tuple[str, str, str]]]:
+        """Yield the codes of a retrieval benchmark, as key, text and title, in batches."""
+        select = labelled.corpus_select(self.asked().kind, everything=self.corpus == "all")
+        rows = self.cursor.execute(select)
+        while batch := rows.fetchmany(_ROWS):
+            yield batch
+
+    def matrix(self, *, wide: bool) -> Rows:
+        """Return every unit with every rater's label."""
+        raters = None if self.truth is None or not self.truth.raters else self.truth.raters
+        labelled.create_matrix(self.cursor, self.asked().spec, raters)
+        if wide:
+            columns = ("unit", *labelled.matrix_raters(self.cursor))
+            total = count(self.cursor, "SELECT count(DISTINCT unit) FROM matrix_cell")
+            return SelectedRows(self, labelled.matrix_wide(self.cursor), columns, WriteResult(total))
+        total = count(self.cursor, "SELECT count(value) FROM matrix_cell")
+        return SelectedRows(
+            self, labelled.matrix_long(self.cursor), labelled.MATRIX_COLUMNS, WriteResult(total)
+        )
+
+    def described(self) -> Mapping[str, Any]:
+        """Return what a card says of the export."""
+        asked = self.asked()
+        licences: list[tuple[str, int]] = []
+        if "licence" in asked.kind.record.columns:
+            licences = self.cursor.execute(
+                f"SELECT licence, count(*) FROM ({asked.kind.record.select}) p "
+                f"WHERE item_id IN {labels.EXPORTED} GROUP BY licence ORDER BY licence"
+            ).fetchall()
+        split = None if self.truth is None else self.truth.split
+        return {
+            "kind": asked.kind.name,
+            "plural": asked.kind.plural,
+            "question": asked.spec.name,
+            "text": asked.spec.text,
+            "values": {f"{one.value:g}": one.word for one in asked.spec.scale.values},
+            "labels": None if self.truth is None else self.truth.name,
+            "split": None if split is None else split.to_dict(),
+            "licences": dict(licences),
+            "made_at": now(),
+        }
+
+    def labelled_items(
+        self, kind: str
+    ) -> tuple[WriteResult, Iterator[tuple[Entity, Sequence[CurrentLabel]]]]:
+        """Return every item of a kind with the current labels of the rater, or of all people, on it.
+
+        Raises:
+            ExportFailed: There is none.
+        """
+        return labels.labels_by_item(self.cursor, self.rater_id, task_kinds()[kind])
+
+    def bundle(self) -> WriteResult:
+        """Write every table of the workspace, and a manifest, to the target."""
+        return write_bundle(
+            self.cursor,
+            self.target,
+            self.progress,
+            pseudonyms=self.pseudonyms,
+            without_replies=self.without_replies,
+            with_withdrawn=self.with_withdrawn,
+        )
 
     def traces(self) -> Iterator[Mapping[str, Any]]:
         """Yield the trace of every item that the run `rater_id` has a step or a verdict of."""

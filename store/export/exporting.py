@@ -1,4 +1,4 @@
-"""Export: the record of a workspace, or one rater's current labels, as a file that an import reads back."""
+"""Export: a workspace, its record or one rater's current labels, as a file that an import reads back."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from store.events import Report, silent
 from store.export.content import WorkspaceContent
 from store.export.labels import create_exported_items
 from store.export.studied import count_withdrawn, create_exported_records
-from store.formats.protocol import Choice, Format, WriteResult, find_format, formats
+from store.export.true_labels import TRUE_LABELS, TrueLabels, create_true_labels, true_labels
+from store.formats.protocol import Choice, Corpus, Format, WriteResult, find_format, formats
+from store.queries.labels import question_of_items
 from store.queries.runs import all_runs, named_run, rater_or_run, shown_by_kind
 from store.queries.sampling import ItemSample
 from store.record.rater_ref import RaterRef
 from store.record.scope import Scope
+from store.splits.splits import SplitChanges
 from store.studies.studies import find_study
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
@@ -45,8 +48,13 @@ class ExportReport:
         sampled: Items of the sample that was written; None for all items.
         strata: The strata of the sample, each with its items and those sampled; None without strata.
         study: The only study whose records were written; None for all.
-        pseudonyms: Whether raters have their pseudonyms of that study in place of names.
+        pseudonyms: Whether raters have pseudonyms in place of names.
         withdrawn: Records of raters who withdrew from a study, which were left out.
+        split: The split whose items were written; None for all items.
+        parts: The parts of it that were written.
+        digest: The digest of the split's labels.
+        changes: How the labels of now differ from those of the split, where labels of now were asked for.
+        names_left: Where names of people are found although they were replaced: rows by table and column.
     """
 
     destination: str
@@ -62,6 +70,11 @@ class ExportReport:
     study: str | None = None
     pseudonyms: bool = False
     withdrawn: int = 0
+    split: str | None = None
+    parts: Sequence[str] = ()
+    digest: str | None = None
+    changes: SplitChanges | None = None
+    names_left: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -80,6 +93,14 @@ def export(
     study: str | None = None,
     names: bool = False,
     with_withdrawn: bool = False,
+    policy: str | None = None,
+    question: str | None = None,
+    split: str | None = None,
+    part: str | None = None,
+    now: bool = False,
+    corpus: Corpus = "judged",
+    pseudonyms: bool = False,
+    without_replies: bool = False,
     progress: Report | None = None,
     overwrite: bool = False,
 ) -> ExportReport:
@@ -98,6 +119,14 @@ def export(
         study: The only study whose records are written, under pseudonyms; None for all records.
         names: Whether raters of the study keep their names.
         with_withdrawn: Whether the full record holds those of raters who withdrew from a study, too.
+        policy: The policy whose labels to write, in place of a rater's.
+        question: The question that the policy is about; that of the first kind by default.
+        split: The split whose items to write, with its labels where no rater is named.
+        part: The only part of it; None for all.
+        now: Whether its labels are those of now.
+        corpus: Which codes a retrieval benchmark holds, where the format is one.
+        pseudonyms: Whether all people of a bundle have pseudonyms.
+        without_replies: Whether a bundle leaves out the replies of models.
         progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
 
@@ -110,27 +139,47 @@ def export(
     """
     # What a link points to is written, so that the link stays one.
     target = Path(os.path.realpath(destination))
-    form = _writable(format, rater)
+    form = _writable(format, rater or policy or split)
     chosen: dict[Choice, bool] = {
         "rater": rater is not None,
+        "policy": policy is not None,
+        "split": split is not None,
+        "corpus": corpus != "judged",
         "setting": setting is not None,
         "only_kept": only_kept,
         "sample": sample is not None,
         "study": study is not None,
         "withdrawn": with_withdrawn,
+        "pseudonyms": pseudonyms,
+        "without_replies": without_replies,
     }
     _check_choices(form, chosen)
-    if names and study is None:
+    _check_split(rater, policy, split, part, sample, now=now)
+    if names and study is None and not form.published:
         raise ExportFailed(
             "Names as they are", "Without --study raters have their names.", "Leave --names away."
         )
     whose: RaterRef | None = None
+    truth: TrueLabels | None = None
     with workspace.reading() as connection:
+        if policy is not None or split is not None:
+            truth = true_labels(
+                connection,
+                policy=policy,
+                question=question or question_of_items(connection),
+                split=split,
+                part=part,
+                now=now,
+            )
+            study = study or (truth.split.plan.study if truth.split else None)
         if form.of_run:
             whose = _agents_of_run(connection, rater)
         elif rater is not None:
             whose = rater_or_run(connection, rater)
         study_id = None if study is None else find_study(connection, study).id
+    rater_id, name = (None, None) if whose is None else (whose.id, whose.name)
+    if whose is None and truth is not None and (policy is not None or form.needs_rater):
+        rater_id, name = TRUE_LABELS, truth.name
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
     _check(target, form, overwrite=overwrite)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -140,19 +189,33 @@ def export(
             partial.mkdir()
         # One snapshot, so that a judgment made meanwhile is in all of the file or in none.
         cursor.execute("BEGIN")
-        create_exported_items(cursor, None if sample is None else sample.item_ids)
-        create_exported_records(cursor, study_id, names=names, withdrawn=with_withdrawn)
+        if truth is not None:
+            create_true_labels(cursor, truth)
+        chosen_items = None if sample is None else sample.item_ids
+        create_exported_items(cursor, chosen_items, split=split is not None)
+        create_exported_records(
+            cursor,
+            study_id,
+            pseudonyms=not names and (study is not None or form.published),
+            withdrawn=with_withdrawn,
+            truth=truth,
+        )
         wanted = WorkspaceContent(
             cursor,
             partial,
-            None if whose is None else whose.id,
+            rater_id,
             progress or silent,
             target.name,
             setting,
             only_kept,
+            truth,
+            corpus,
+            pseudonyms=pseudonyms,
+            without_replies=without_replies,
+            with_withdrawn=with_withdrawn,
         )
         written = _write(form, wanted)
-        left = count_withdrawn(cursor) if "study" in form.choices and not with_withdrawn else 0
+        left = count_withdrawn(cursor) if form.choices & {"study", "withdrawn"} and not with_withdrawn else 0
         cursor.execute("COMMIT")
         _put_in_place(partial, target)
     except OSError as error:
@@ -168,7 +231,7 @@ def export(
         str(destination),
         form.name,
         form.folder,
-        None if whose is None else whose.name,
+        name,
         written.records,
         written.left_out,
         written.others,
@@ -176,8 +239,13 @@ def export(
         None if sample is None else len(sample.item_ids),
         None if sample is None else sample.strata_as_json(),
         study,
-        study is not None and not names,
+        pseudonyms or (not names and (study is not None or form.published)),
         left,
+        split,
+        () if truth is None else truth.parts,
+        None if truth is None or truth.split is None else truth.split.digest,
+        None if truth is None else truth.changes,
+        written.names_left,
     )
 
 
@@ -186,10 +254,21 @@ _CHOICES: dict[Choice, tuple[str, str]] = {
     "setting": ("knows no settings", "Leave --setting away."),
     "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept away."),
     "sample": ("does not choose pairs", "Leave --sample-pairs away."),
+    "policy": ("holds no labels of one rater or policy", "Leave --policy away."),
+    "split": ("holds no labelled items", "Leave --split away; a format that does: --format parquet"),
+    "corpus": ("is no retrieval benchmark", "Leave --corpus away, or use --format beir"),
     "study": ("holds no labels of a study", "Leave --study away; labels of any kind: --format labels"),
     "withdrawn": (
         "does not hold the full record",
         "Leave --with-withdrawn away, or write the record: --format jsonl",
+    ),
+    "pseudonyms": (
+        "does not hold the whole workspace",
+        "Leave --pseudonyms away, and use --study; or write all of it: --format bundle",
+    ),
+    "without_replies": (
+        "does not hold the whole workspace",
+        "Leave --without-replies away, or write all of it: --format bundle",
     ),
 }
 
@@ -208,6 +287,25 @@ def _check_choices(form: Format, chosen: Mapping[Choice, bool]) -> None:
         raise ExportFailed(
             "Rater missing", "--only-kept needs the rater whose labels count.", "Name one: --rater NAME"
         )
+
+
+def _check_split(
+    rater: str | None,
+    policy: str | None,
+    split: str | None,
+    part: str | None,
+    sample: ItemSample | None,
+    *,
+    now: bool,
+) -> None:
+    if rater is not None and policy is not None:
+        raise ExportFailed(
+            "Rater or policy", "--rater and --policy both say whose labels are written.", "Give one of them."
+        )
+    if split is None and (part is not None or now):
+        raise ExportFailed("Which split?", "--part and --now belong to a split.", "Name it: --split NAME")
+    if split is not None and sample is not None:
+        raise ExportFailed("Split or sample", "A split says which items are written.", "Give one of them.")
 
 
 def _writable(name: str, rater: str | None) -> Format:

@@ -5,13 +5,17 @@ A run of the agents is a rater, too: its verdicts are its labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import duckdb
 
 from store.errors import ExportFailed
 from store.export.studied import STUDIED, STUDY_COLUMNS
-from store.formats.protocol import WriteResult
+from store.export.true_labels import TRUE_LABELS
+from store.formats.protocol import CurrentLabel, Entity, WriteResult
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
 from store.record.response_names import response_name_sql
@@ -36,6 +40,9 @@ SIMILARITIES = """(SELECT item_id,
     FROM similarity GROUP BY item_id)"""
 """The similarities of items by model, as JSON: a subquery (item_id, similarity)."""
 
+_ITEMS = 10_000
+"""Items whose labels are fetched together."""
+
 QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))"
 """The readable name of a question `asks`, with the reference `ref` to its response, if any; as SQL."""
 
@@ -45,19 +52,28 @@ def label_columns(kind: TaskKind) -> tuple[str, ...]:
     return ("id", *kind.record.columns, *(("similarity",) if kind.record.ranked else ()), "label", "extra")
 
 
-def create_exported_items(cursor: duckdb.DuckDBPyConnection, item_ids: Sequence[int] | None) -> None:
-    """Create the temporary view exported_item (id) with the items that an export is about.
+def create_exported_items(
+    cursor: duckdb.DuckDBPyConnection, item_ids: Sequence[int] | None, *, split: bool = False
+) -> None:
+    """Create the temporary view exported_item (id, part) with the items that an export is about.
 
     Args:
         cursor: A cursor of the workspace.
         item_ids: The items; None for all.
+        split: Whether they are those of a split, which the table true_label holds with their parts.
     """
+    if split:
+        cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE split_item AS SELECT DISTINCT item_id AS id, part FROM true_label"
+        )
+        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS FROM split_item")
+        return
     if item_ids is None:
-        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id FROM item")
+        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id, '' AS part FROM item")
         return
     cursor.execute("CREATE OR REPLACE TEMP TABLE sampled_item (id BIGINT)")
     cursor.execute("INSERT INTO sampled_item SELECT unnest(?::BIGINT[])", [list(item_ids)])
-    cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id FROM sampled_item")
+    cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id, '' AS part FROM sampled_item")
 
 
 def create_words(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -78,8 +94,14 @@ def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | Non
 
     Args:
         cursor: A cursor of the workspace.
-        rater_id: Whose; None for all people's.
+        rater_id: Whose; None for all people's, TRUE_LABELS for those of the table true_label.
     """
+    if rater_id == TRUE_LABELS:
+        cursor.execute(
+            f"CREATE OR REPLACE TEMP TABLE {CURRENT_LABEL} AS SELECT item_id, question_id, response_ref_id, "
+            f"{TRUE_LABELS}::BIGINT AS rater_id, value, NULL::UUID AS id FROM true_label"
+        )
+        return
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE {CURRENT_LABEL} AS
@@ -128,13 +150,14 @@ def values_of(
     return found
 
 
-def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind) -> str:
+def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, columns: Sequence[str]) -> str:
     """Return the SELECT of one rater's current labels of a kind, in the order of the items.
 
     Args:
         cursor: The cursor that will run it; the labels are put into a table of it, named kind_label.
         rater_id: Whose.
         kind: The kind.
+        columns: Those of `label_columns`, and `part` where it is wanted.
 
     Raises:
         ExportFailed: The rater has no current label.
@@ -156,18 +179,22 @@ def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind) -> 
             "Write these: --format labels" if others else "Name another: --rater NAME",
         )
     return f"""
-        SELECT i.external_id AS id, {", ".join(label_columns(kind)[1:-2])},
+        SELECT {", ".join(columns)} FROM (SELECT i.external_id AS id, p.* EXCLUDE (item_id), similarity,
             {"l.value::BIGINT" if whole_numbers(cursor, "kind_label") else "l.value"} AS label,
-            CAST(i.extra AS JSON) AS extra
-        FROM item i JOIN ({kind.record.select}) p ON p.item_id = i.id
-        JOIN kind_label l ON l.item_id = i.id LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id ORDER BY i.id"""
+            CAST(i.extra AS JSON) AS extra, e.part, i.id AS place
+        FROM item i JOIN exported_item e ON e.id = i.id JOIN ({kind.record.select}) p ON p.item_id = i.id
+        JOIN kind_label l ON l.item_id = i.id LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id)
+        ORDER BY place"""
 
 
-def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
+def long_labels(
+    cursor: duckdb.DuckDBPyConnection, rater_id: int | None, columns: Sequence[str] = LONG_COLUMNS
+) -> str:
     """Return the SELECT of the current labels of one rater or of all, in the order of the items.
 
     Args:
         cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
+        columns: The columns, and `part` where it is wanted.
         rater_id: Whose; None for all people's. The comment on a verdict is the reason that the agents gave.
 
     Raises:
@@ -183,18 +210,71 @@ def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
         )
     value = "CAST(s.value AS BIGINT)" if whole_numbers(cursor, CURRENT_LABEL) else "s.value"
     return f"""
-        SELECT {", ".join(LONG_COLUMNS)} FROM (
+        SELECT {", ".join(columns)} FROM (
             SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
                 AS value, coalesce(w.word, '') AS word, coalesce(j.comment, v.reason) AS comment,
                 coalesce(j.phase, '') AS phase, {STUDIED},
-                i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
+                e.part, i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
             FROM {CURRENT_LABEL} s LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
             LEFT JOIN studied t ON t.assignment_id = j.assignment_id
-            JOIN item i ON i.id = s.item_id
+            JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
             JOIN question asks ON asks.id = s.question_id JOIN exported_rater a ON a.id = s.rater_id
             LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
             LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value
         ) ORDER BY place, model NULLS FIRST, setting, trial, asked, rater"""
+
+
+def labels_by_item(
+    cursor: duckdb.DuckDBPyConnection, rater_id: int | None, kind: TaskKind
+) -> tuple[WriteResult, Iterator[tuple[Entity, Sequence[CurrentLabel]]]]:
+    """Return the items of a kind with the current labels of the question that lists show.
+
+    Args:
+        cursor: The cursor that reads them while they are taken.
+        rater_id: Whose labels; None for all people's.
+        kind: The kind.
+
+    Returns:
+        How many labels there are, and the items that have one, in the order of import.
+
+    Raises:
+        ExportFailed: There is none.
+    """
+    create_current_labels(cursor, rater_id)
+    question = quoted(kind.label_question.name if kind.label_question else "")
+    source = f"""
+        FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id
+        JOIN question q ON q.id = s.question_id AND q.name = {question}"""
+    total, others = count(cursor, f"SELECT count(*) {source}"), _others_labelled(cursor, kind)
+    if not total:
+        there = f", but labels of {count_by_kind(others)}" if others else ""
+        raise ExportFailed(
+            "Nothing to export",
+            f"There are no current labels of {kind.plural}{there}.",
+            "Write these: --format labels" if others else "See what is there: workbench items WORKSPACE",
+        )
+    select = f"""
+        SELECT i.external_id, i.extra, p, a.name, a.kind = 'agent',
+            s.value, coalesce(j.comment, v.reason, ''), coalesce(j.created_at, v.created_at), j.active_ms
+        {source} JOIN ({kind.record.select}) p ON p.item_id = i.id JOIN exported_rater a ON a.id = s.rater_id
+        LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
+        WHERE s.item_id BETWEEN $low AND $high AND i.id BETWEEN $low AND $high ORDER BY i.id, a.name"""
+    items = f"SELECT DISTINCT s.item_id {source} ORDER BY 1"
+    return WriteResult(total, others=others), _by_item(cursor, kind, items, select)
+
+
+def _by_item(
+    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, items: str, select: str
+) -> Iterator[tuple[Entity, Sequence[CurrentLabel]]]:
+    """Yield items with their labels; so many at once that their texts are never all in memory."""
+    ids = cursor.execute(items).fetchnumpy()["item_id"].tolist()
+    for place in range(0, len(ids), _ITEMS):
+        part = ids[place : place + _ITEMS]
+        rows = cursor.execute(select, {"low": part[0], "high": part[-1]}).fetchall()
+        for external_id, of_item in groupby(rows, key=itemgetter(0)):
+            first, *more = of_item
+            item = Entity(kind.name, {**first[2], "external_id": external_id}, json.loads(first[1]))
+            yield item, [CurrentLabel(*row[3:]) for row in (first, *more)]
 
 
 def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> WriteResult:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import duckdb
 
-from store.sql import count
+from store.export.true_labels import TRUE_LABELS, TrueLabels
+from store.sql import count, quoted
 
 STUDY_COLUMNS = ("study", "condition", "presentation", "pseudonym")
 """The columns that say under which assignment of a study a record was made; empty outside of studies."""
@@ -14,7 +15,12 @@ STUDIED = ", ".join(f"t.{name}" for name in STUDY_COLUMNS)
 
 
 def create_exported_records(
-    cursor: duckdb.DuckDBPyConnection, study: int | None, *, names: bool, withdrawn: bool
+    cursor: duckdb.DuckDBPyConnection,
+    study: int | None,
+    *,
+    pseudonyms: bool,
+    withdrawn: bool,
+    truth: TrueLabels | None = None,
 ) -> None:
     """Create temporary views with the records that an export is about.
 
@@ -26,8 +32,9 @@ def create_exported_records(
     Args:
         cursor: A cursor of the workspace.
         study: The key of the study whose records alone are exported; None for all.
-        names: Whether raters keep their names; without a study they do.
+        pseudonyms: Whether people have their pseudonyms of the study, or P1, P2 and so on without a study.
         withdrawn: Whether records of raters who withdrew from their study are exported, too.
+        truth: The labels that count as true; of a split, records made after it are left out.
     """
     cursor.execute(
         """
@@ -42,22 +49,30 @@ def create_exported_records(
     )
     kept = [] if study is None else [f"assignment_id IN (SELECT id FROM assignment WHERE study_id = {study})"]
     kept += [] if withdrawn else [f"(assignment_id IS NULL OR NOT {_WITHDRAWN})"]
+    if truth is not None and truth.until is not None:
+        kept.append(f"id <= {quoted(str(truth.until))}::UUID")
     for table in ("judgment", "mark"):
         which = " AND ".join(kept) or "true"
         cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_{table} AS FROM {table} WHERE {which}")
-    if study is None or names:
-        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_rater AS SELECT id, kind, name FROM rater")
+    true = "" if truth is None else f" UNION ALL SELECT {TRUE_LABELS}, 'policy', {quoted(truth.name)}"
+    if not pseudonyms:
+        every = f"SELECT id, kind, name FROM rater{true}"
+        cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_rater AS {every}")
         return
+    letter, others = "P", "WHERE kind = 'human'"
+    if study is not None:
+        letter, others = (
+            "A",
+            f"""WHERE id IN (SELECT rater_id FROM assignment WHERE study_id = {study})
+            AND id NOT IN (SELECT rater_id FROM study_rater WHERE study_id = {study})""",
+        )
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP VIEW exported_rater AS
-        SELECT r.id, r.kind, coalesce(m.pseudonym, 'A' || o.number, r.name) AS name FROM rater r
-        LEFT JOIN study_rater m ON m.rater_id = r.id AND m.study_id = {study}
-        LEFT JOIN (
-            SELECT rater_id, row_number() OVER (ORDER BY rater_id) AS number
-            FROM (SELECT DISTINCT rater_id FROM assignment WHERE study_id = {study})
-            WHERE rater_id NOT IN (SELECT rater_id FROM study_rater WHERE study_id = {study})
-        ) o ON o.rater_id = r.id
+        SELECT r.id, r.kind, coalesce(m.pseudonym, '{letter}' || o.number, r.name) AS name FROM rater r
+        LEFT JOIN study_rater m ON m.rater_id = r.id AND m.study_id = {study or -1}
+        LEFT JOIN (SELECT id, row_number() OVER (ORDER BY id) AS number FROM rater {others}) o
+            ON o.id = r.id{true}
         """
     )
 

@@ -14,6 +14,7 @@ from store.errors import ExportFailed
 from store.export.items import stored_texts
 from store.export.labels import EXPORTED, create_words
 from store.formats.traces import plain
+from store.record.response_names import response_name_sql
 from store.sql import count
 
 _ITEMS = 500
@@ -30,16 +31,13 @@ def traces(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> Iterator[Mapping
         rater_id: The rater that the run is.
 
     Raises:
-        ExportFailed: The run has verdicts on responses, which traces do not hold.
+        ExportFailed: The run made responses, whose texts traces do not hold.
     """
     (run,) = _rows(cursor, "SELECT * FROM run WHERE rater_id = ? ORDER BY started_at DESC LIMIT 1", rater_id)
-    if count(
-        cursor,
-        f"SELECT count(*) FROM verdict WHERE run_id = '{run['id']}' AND response_ref_id IS NOT NULL",
-    ):
+    if count(cursor, f"SELECT count(*) FROM response WHERE run_id = '{run['id']}'"):
         raise ExportFailed(
             "Not of this format",
-            f"The verdicts of {run['name']} are on responses, and a trace holds verdicts on items.",
+            f"{run['name']} made responses, and a trace does not hold their texts.",
             "Write its labels: --format labels",
         )
     create_words(cursor)
@@ -62,7 +60,7 @@ def traces(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> Iterator[Mapping
         texts = stored_texts(cursor, {item["id"]: item["kind"] for item in items})
         for item in items:
             given = verdicts[item["id"]]
-            label = given[0] if given else {}
+            label = given[0] if given and "@" not in given[0]["question"] else {}
             yield {
                 "item": item["external_id"],
                 "kind": item["kind"],
@@ -125,9 +123,12 @@ def _verdicts(cursor: duckdb.DuckDBPyConnection, run_id: UUID, first: int, last:
     found: Mapping[int, Rows] = defaultdict(list)
     for verdict in _rows(
         cursor,
-        "SELECT v.*, q.name AS question, w.word FROM verdict v JOIN question q ON q.id = v.question_id "
+        f"SELECT v.*, CASE WHEN r.id IS NULL THEN q.name ELSE q.name || '@' || {response_name_sql('r')} END "
+        "AS question, w.word FROM verdict v JOIN question q ON q.id = v.question_id "
+        "LEFT JOIN response_ref r ON r.id = v.response_ref_id "
         "LEFT JOIN word w ON w.question_id = q.id AND w.value = v.value "
-        "WHERE v.run_id = $run AND v.item_id BETWEEN $first AND $last ORDER BY v.item_id, q.id, v.id",
+        "WHERE v.run_id = $run AND v.item_id BETWEEN $first AND $last "
+        "ORDER BY v.item_id, r.id IS NOT NULL, q.id, v.id",
         {"run": run_id, "first": first, "last": last},
     ):
         named = {name: verdict[name] for name in ("question", "word")}

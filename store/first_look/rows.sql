@@ -5,7 +5,7 @@ FROM (SELECT run.id AS id, row_number() OVER (PARTITION BY run.kind ORDER BY CAS
 FROM verdict)) THEN 1 ELSE 0 END DESC, run.fullness DESC, run.started_at DESC, run.id DESC) AS place
 FROM run) AS ranked_run
 WHERE ranked_run.place = 1)
- SELECT item.id AS item_id, item.external_id, item.kind, coalesce(listed.title, '') AS title, coalesce(listed.detail, '') AS detail, listed.rank, listed.similarity, CASE WHEN (coalesce(answered.answered, 0) >= CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) WHEN (item.kind = 'comparison') THEN 1 ELSE 1 END) THEN 'judged' WHEN marked.cannot_decide THEN 'cannot_decide' WHEN marked.skipped THEN 'skipped' ELSE 'open' END AS status, answered.value AS label, CASE WHEN (item.id IN (SELECT assignment.item_id
+ SELECT item.id AS item_id, CASE WHEN (item.kind IN ('comparison')) THEN concat('c-', left(item.content_hash, 10)) ELSE item.external_id END AS external_id, item.kind, coalesce(listed.title, '') AS title, coalesce(listed.detail, '') AS detail, listed.rank, listed.similarity, CASE WHEN (coalesce(answered.answered, 0) >= CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) WHEN (item.kind = 'comparison') THEN 1 ELSE 1 END) THEN 'judged' WHEN marked.cannot_decide THEN 'cannot_decide' WHEN marked.skipped THEN 'skipped' ELSE 'open' END AS status, answered.value AS label, CASE WHEN (item.id IN (SELECT assignment.item_id
 FROM assignment
 WHERE assignment.rater_id = {rater} AND (assignment.study_id NOT IN (SELECT study.id
 FROM study

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from store.formats.comparisons import Labels
+from store.formats.comparisons import AGAIN, Labels
 from store.formats.fields import recognized_by
 from store.formats.protocol import JSON, Entity, FileContext, Format
-from store.formats.record_reader import RecordReader
+from store.formats.record_reader import RecordReader, add_count
 from store.formats.values import Refused
 from store.kinds.comparison import (
     ABOUT,
+    AS_LISTED,
     COMPARISON,
     JUDGE,
     ORDERS,
     PREFERENCE,
+    SWAPPED,
     comparison_id,
     in_canonical_order,
 )
 
 _TEXTS = ("language", "reference", "made_from")
+_OTHER = {AS_LISTED: SWAPPED, SWAPPED: AS_LISTED}
 
 
 class OwnComparisons:
@@ -65,24 +68,34 @@ class OwnComparisons:
             "about": about,
             **{name: whole.text(name) or "" for name in _TEXTS},
         }
-        made: list[Entity] = []
+        of_judges: dict[str, dict[str, tuple[float, str]]] = {}
         for verdict in whole.objects("verdicts"):
-            made += self._verdict(verdict, str(fields["external_id"]), kept=kept)
+            judge, order, value, said = _verdict(verdict)
+            if not kept:
+                order, value = _OTHER.get(order, order), 0.0 - value
+            if order in of_judges.setdefault(judge, {}):
+                add_count(self.counts, AGAIN)
+            else:
+                of_judges[judge][order] = (value, said)
         extra = whole.rest() | ({"seed": seed} if seed else {})
-        return [Entity(COMPARISON.name, fields, extra), *made]
+        made: list[Entity] = [Entity(COMPARISON.name, fields, extra)]
+        for judge, orders in of_judges.items():
+            made += self._labels.of_orders(str(fields["external_id"]), judge, orders)
+        return made
 
-    def _verdict(self, verdict: RecordReader, item: str, *, kept: bool) -> list[Entity]:
-        """Return the labels of a judge's verdict, given from the view of the record's first candidate."""
-        judge = verdict.text("judge", required=True, filled=True, short=True)
-        value = verdict.number("value")
-        if value not in PREFERENCE.scale.allowed:
-            raise Refused(f"'value' is {value}, which is off the scale: 2, 1, 0, -1, -2")
-        order = verdict.text("order") or JUDGE
-        if order not in ORDERS:
-            raise Refused(f"'order' is {order!r}, and none of {', '.join(ORDERS)}")
-        said = verdict.text("comment") or ""
-        verdict.take_rest()
-        return self._labels.of_orders(item, judge, {order: (value if kept else 0.0 - value, said)})
+
+def _verdict(verdict: RecordReader) -> tuple[str, str, float, str]:
+    """Return the judge, order, value and comment of a verdict, as the record lists the candidates."""
+    judge = verdict.text("judge", required=True, filled=True, short=True)
+    value = verdict.number("value")
+    if value not in PREFERENCE.scale.allowed:
+        raise Refused(f"'value' is {value}, which is off the scale: 2, 1, 0, -1, -2")
+    order = verdict.text("order") or JUDGE
+    if order not in ORDERS:
+        raise Refused(f"'order' is {order!r}, and none of {', '.join(ORDERS)}")
+    said = verdict.text("comment") or ""
+    verdict.take_rest()
+    return judge, order, value, said
 
 
 COMPARISONS = Format(

@@ -164,9 +164,11 @@ QUESTIONS = Format(
         recognized_by("answer", question="text", answer="text"),
         recognized_by("answer", question="text"),
     ),
-    unless=frozenset({"question_id", "rater", "query", "model", "record", "value"}),
+    unless=frozenset(
+        {"question_id", "rater", "query", "model", "record", "value", "_server_id", "_task_hash"}
+    ),
     converter=Questions,
     write=write_questions,
-    choices=frozenset({"setting"}),
+    choices=frozenset({"setting", "split"}),
     holds=("repository question", "repository questions"),
 )

@@ -26,6 +26,7 @@ from store.formats.values import RULES, Refused, number, short, short_text
 from store.kinds.spec import TaskKind, task_kinds
 from store.record.ids import is_ordered
 from store.record.rater_ref import name_fault
+from store.record.response_names import split_question
 from store.tables.runs import (
     EXIT_REASONS,
     RUN_STATES,
@@ -200,7 +201,8 @@ def _verdict(
 ) -> Entity:
     question = given.pop("question", None)
     given.pop("word", None)
-    spec = kind.question(question) if isinstance(question, str) else None
+    base, response = split_question(question) if isinstance(question, str) else ("", None)
+    spec = kind.question(base)
     if spec is None:
         known = ", ".join(spec.name for spec in kind.questions)
         raise Refused(f"unknown question {question!r}; known: {known}")
@@ -211,7 +213,8 @@ def _verdict(
         raise Refused(f"{row['value']:g} is off the scale of {question}") from refusal
     if row["execution_id"] not in (None, *executions):
         raise Refused(f"'verdict.execution_id' is {row['execution_id']}: none of the trace's executions")
-    return Entity("trace_verdict", {**of, "question": question, **row}, {})
+    about = {} if response is None else asdict(response)
+    return Entity("trace_verdict", {**of, "question": base, **about, **row}, {})
 
 
 def _check_reply(reply: Mapping[str, Any]) -> None:

@@ -14,6 +14,10 @@ from store.ingest.stages import NEW_STEP, NEW_VERDICT, TRACED_RUN
 from store.record.ids import IdClock
 from store.sql import any_row
 
+_KEY = (
+    "({0}.run_id, {0}.item_id, {0}.question_id, coalesce({0}.model || '/' || {0}.setting || {0}.trial, ''))"
+)
+"""What a run has one verdict on."""
 _RUN_COLUMNS = tuple(name for name in row_types("trace_run") if name != "id")
 
 
@@ -58,12 +62,14 @@ def resolve_traces(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         cursor,
         f"""
         SELECT s.position, s.file, s.number, s.line, s.external_id, s.id, r.ours AS run_id, r.name AS run,
-            i.id AS item_id, q.id AS question_id, s.value, w.id IS NOT NULL AS held,
-            w.id IS NOT NULL AND (w.run_id, w.item_id, w.question_id, w.value)
-                IS DISTINCT FROM (r.ours, i.id, q.id, s.value) AS differs
+            i.id AS item_id, q.id AS question_id, s.model, s.setting, s.trial, s.value,
+            w.id IS NOT NULL AS held,
+            w.id IS NOT NULL AND (w.run_id, w.item_id, w.question_id, w.value, f.model, f.setting, f.trial)
+                IS DISTINCT FROM (r.ours, i.id, q.id, s.value, s.model, s.setting, s.trial) AS differs
         FROM stage_trace_verdict s JOIN traced_run r ON r.theirs = s.run
         JOIN {keys_for(cursor, "stage_trace_run")} i ON (i.kind, i.external_id) = (s.kind, s.external_id)
         JOIN question q ON q.name = s.question LEFT JOIN verdict w ON w.id = s.id
+        LEFT JOIN response_ref f ON f.id = w.response_ref_id
         """,
     )
     if not any_row(cursor, "traced_run"):
@@ -108,12 +114,14 @@ def resolve_traces(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         {
             "the verdict {id} is in the workspace with other content": "differs",
             "the run has two verdicts on one question of {external_id!r}": (
-                "(run_id, item_id, question_id) IN (SELECT (run_id, item_id, question_id) FROM new_verdict "
+                f"{_KEY.format('n')} IN (SELECT {_KEY.format('v')} FROM new_verdict v "
                 "GROUP BY ALL HAVING count(DISTINCT id) > 1)"
             ),
             f"the run has another verdict on {{external_id!r}} here: {merge}": (
-                "NOT held AND EXISTS (FROM verdict w WHERE w.run_id = n.run_id AND w.item_id = n.item_id "
-                "AND w.question_id = n.question_id AND w.id <> n.id)"
+                "NOT held AND EXISTS (FROM verdict w LEFT JOIN response_ref f ON f.id = w.response_ref_id "
+                "WHERE w.run_id = n.run_id AND w.item_id = n.item_id AND w.question_id = n.question_id "
+                "AND (f.model, f.setting, f.trial) IS NOT DISTINCT FROM (n.model, n.setting, n.trial) "
+                "AND w.id <> n.id)"
             ),
         },
     )
@@ -172,8 +180,10 @@ def publish_traces(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     _append(
         cursor,
         "verdict",
-        "r.run_id, r.item_id, r.question_id, NULL AS response_ref_id",
-        "JOIN new_verdict r ON r.id = s.id AND NOT r.held",
+        "r.run_id, r.item_id, r.question_id, f.id AS response_ref_id",
+        "JOIN new_verdict r ON r.id = s.id AND NOT r.held "
+        "LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial) "
+        "= (r.item_id, r.model, r.setting, r.trial)",
     )
     ((step, verdict, execution),) = cursor.execute(
         "SELECT (SELECT max(id) FROM new_step), (SELECT max(id) FROM new_verdict), "

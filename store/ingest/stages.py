@@ -200,7 +200,7 @@ _RECORD = (
     *("value", "supersedes", "target_action", "restores", "shown_verdict", "shown_execution", "guideline"),
     *("blind", "reason", "comment", "evidence", "elapsed_ms", "active_ms", "active", "shown_as"),
     *("allowed", "base", "model", "setting", "trial", "response_ref_id", "item_id", "item_hash"),
-    *("question_id", "rater_id", "known_kind", "held"),
+    *("question_id", "rater_id", "known_kind", "held", "study", "condition", "study_id"),
 )
 KEYED_RECORD = Stage("keyed_record", _RECORD, (ASKED, ITEM_KEY))
 """Every staged judgment and mark with the keys of its names, and whether the workspace has it."""
@@ -224,5 +224,9 @@ _TRACED = ("position", "file", "number", "line", "external_id", "id", "run_id", 
 NEW_STEP = Stage("new_step", (*_TRACED, "role", "attempt"), (TRACED_RUN, ITEM_KEY))
 """Every staged step with its keys, and whether the workspace has it."""
 
-NEW_VERDICT = Stage("new_verdict", (*_TRACED, "run", "question_id", "value"), (TRACED_RUN, ITEM_KEY))
+NEW_VERDICT = Stage(
+    "new_verdict",
+    (*_TRACED, "run", "question_id", "model", "setting", "trial", "value"),
+    (TRACED_RUN, ITEM_KEY),
+)
 """Every staged verdict, likewise."""

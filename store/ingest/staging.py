@@ -42,7 +42,10 @@ _TRACED: dict[Sort, dict[str, FieldType]] = {
     "trace_step": {"run": "uuid"},
     "trace_execution": {"step_id": "uuid"},
     "trace_test": {"execution_id": "uuid", "place": "integer"},
-    "trace_verdict": {"run": "uuid", "question": "text"},
+    "trace_verdict": {
+        **{"run": "uuid", "question": "text"},
+        **{"model": "text", "setting": "text", "trial": "integer"},
+    },
 }
 """The keys by which the rows of a trace belong together."""
 

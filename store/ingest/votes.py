@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,27 @@ from store.ingest.files import prepare
 from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.records import read_records
 from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, shown_order
-from store.measures.votes import Pairing, Vote, Votes
+from store.measures.votes import Pairing, Vote, Votes, group_values
 from store.processes import temporary_folder
 
 
-def read_votes(paths: Sequence[Path | str], format_: str | None = None) -> Votes:
+def read_votes(
+    paths: Sequence[Path | str], format_: str | None = None, *, group_by: str | None = None
+) -> Votes:
     """Read the votes of files of comparisons, in the order of the files.
 
     Args:
         paths: The files; those of one call may refer to each other.
         format_: The name of their format; detected from the content of each when None.
+        group_by: The column of the comparisons, or the other field of their records, by which they are
+            grouped.
 
     Raises:
         ImportFailed: A file or a record cannot be read, or a file holds no comparisons.
-        UnknownName: There is no such format.
+        UnknownName: There is no such format, or no comparison has such a field.
     """
     items: dict[Hashable, Pairing] = {}
+    groups: dict[Hashable, object] = {}
     labels: list[Vote] = []
     orders: list[Vote] = []
     with temporary_folder("workbench-votes-") as folder:
@@ -50,7 +56,10 @@ def read_votes(paths: Sequence[Path | str], format_: str | None = None) -> Votes
                     continue
                 for one in made:
                     if one.sort == COMPARISON.name:
-                        items.setdefault(one.fields["external_id"], _pairing(one.fields))
+                        name = one.fields["external_id"]
+                        items.setdefault(name, _pairing(one.fields))
+                        if group_by is not None:
+                            groups.setdefault(name, one.fields.get(group_by, (one.extra or {}).get(group_by)))
                     elif one.fields["phase"] is None:
                         labels.append(_vote(one.fields))
                     else:
@@ -62,6 +71,10 @@ def read_votes(paths: Sequence[Path | str], format_: str | None = None) -> Votes
             f"{pluralize(len(problems), 'record')} cannot be read: {said}.",
             "Correct them. Nothing was computed.",
         )
+    if group_by is not None:
+        values = group_values(list(groups.values()), group_by)
+        for name, value in zip(groups, values, strict=True):
+            items[name] = replace(items[name], group=value)
     return Votes(items, labels, orders, frozenset(one.rater for one in orders))
 
 

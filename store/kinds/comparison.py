@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 
 from store.errors import WorkbenchError
 from store.kinds.spec import QuestionSpec, QueueSpec, RecordSpec, SharedText, TaskKind
-from store.record.scales import Scale, ScaleValue
+from store.record.scales import Scale, ScaleValue, scale_value
 
 T = TypeVar("T")
 
@@ -179,6 +179,20 @@ def shown_scale(order: str, name: str = "") -> Scale:
     )
 
 
+@cache
+def canonical_scale(name: str = "") -> Scale:
+    """Return the values of a study's scale in the words of an adjudication: first and second.
+
+    Args:
+        name: The name of a study's scale; empty for all values.
+
+    Raises:
+        WorkbenchError: There is no such scale.
+    """
+    given, whole = scale_values(name), PREFERENCE.scale
+    return Scale(whole.level, tuple(known for known in whole.values if known.value in given))
+
+
 def shown_order(shown_as: str) -> str | None:
     """Return the word for the order among those of `Judgment.shown_as`; None where it is not known."""
     return next((word for word in shown_as.split() if word in FIRST_LEFT), None)
@@ -197,6 +211,21 @@ def shown_word(value: float, reason: str, shown_as: str) -> str:
     order = shown_order(shown_as)
     scale = PREFERENCE.scale if order is None else shown_scale(order)
     return next((known.word for known in scale.values if known.value == value), f"{value:g}")
+
+
+def given_value(scale: Scale, text: str) -> tuple[float, str]:
+    """Return the value of a comparison that a number or a word means, and the reason that comes with it.
+
+    Args:
+        scale: The values; "both bad" is one where they have a tie.
+        text: The given text.
+
+    Raises:
+        JudgmentRefused: It is neither a value of the scale nor one of its words.
+    """
+    if SAME in scale.allowed and text.strip().lower().replace("-", " ") == BOTH_BAD_WORD:
+        return SAME, BOTH_BAD
+    return scale_value(scale, text), ""
 
 
 def _digest(*parts: object) -> str:

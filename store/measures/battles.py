@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OUTCOMES = (1.0, 0.5, 0.0)
 """What the first candidate of a battle gets: a win, half of a tie, nothing."""
+MOST_CANDIDATES = 1_000
+"""Candidates beyond which ratings by likelihood and intervals, which take every pair, are not computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +160,42 @@ class Battles:
         found[..., high, low] = per_pair[..., 2] + per_pair[..., 1] / 2
         return found
 
+    def by_candidate(self, rows: csr_array) -> tuple[Array, Array]:
+        """Return the points and the battles of each candidate in each row of counts.
+
+        Args:
+            rows: Counts of cells, of shape (r, 3 pairs).
+
+        Returns:
+            Two arrays of shape (r, c).
+        """
+        import numpy
+        from scipy.sparse import csr_array
+
+        c = len(self.candidates)
+        low, high = numpy.triu_indices(c, 1)
+        # Each cell has an entry for the lower candidate of its pair, and one for the higher.
+        both = numpy.repeat(numpy.column_stack([low, high]), 3, axis=0).ravel()
+        starts = numpy.arange(0, len(both) + 1, 2)
+        points = numpy.tile([1.0, 0.0, 0.5, 0.5, 0.0, 1.0], self.pairs)
+        shape = (3 * self.pairs, c)
+        found: list[Array] = [
+            (rows @ csr_array((given, both, starts), shape=shape)).toarray()
+            for given in (points, numpy.ones(len(both)))
+        ]
+        return found[0], found[1]
+
     def tallies(self) -> list[tuple[int, int, int]]:
         """Return the wins, losses and ties of each candidate."""
         import numpy
 
-        c, found = len(self.candidates), []
-        for place in range(c):
-            score = numpy.concatenate([self.score[self.first == place], 1 - self.score[self.second == place]])
-            found.append((int((score == 1).sum()), int((score == 0).sum()), int((score == 0.5).sum())))
-        return found
+        c = len(self.candidates)
+        columns = [
+            numpy.bincount(self.first[self.score == ours], minlength=c)
+            + numpy.bincount(self.second[self.score == 1 - ours], minlength=c)
+            for ours in (1.0, 0.0, 0.5)
+        ]
+        return [(int(won), int(lost), int(tied)) for won, lost, tied in zip(*columns, strict=True)]
 
 
 def _pair(low: Array, high: Array, candidates: int) -> Array:

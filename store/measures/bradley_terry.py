@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from store.measures.battles import Battles
+from store.measures.battles import MOST_CANDIDATES, Battles
 
 if TYPE_CHECKING:
     import numpy
@@ -26,6 +26,7 @@ CENTRE = 1000.0
 _STEPS = 100
 _TOLERANCE = 1e-10
 _CELLS = 4_000_000
+_TOO_MANY = f"there are {{:,}} candidates, and ratings are fitted for up to {MOST_CANDIDATES:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,10 @@ def rate(
     """
     import numpy
 
-    wins, c = battles.wins(), len(battles.candidates)
+    c = len(battles.candidates)
+    if c > MOST_CANDIDATES:
+        return Ratings((None,) * c, _TOO_MANY.format(c))
+    wins = battles.wins()
     why = why_no_maximum(wins, battles.candidates) if not prior else ""
     if why or c < 2:
         return Ratings((None,) * c, why or "there are fewer than two candidates")
@@ -180,7 +184,10 @@ def rate_by_sandwich(battles: Battles, *, share: float = 0.95) -> Ratings:
 
     import numpy
 
-    wins, c = battles.wins(), len(battles.candidates)
+    c = len(battles.candidates)
+    if c > MOST_CANDIDATES:
+        return Ratings((None,) * c, _TOO_MANY.format(c))
+    wins = battles.wins()
     why = why_no_maximum(wins, battles.candidates)
     if why:
         return Ratings((None,) * c, why)

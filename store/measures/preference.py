@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from store.measures.battles import Battles, majority
+from store.measures.battles import MOST_CANDIDATES, Battles, majority
 from store.measures.intervals import FEW_CLUSTERS, wilson
 
 if TYPE_CHECKING:
@@ -61,18 +61,13 @@ def win_rates(
 
     tallies = battles.tallies()
     low = high = numpy.full(len(battles.candidates), numpy.nan)
-    if resamples and len(battles):
+    if resamples and 0 < len(battles.candidates) <= MOST_CANDIDATES:
         rows, times = battles.by_prompt()
         random = numpy.random.default_rng(seed)
-        drawn = random.multinomial(int(times.sum()), times / times.sum(), size=resamples)
-        # Points and battles of each candidate in each different row, before any is drawn.
-        points, games = [], []
-        for start in range(0, rows.shape[0], 10_000):
-            wins = battles.wins(rows[start : start + 10_000].toarray())
-            points.append(wins.sum(axis=2))
-            games.append((wins + wins.transpose(0, 2, 1)).sum(axis=2))
+        drawn = random.multinomial(int(times.sum()), times / times.sum(), size=resamples).astype(float)
+        points, games = battles.by_candidate(rows)
         with numpy.errstate(invalid="ignore"):
-            rates = (drawn @ numpy.concatenate(points)) / (drawn @ numpy.concatenate(games))
+            rates = (drawn @ points) / (drawn @ games)
         tail = (1 - share) / 2
         low, high = numpy.nanquantile(rates, [tail, 1 - tail], axis=0)
     found = []

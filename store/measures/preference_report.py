@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import comb
 from typing import TYPE_CHECKING, Any
 
 from store.errors import UnknownName
 from store.measures.agreement import alpha_of_patterns
-from store.measures.battles import Battle, Battles
+from store.measures.battles import Battle, Battles, majority
 from store.measures.bradley_terry import rate, rate_by_sandwich
 from store.measures.coefficients import Patterns
-from store.measures.elo import elo, elo_after
+from store.measures.elo import MOST_UPDATES, elo, elo_after
 from store.measures.intervals import wilson
 from store.measures.preference import (
     LEVELS,
@@ -39,6 +39,8 @@ TENTHS = 10
 """Parts of the battles after each of which ratings are computed again."""
 MOST_RATERS = 200
 """Raters beyond which those with the fewest votes are not listed one by one."""
+MOST_VALUES = 50
+"""Values of a field beyond which those with the fewest votes are left out."""
 _FEW_RATERS = 20
 """Raters up to whom the win rates of each one get bootstrap intervals."""
 _MOST_CELLS = 20_000_000
@@ -59,6 +61,7 @@ class Options:
         resamples: Resamples of prompts for intervals; 0 for none.
         shuffles: Random orders for the range of Elo ratings.
         seed: The seed of both.
+        group_by: The field by which the comparisons are grouped; None for none.
     """
 
     raters: Collection[str] | None = None
@@ -69,6 +72,7 @@ class Options:
     resamples: int = 1000
     shuffles: int = 1000
     seed: int = 0
+    group_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,8 @@ class PreferenceReport:
         rated_by: Whose votes make the ratings.
         ratings: Of each candidate, the best first.
         why_no_rating: Why there is no Bradley-Terry rating; empty where there is one.
+        why_no_interval: Why there is a rating without its interval; empty otherwise.
+        why_no_elo_range: Why there is no range of Elo ratings; empty where there is one.
         prior: The prior of the ratings; 0 for maximum likelihood.
         elo_k: How far one battle moved an Elo rating.
         warning: Why not to rely on intervals; empty for no reason.
@@ -130,6 +136,8 @@ class PreferenceReport:
     rated_by: str
     ratings: Sequence[Rating]
     why_no_rating: str
+    why_no_interval: str
+    why_no_elo_range: str
     prior: float
     elo_k: float
     warning: str
@@ -174,12 +182,14 @@ def preference_report(votes: Votes, options: Options = Options()) -> PreferenceR
     counted = votes.of(chosen)
     given, undecided = votes.battles(counted)
     battles = Battles.of(given)
-    ratings, why = _ratings(battles, options)
+    ratings, why_none = _ratings(battles, options)
     coefficients = _coefficients(votes, chosen, counted)
     return PreferenceReport(
         rated_by=rated_by,
         ratings=ratings,
-        why_no_rating=why,
+        why_no_rating=why_none["why_no_rating"],
+        why_no_interval=why_none["why_no_interval"],
+        why_no_elo_range=why_none["why_no_elo_range"],
         prior=options.prior,
         elo_k=options.elo_k,
         warning=few_prompts(battles) if len(battles) else "",
@@ -189,7 +199,7 @@ def preference_report(votes: Votes, options: Options = Options()) -> PreferenceR
         **coefficients,
         length=_length(votes, counted),
         settled=_settled(given, options),
-        score_against=None if options.baseline is None else _scores(votes, options.baseline),
+        score_against=None if options.baseline is None else _scores(votes, options),
         n={
             "items": len(votes.items),
             "prompts": len({one.prompt for one in votes.items.values()}),
@@ -209,9 +219,11 @@ def _candidates(votes: Votes) -> list[str]:
     return sorted({name for one in votes.items.values() for name in (one.first, one.second)})
 
 
-def _ratings(battles: Battles, options: Options) -> tuple[list[Rating], str]:
+def _ratings(battles: Battles, options: Options) -> tuple[list[Rating], dict[str, str]]:
+    """Return the rating of each candidate, and why there is none, or no interval."""
+    reasons = {"why_no_rating": "", "why_no_interval": "", "why_no_elo_range": ""}
     if not len(battles):
-        return [], "no comparison has a vote" if not battles.candidates else ""
+        return [], dict.fromkeys(reasons, "no comparison has a vote with a majority")
     fitted = rate(battles, resamples=options.resamples, seed=options.seed, prior=options.prior)
     sandwich = rate_by_sandwich(battles)
     online = elo(battles, k=options.elo_k, shuffles=options.shuffles, seed=options.seed)
@@ -233,14 +245,26 @@ def _ratings(battles: Battles, options: Options) -> tuple[list[Rating], str]:
         )
     ]
     found.sort(key=lambda one: (-(one.bradley_terry or 0.0), -one.elo, one.candidate))
-    return found, fitted.why
+    reasons["why_no_rating"] = fitted.why
+    if not fitted.why and not fitted.low:
+        reasons["why_no_interval"] = (
+            "in no resample do the wins connect all candidates" if options.resamples else "no resamples"
+        )
+    if not online.low:
+        reasons["why_no_elo_range"] = (
+            f"more than {MOST_UPDATES:,} battles" if options.shuffles else "no shuffled orders"
+        )
+    return found, reasons
 
 
 def _win_rates(
     votes: Votes, chosen: Collection[str], groups: Mapping[Group, list[str]], options: Options
 ) -> dict[str, Any]:
+    whole = _rates_of(votes, votes.of(chosen), options)
     by_group = {
-        group: _rates_of(votes, votes.of(raters), options) for group, raters in groups.items() if raters
+        group: whole if set(raters) == set(chosen) else _rates_of(votes, votes.of(raters), options)
+        for group, raters in groups.items()
+        if raters
     }
     of_rater: dict[str, list[Vote]] = defaultdict(list)
     for one in votes.labels:
@@ -249,18 +273,40 @@ def _win_rates(
     # Few votes of each of many raters: an interval of each would take the longest, and say the least.
     of_one = options if len(listed) <= _FEW_RATERS else replace(options, resamples=0)
     return {
-        **_rates_of(votes, votes.of(chosen), options),
+        **whole,
         "by_rater": [
             {
                 "rater": name,
                 "group": votes.group(name),
                 "votes": len(of_rater[name]),
-                **_rates_of(votes, of_rater[name], of_one),
+                **(whole if [name] == list(chosen) else _rates_of(votes, of_rater[name], of_one)),
             }
             for name in sorted(listed)
         ],
         "raters_left_out": len(of_rater) - len(listed),
         "by_group": by_group,
+        "by_field": None if options.group_by is None else _by_field(votes, votes.of(chosen), options),
+    }
+
+
+def _by_field(votes: Votes, some: Sequence[Vote], options: Options) -> dict[str, Any]:
+    """Return the win rates among the comparisons with each value of a field, those with most votes first."""
+    of_value: dict[str, list[Vote]] = defaultdict(list)
+    for one in some:
+        of_value[votes.items[one.item].group].append(one)
+    listed = sorted(of_value, key=lambda value: (-len(of_value[value]), value))[:MOST_VALUES]
+    return {
+        "field": options.group_by,
+        "values": [
+            {
+                "value": value,
+                "votes": len(of_value[value]),
+                "items": len({one.item for one in of_value[value]}),
+                **_rates_of(votes, of_value[value], options),
+            }
+            for value in listed
+        ],
+        "values_left_out": len(of_value) - len(listed),
     }
 
 
@@ -431,7 +477,9 @@ def _length(votes: Votes, counted: Sequence[Vote]) -> dict[str, Any]:
         lengths = pairing.lengths
         if lengths is None:
             continue
-        score = sum(given) / len(given)
+        score = majority(given)
+        if score is None:
+            continue
         every.append((score, *lengths))
         names = min(pairing.first, pairing.second), max(pairing.first, pairing.second)
         swapped = names[0] != pairing.first
@@ -443,7 +491,14 @@ def _length(votes: Votes, counted: Sequence[Vote]) -> dict[str, Any]:
     for (first, second), some in sorted(of_pair.items()):
         bias = length_bias(*zip(*some, strict=True))
         pairs.append(
-            {"first": first, "second": second, "n": len(some), "raw": bias.raw, "controlled": bias.controlled}
+            {
+                "first": first,
+                "second": second,
+                "n": len(some),
+                "raw": bias.raw,
+                "controlled": bias.controlled,
+                "why_none": "" if bias.controlled is not None else "lengths or wins leave no maximum",
+            }
         )
     return {
         "battles": whole.battles,
@@ -477,13 +532,16 @@ def _settled(given: Sequence[Battle], options: Options) -> list[dict[str, Any]]:
     return found
 
 
-def _scores(votes: Votes, baseline: str) -> dict[str, Any]:
-    """Return the scores of the other candidates against a baseline by each rater (PCE of CoReQA).
+def _scores(votes: Votes, options: Options) -> dict[str, Any]:
+    """Return the scores of the other candidates against a baseline (PCE of CoReQA).
+
+    They are by rater, by group (people, judges), and by the values of a field in each group. Verdicts in both
+    orders, and those of several raters, are pooled.
 
     Raises:
         UnknownName: No candidate is called so.
     """
-    candidates = _candidates(votes)
+    candidates, baseline = _candidates(votes), options.baseline
     if baseline not in candidates:
         raise UnknownName(
             "Unknown candidate",
@@ -492,13 +550,27 @@ def _scores(votes: Votes, baseline: str) -> dict[str, Any]:
         )
     in_orders = {one.rater for one in votes.orders}
     verdicts = [*votes.orders, *(one for one in votes.labels if one.rater not in in_orders)]
-    given: dict[tuple[str, str], list[tuple[Vote, int]]] = defaultdict(list)
+    of_rater: dict[tuple[str, str], list[tuple[Vote, int]]] = defaultdict(list)
+    of_group: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    of_value: dict[tuple[str, str, str], Counter[int]] = defaultdict(Counter)
     for one in verdicts:
         pairing = votes.items[one.item]
         if baseline in (pairing.first, pairing.second):
             of_first = pairing.second == baseline
             candidate = pairing.first if of_first else pairing.second
-            given[one.rater, candidate].append((one, round(2 - one.value if of_first else 2 + one.value)))
+            level = round(2 - one.value if of_first else 2 + one.value)
+            of_rater[one.rater, candidate].append((one, level))
+            of_group[votes.group(one.rater), candidate][level] += 1
+            of_value[pairing.group, votes.group(one.rater), candidate][level] += 1
+    by_field = None
+    if options.group_by is not None:
+        by_field = {
+            "field": options.group_by,
+            "scores": [
+                {"value": value, "group": group, "candidate": candidate, **_score(levels)}
+                for (value, group, candidate), levels in sorted(of_value.items())[: MOST_RATERS * 10]
+            ],
+        }
     return {
         "baseline": baseline,
         "scores": [
@@ -506,18 +578,25 @@ def _scores(votes: Votes, baseline: str) -> dict[str, Any]:
                 "rater": rater,
                 "group": votes.group(rater),
                 "candidate": candidate,
-                "score": score_of_levels(_levels(level for _, level in some)),
-                "verdicts": len(some),
+                **_score(Counter(level for _, level in some)),
                 "matrix": _both_orders(votes, some, candidate) if rater in in_orders else None,
             }
-            for (rater, candidate), some in sorted(given.items())[: MOST_RATERS * 10]
+            for (rater, candidate), some in sorted(of_rater.items())[: MOST_RATERS * 10]
         ],
+        "by_group": [
+            {"group": group, "candidate": candidate, **_score(levels)}
+            for (group, candidate), levels in sorted(of_group.items())
+        ],
+        "by_field": by_field,
     }
 
 
-def _levels(levels: Iterable[int]) -> list[int]:
-    found = Counter(levels)
-    return [found[level] for level in range(LEVELS)]
+def _score(levels: Counter[int]) -> dict[str, Any]:
+    """Return the score of verdicts, counted by their level."""
+    return {
+        "score": score_of_levels([levels[level] for level in range(LEVELS)]),
+        "verdicts": levels.total(),
+    }
 
 
 def _both_orders(votes: Votes, some: Sequence[tuple[Vote, int]], candidate: str) -> list[list[int]]:

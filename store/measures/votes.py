@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ class Pairing:
         lengths: The characters of their texts; None where these are not known.
         flipped: Whether the second candidate comes first where they come from: in the file, or by name.
             Agreement beyond chance depends a little on which of two is called the first.
+        group: The value of the field by which comparisons are grouped; empty without one.
     """
 
     prompt: Hashable
@@ -31,6 +33,7 @@ class Pairing:
     second: str
     lengths: tuple[int, int] | None = None
     flipped: bool = False
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +130,25 @@ class Votes:
             else:
                 found.append(Battle(pairing.first, pairing.second, won, pairing.prompt))
         return found, undecided
+
+
+def group_values(values: Sequence[object], name: str) -> list[str]:
+    """Return the values of the field by which comparisons are grouped as texts, empty where it is missing.
+
+    Args:
+        values: The value of each comparison; None where it has none.
+        name: The field.
+
+    Raises:
+        UnknownName: No comparison has one.
+    """
+    if values and not any(value not in (None, "") for value in values):
+        raise UnknownName(
+            "Unknown field",
+            f"No comparison has a field {name!r}.",
+            "Group by a column, such as language, about or made_from, or by another field of the records.",
+        )
+    return [
+        "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in values
+    ]

@@ -22,8 +22,8 @@ from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow
 
 TEST_CORRECTION = "test_correction"
 """The role in which a test writer corrects its program."""
-WITHOUT_TESTS = ("screener", "annotator")
-"""The roles whose turns tell nothing of a test program: they come before there is one."""
+WITHOUT_TESTS = ("screener", "annotator", "judge", "judge_swapped")
+"""The roles whose turns tell nothing of a test program: they come before there is one, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +201,9 @@ def _expert_runs(
     here = own & (made.c.assignment_id == access.assignment_id)
     if access.blind:
         conditions = [here]
+    elif scope.adjudicates:
+        # Others' runs name them; what an adjudicator sees of these comes under pseudonyms.
+        conditions = [own]
     elif access.phase == REPEAT:
         conditions = [or_(~own, here)]
     with_agents = access.tests == "agents"

@@ -184,6 +184,7 @@ def agreement(
     bootstrap: Bootstrap = INTERVALS,
     block: int | None = None,
     by_item: bool = False,
+    items: Array | None = None,
 ) -> AgreementReport:
     """Compute the agreement on a question: of people, of every two raters, of each with the others.
 
@@ -199,12 +200,15 @@ def agreement(
         bootstrap: How intervals are drawn; 1,000 resamples of groups by default, no intervals with 0.
         block: Units of a block, for the mean of alpha over blocks; None for none.
         by_item: Whether the agreement on each unit is given, too.
+        items: The only items whose labels count, of shape (k,); None for all.
 
     Raises:
         UnknownName: No registered kind asks it, no item has the response that it names, a rater is not among
             those with labels, or no study is called so.
     """
     labels = question_labels(connection, question, phases=phases, study=study, run=run)
+    if items is not None:
+        labels = labels.only(items)
     table = labels.table()
     if raters is None:
         compared = [place for place, one in enumerate(labels.raters) if one.kind == "human"]

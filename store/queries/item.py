@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, ColumnElement, Connection, Table, cast, func, or_, select
 
 from store.errors import UnknownName
+from store.kinds.comparison import COMPARISON
 from store.kinds.listing import relation
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
@@ -24,6 +25,8 @@ from store.queries.current import (
     texts_until,
 )
 from store.queries.responses import ChunkView, ResponseView, load_chunks, load_responses
+from store.queries.shown_ids import shown_id
+from store.queries.shown_texts import shown_candidates
 from store.record.evidence import Citation, readable_citations
 from store.record.revisions import RevisionView, current_texts, load_revisions
 from store.record.scope import EVERYTHING, REVEAL, REVIEW, Scope
@@ -95,7 +98,7 @@ class ItemDetails:
 
     Attributes:
         item_id: Its key.
-        external_id: Its name in the imported file.
+        external_id: What it is called (see `store.queries.shown_ids`).
         kind: The name of its kind.
         source: The name of that file.
         fields: The columns of its kind, with revised texts in place of imported ones.
@@ -113,6 +116,7 @@ class ItemDetails:
         phase: The phase of the rater's judgments of it.
         tests: Which test programs are shown.
         blind: Whether the agents' and other raters' work is hidden.
+        changes: How the study shows the texts of a comparison otherwise than they were imported.
     """
 
     item_id: int
@@ -134,6 +138,7 @@ class ItemDetails:
     phase: str = REVIEW
     tests: ShownTests = "agents"
     blind: bool = False
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +180,7 @@ def has_item(connection: Connection, scope: Scope, number: int) -> bool:
 
 
 def find_item(connection: Connection, name: str, scope: Scope = EVERYTHING) -> int:
-    """Return the key of the item that is called `name` in its file, or that has it as its number here.
+    """Return the key of the item that is called `name` in its file or here, or that has it as its number.
 
     Args:
         connection: A reading connection.
@@ -188,6 +193,8 @@ def find_item(connection: Connection, name: str, scope: Scope = EVERYTHING) -> i
     item = table_of(Item)
     there = select(item.c.id).where(in_scope(scope, item.c.id))
     found = connection.execute(there.where(item.c.external_id == name).limit(2)).scalars().all()
+    if not found:
+        found = connection.execute(there.where(shown_id() == name).limit(2)).scalars().all()
     if len(found) == 1:
         return int(found[0])
     if not found and name.isdecimal() and len(name) <= _DIGITS:
@@ -236,7 +243,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
     row = (
         connection.execute(
             select(
-                item.c.external_id,
+                shown_id().label("external_id"),
                 item.c.extra,
                 item.c.group_id,
                 source.c.name.label("source"),
@@ -259,6 +266,10 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
     if kind.editing.columns:
         until = texts_until(connection, scope)
         revisions = load_revisions(connection, item_id, fields, scope.rater_id, until=until)
+    candidates: Mapping[str, str] = {}
+    changes: tuple[str, ...] = ()
+    if kind.name == COMPARISON.name and scope.sitting is not None:
+        candidates, changes = shown_candidates(connection, scope, {item_id: fields}).get(item_id, ({}, ()))
     access = item_access(connection, scope, item_id)
     chunks: tuple[ChunkView, ...] = ()
     responses: tuple[ResponseView, ...] = ()
@@ -273,7 +284,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
         external_id=row["external_id"],
         kind=kind.name,
         source=row["source"] or "",
-        fields=fields | {name: revision.text for name, revision in revisions.items()},
+        fields=fields | {name: revision.text for name, revision in revisions.items()} | dict(candidates),
         extra=json.loads(row["extra"]),
         group_size=size,
         similarities=similarities,
@@ -288,6 +299,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
         phase=access.phase,
         tests=access.tests,
         blind=access.blind,
+        changes=changes,
     )
 
 
@@ -425,6 +437,9 @@ def item_texts(
         for row in connection.execute(texts_of(kind, item_ids)).mappings():
             texts = dict(row)
             of_kind[texts.pop("item_id")] = texts
+        if kind.name == COMPARISON.name:
+            for item_id, (candidates, _) in shown_candidates(connection, scope, of_kind).items():
+                of_kind[item_id].update(candidates)
         if kind.editing.columns and of_kind:
             current = current_texts(connection, list(of_kind), until=until)
             for item_id, texts in of_kind.items():

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from uuid import UUID
 
 from sqlalchemy import Connection, func, select
 
-from store.kinds.comparison import AS_LISTED, COMPARISON, SWAPPED
+from store.kinds.comparison import AS_LISTED, COMPARISON, ORDERS, PREFERENCE, SWAPPED
 from store.kinds.listing import relation
+from store.queries.current import all_values
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
+from store.tables.people import Rater
 from store.tables.responses import ResponseRef
 from store.tables.runs import VerdictRow
 
@@ -51,6 +54,50 @@ def candidate_texts(connection: Connection, item_ids: Sequence[int]) -> list[Can
     ).mappings()
     of_item = {row["item_id"]: CandidateTexts(**row) for row in rows}
     return [of_item[number] for number in item_ids if number in of_item]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedVerdict:
+    """The verdict of a judge on a comparison that a file brought.
+
+    Attributes:
+        id: The key of the verdict.
+        judge: The judge's name.
+        value: The verdict, from the view of the first candidate; None where one of both orders has none.
+        orders: The verdicts in one order alone, with what the judge said, by the phase (`ORDERS`).
+    """
+
+    id: UUID | None
+    judge: str
+    value: float | None
+    orders: Mapping[str, tuple[float, str]]
+
+
+def imported_verdicts(connection: Connection, item_id: int) -> list[ImportedVerdict]:
+    """Return the verdicts of imported judges on a comparison, by their names."""
+    rater = table_of(Rater)
+    values = all_values(item_ids=[item_id], questions=[PREFERENCE.name])
+    rows = connection.execute(
+        select(values.c.id, values.c.value, values.c.phase, values.c.comment, rater.c.name)
+        .join(rater, rater.c.id == values.c.rater_id)
+        .where(rater.c.kind == "import")
+        .order_by(rater.c.name, values.c.id)
+    )
+    found: list[ImportedVerdict] = []
+    for judge, given in groupby(rows, key=lambda row: row.name):
+        of_phase = {row.phase: row for row in given}
+        orders = {
+            phase: (of_phase[phase].value, of_phase[phase].comment) for phase in ORDERS if phase in of_phase
+        }
+        # Whoever has none in one order is a person.
+        if orders:
+            whole = next((row for phase, row in of_phase.items() if phase not in ORDERS), None)
+            found.append(
+                ImportedVerdict(
+                    None if whole is None else whole.id, judge, None if whole is None else whole.value, orders
+                )
+            )
+    return found
 
 
 def both_orders(connection: Connection, run_id: UUID) -> dict[tuple[float, float], int]:

@@ -18,10 +18,10 @@ from store.measures.rating_table import RatingTable
 from store.queries.current import all_values, first_values, on_label, ruling_values
 from store.queries.questions import refs_with_text
 from store.record.response_names import ResponseName
-from store.record.scope import ADJUDICATE, FIRST_PHASES, RunRef
+from store.record.scope import ADJUDICATE, FIRST_PHASES, REVIEW, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Assignment, Rater, Study
+from store.tables.people import Rater, Study
 from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef, Score
 from store.tables.runs import Run, VerdictRow
@@ -75,6 +75,11 @@ class RaterLabels:
         import numpy
 
         return int((~numpy.isnan(self.values)).sum())
+
+    def only(self, there: Array, units: Array) -> RaterLabels:
+        """Return these labels of some of their units, which `there` says of shape (n,)."""
+        names = ("values", "blind", "revealed", "accepted")
+        return replace(self, units=units, **{name: getattr(self, name)[there] for name in names})
 
     def over(self, units: Array) -> RaterLabels:
         """Return these labels over other units, which are in ascending order."""
@@ -135,6 +140,21 @@ class QuestionLabels:
         ratings = values or numpy.empty((0, len(self.units)))
         names = tuple(one.name for one in self.raters)
         return RatingTable("wide", names, Patterns.of_ratings(ratings), (), self.groups)
+
+    def only(self, item_ids: Array) -> QuestionLabels:
+        """Return the labels of some items and of the responses to them alone."""
+        import numpy
+
+        there = numpy.isin(self.item_ids, item_ids)
+        units = self.units[there]
+        return replace(
+            self,
+            items=len(item_ids),
+            units=units,
+            item_ids=self.item_ids[there],
+            groups=self.groups[there],
+            raters=tuple(one.only(there, units) for one in self.raters),
+        )
 
     def over_units_of(self, other: QuestionLabels) -> QuestionLabels:
         """Return these labels over the units of others, too, which may have none of these."""
@@ -332,8 +352,10 @@ def _people(
     any_of = select(judgment.c.id).where(judgment.c.phase.in_(phases)).limit(1)
     if connection.execute(any_of).first() is None:
         return []
-    # Without assignments every label is of a first presentation, and nothing need be ranked.
-    assigned = connection.execute(select(table_of(Assignment).c.id).limit(1)).first() is not None
+    # Outside of studies every label is of a first presentation, and nothing need be ranked. Not asked of
+    # assignments: records of a study elsewhere are imported without them.
+    of_studies = select(judgment.c.id).where(judgment.c.phase != REVIEW).limit(1)
+    assigned = connection.execute(of_studies).first() is not None
     last = connection.execute(select(func.coalesce(func.max(item.c.id), 0))).scalar_one()
     for start in range(0, last + 1, _ITEMS_AT_ONCE):
         items = range(start, start + _ITEMS_AT_ONCE)

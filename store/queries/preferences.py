@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterator
+from typing import Any
 
-from sqlalchemy import Connection, Subquery, func, select
+from sqlalchemy import ColumnElement, Connection, Subquery, func, null, select
 
 from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, ORDERS, PREFERENCE, SWAPPED, shown_order
 from store.kinds.listing import relation
-from store.measures.votes import Pairing, Vote, Votes
+from store.measures.votes import Pairing, Vote, Votes, group_values
 from store.queries.current import all_values, first_values
 from store.record.scope import RunRef
 from store.studies.studies import find_study
@@ -19,7 +21,13 @@ from store.tables.responses import ResponseRef
 from store.tables.runs import Run, VerdictRow
 
 
-def preference_votes(connection: Connection, *, study: str | None = None, run: RunRef | None = None) -> Votes:
+def preference_votes(
+    connection: Connection,
+    *,
+    study: str | None = None,
+    run: RunRef | None = None,
+    group_by: str | None = None,
+) -> Votes:
     """Return the votes on comparisons, in the order in which they were recorded.
 
     The verdict of an agents' run on a comparison is its label. Its verdicts on the references `as-listed` and
@@ -29,12 +37,13 @@ def preference_votes(connection: Connection, *, study: str | None = None, run: R
         connection: A reading connection.
         study: The study whose items and assignments count; None for all labels.
         run: The only run of the agents that counts; None for all of them.
+        group_by: The column of the comparisons, or the field of their extras, by which they are grouped.
 
     Raises:
-        UnknownName: No study is called so.
+        UnknownName: No study is called so, or no comparison has such a field.
     """
     study_id = None if study is None else find_study(connection, study).id
-    items = _items(connection, study_id)
+    items = _items(connection, study_id, group_by)
     orders, judges = _orders(connection)
     labels = _labels(connection, study_id, judges)
     of_runs, runs_orders, runs = _runs(connection, run)
@@ -46,13 +55,18 @@ def preference_votes(connection: Connection, *, study: str | None = None, run: R
     )
 
 
-def _items(connection: Connection, study: int | None) -> dict[Hashable, Pairing]:
+def _items(connection: Connection, study: int | None, group_by: str | None) -> dict[Hashable, Pairing]:
     item, found = table_of(Item), relation(COMPARISON)
     names = ("first_name", "second_name", "first_ref", "second_ref")
+    group: ColumnElement[Any] = null()
+    is_column = group_by in COMPARISON.record.columns
+    if group_by is not None:
+        group = found.columns[group_by] if is_column else item.c.extra
     statement = (
         select(
             found.item_id,
             item.c.group_id,
+            group.label("grouped"),
             *(found.columns[name].label(name) for name in names),
             *(func.length(found.columns[name]).label(f"{name}_length") for name in ("first", "second")),
         )
@@ -63,6 +77,12 @@ def _items(connection: Connection, study: int | None) -> dict[Hashable, Pairing]
         chosen = table_of(StudyItem)
         of_study = select(chosen.c.item_id).where(chosen.c.study_id == study, chosen.c.role == "item")
         statement = statement.where(found.item_id.in_(of_study))
+    rows = connection.execute(statement).all()
+    values = [row.grouped for row in rows]
+    if group_by is not None:
+        if not is_column:
+            values = [json.loads(value).get(group_by) for value in values]
+        values = group_values(values, group_by)
     return {
         row.item_id: Pairing(
             row.group_id,
@@ -70,8 +90,9 @@ def _items(connection: Connection, study: int | None) -> dict[Hashable, Pairing]
             row.second_name,
             (row.first_length, row.second_length) if row.first_length or row.second_length else None,
             row.second_ref < row.first_ref,
+            value or "",
         )
-        for row in connection.execute(statement)
+        for row, value in zip(rows, values, strict=True)
     }
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Select, case, func, literal, null, select, union_all
 
 from store.errors import HiddenData
 from store.kinds.listing import containing, summary
-from store.kinds.spec import task_kinds
+from store.kinds.spec import TaskKind, task_kinds
 from store.queries.current import (
     current_verdicts,
     frozen_at,
@@ -37,6 +37,7 @@ from store.queries.rows import (
     titled_kinds,
     with_revised_titles,
 )
+from store.queries.shown_ids import shown_id
 from store.record.revisions import current_texts, ever_containing
 from store.record.scope import EVERYTHING, Scope
 from store.tables.columns import among, table_of
@@ -131,8 +132,8 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
     if wanted.kind:
         statement = statement.where(item.c.kind == wanted.kind)
     if wanted.text:
-        imported = (containing(kind, wanted.text) for kind in task_kinds().values())
-        named = func.strpos(func.lower(item.c.external_id), func.lower(wanted.text)) > 0
+        imported = (_containing(scope, kind, wanted.text) for kind in task_kinds().values())
+        named = func.strpos(func.lower(shown_id()), func.lower(wanted.text)) > 0
         of_name = select(item.c.id).where(named)
         found = union_all(*imported, ever_containing(wanted.text, frozen_at(scope)), of_name).subquery()
         statement = statement.where(item.c.id.in_(select(found.c[0])))
@@ -211,6 +212,16 @@ def queue_rows(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> l
     return [rows[number] for number in ids if number in rows]
 
 
+def _containing(scope: Scope, kind: TaskKind, text: str) -> Select[Any]:
+    """Return a select of the items that contain a text; of comparisons in a study those with such a prompt.
+
+    The names that a study masks would be found in the texts behind what is shown.
+    """
+    if scope.sitting is not None and kind.record.hidden:
+        return containing(kind, text, (kind.queue.title,))
+    return containing(kind, text)
+
+
 def select_rows(scope: Scope, ids: Sequence[int] | None) -> Select[Any]:
     """Return the select of the rows of some items, its columns named as the parts of `QueueRow`.
 
@@ -234,7 +245,7 @@ def select_rows(scope: Scope, ids: Sequence[int] | None) -> Select[Any]:
     statement = (
         select(
             item.c.id.label("item_id"),
-            item.c.external_id,
+            shown_id().label("external_id"),
             item.c.kind,
             func.coalesce(listed.c.title, "").label("title"),
             func.coalesce(listed.c.detail, "").label("detail"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from store.kinds.spec import task_kinds
 from store.queries.current import current_verdicts, first_values, label_questions, on_label
 from store.queries.runs import rater_or_run
 from store.record.scope import RunRef, Scope
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 from store.tables.imported import Item, Pair, Query
 from store.tables.runs import Run, VerdictRow
 
@@ -127,6 +127,7 @@ def sample_single_items(
     by: Stratification | None = None,
     *,
     run: RunRef | None = None,
+    without: Collection[int] = (),
 ) -> ItemSample:
     """Return a random sample of items, whatever their queries.
 
@@ -144,31 +145,33 @@ def sample_single_items(
         by: The strata; None for none.
         run: The run whose labels or paths are the strata where these name nobody; None for the run that is
             shown by default.
+        without: Items that are not sampled.
 
     Raises:
         WorkbenchError: There are fewer items, or none has a label by which to stratify.
         UnknownName: There is no such rater.
     """
     item = table_of(Item)
-    of_kind = select(func.count()).select_from(item).where(item.c.kind == kind)
-    there = connection.execute(of_kind).scalar_one()
+    in_frame = (item.c.kind == kind) & ~among(item.c.id, without)
+    there = connection.execute(select(func.count()).select_from(item).where(in_frame)).scalar_one()
     word = task_kinds()[kind].plural if kind in task_kinds() else "items"
     if number > there:
+        others = " others" if without else ""
         raise WorkbenchError(
             f"Too few {word}",
-            f"A sample of {number:,} {word} was asked for, and there are {there:,}.",
+            f"A sample of {number:,} {word} was asked for, and there are {there:,}{others}.",
             f"Ask for at most {there:,}, or leave --sample-pairs out for all." if there else "Import some.",
         )
     digest = func.sha256(literal(f"{seed}:").concat(item.c.content_hash)).label("digest")
     columns = [item.c.id, item.c.external_id, digest]
     if by is None:
-        framed = select(*columns, literal("").label("stratum")).where(item.c.kind == kind).subquery()
+        framed = select(*columns, literal("").label("stratum")).where(in_frame).subquery()
     else:
         labels = _strata(connection, by, run).subquery("strata")
         framed = (
             select(*columns, labels.c.stratum)
             .select_from(item.outerjoin(labels, labels.c.item_id == item.c.id))
-            .where(item.c.kind == kind)
+            .where(in_frame)
             .subquery()
         )
     # Items with the same content have the same hash.

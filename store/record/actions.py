@@ -24,6 +24,7 @@ from sqlalchemy import (
 from store.errors import JudgmentRefused
 from store.record.evidence import BadEvidence, citations_of
 from store.record.ids import following_id, now
+from store.record.late_assignments import LATE_PHASES
 from store.record.rater_ref import RaterRef
 from store.record.response_names import ResponseName, question_name
 from store.record.revisions import REVISION, refused_mark
@@ -328,7 +329,7 @@ class Recorder:
 
     def _line(self, connection: Connection, record: Record, item: RowMapping | None) -> dict[str, Any]:
         of_item = ("", "", "") if item is None else (item["kind"], item["external_id"], item["content_hash"])
-        under = _ruled_under(connection, record)
+        under = late_study(connection, record)
         if isinstance(record, Mark):
             return journal_line(record, self.rater.name, of_item, under=under)
         asked = question_name(
@@ -339,9 +340,9 @@ class Recorder:
         return journal_line(record, self.rater.name, of_item, asked, version, under=under)
 
 
-def _ruled_under(connection: Connection, record: Record) -> dict[str, str]:
-    """Return the study and the condition of a ruling: its assignment is made with it, not at the freeze."""
-    if record.phase != ADJUDICATE or record.assignment_id is None:
+def late_study(connection: Connection, record: Record) -> dict[str, str]:
+    """Return the study and the condition of a record whose assignment was made after the freeze."""
+    if record.phase not in LATE_PHASES or record.assignment_id is None:
         return {}
     assignment, study = table_of(Assignment), table_of(Study)
     found = connection.execute(
@@ -369,7 +370,7 @@ def journal_line(
         item: Kind, external id and content hash of the item.
         question: Of a judgment the readable name of the question.
         guideline: Of a judgment the version of the guideline; None where none was shown.
-        under: Of a ruling in a study the names of the study and the condition.
+        under: Of a record whose assignment was made after the freeze the names of study and condition.
     """
     kind, external_id, content = item
     of_judgment = {"question": question, "guideline": guideline} if isinstance(record, Judgment) else {}

@@ -39,6 +39,7 @@ from sqlalchemy import (
     values,
 )
 
+from store.kinds.comparison import COMPARISON
 from store.kinds.listing import relation
 from store.kinds.spec import TaskKind, task_kinds
 from store.queries.current import (
@@ -55,6 +56,8 @@ from store.queries.current import (
 from store.queries.questions import refs_with_text
 from store.queries.queue import select_rows
 from store.queries.rows import titled_kinds
+from store.queries.shown_ids import shown_id
+from store.queries.shown_texts import shown_candidates
 from store.record.revisions import current_texts
 from store.record.scope import FIRST_PHASES
 from store.tables.columns import table_of
@@ -63,6 +66,7 @@ from store.tables.people import Assignment, Question, Rater, Study
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.responses import ContextChunk, Response, ResponseRef, Score
 from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
+from store.tables.splits import Split, SplitLabel
 
 if TYPE_CHECKING:
     from store.record.scope import Scope
@@ -112,8 +116,8 @@ def views() -> dict[str, View]:
 # -- shared parts -------------------------------------------------------------------------------------
 
 _ITEM = (
-    Column("item", "VARCHAR", "The item's id in the imported file."),
-    Column("number", "BIGINT", "Its number in the workspace, which is unique."),
+    Column("item", "VARCHAR", "The item's id: that of the imported file, of a comparison one of its own."),
+    Column("number", "BIGINT", "Its number here, which is unique; null for comparisons in a sealed session."),
 )
 _RESPONSE = (
     Column(
@@ -126,10 +130,21 @@ _RESPONSE = (
 _HIDDEN_IN_STUDY = "null in a sealed session."
 
 
-def _item() -> tuple[Any, list[ColumnElement[Any]]]:
+def _item(scope: Scope) -> tuple[Any, list[ColumnElement[Any]]]:
     """Return the table of items, and the two columns that name an item."""
     item = table_of(Item)
-    return item, [item.c.external_id.label("item"), item.c.id.label("number")]
+    return item, [shown_id().label("item"), _number(scope, item.c.kind, item.c.id).label("number")]
+
+
+def _number(scope: Scope, kind: ColumnElement[str], number: ColumnElement[int]) -> ColumnElement[Any]:
+    """Return an item's number where it may be shown: it follows the order of import, which can tell texts."""
+    hidden = [one.name for one in task_kinds().values() if one.record.hidden]
+    return number if scope.sitting is None else case((kind.in_(hidden), null()), else_=number)
+
+
+def _order(scope: Scope, item: FromClause) -> list[ColumnElement[Any]]:
+    """Return the order of items; in a study it is not that of the import, either."""
+    return [item.c.id] if scope.sitting is None else [shown_id(), item.c.id]
 
 
 def _responses(scope: Scope) -> Subquery:
@@ -186,6 +201,23 @@ def _revised(connection: Connection, scope: Scope, part: str) -> Subquery | None
     return select(found.data(rows)).subquery(f"new_{part}")
 
 
+def _changed(connection: Connection, scope: Scope, kind: TaskKind) -> Subquery | None:
+    """Return (item_id, first, second) of the candidates whose texts a study changes; None without any."""
+    if kind.name != COMPARISON.name or scope.sitting is None:
+        return None
+    found = relation(kind)
+    texts = [found.columns[name].label(name) for name in ("first", "second", "language", "about")]
+    rows = connection.execute(
+        select(found.item_id, *texts).select_from(found.source).where(in_scope(scope, found.item_id))
+    ).mappings()
+    changed = shown_candidates(connection, scope, {row["item_id"]: dict(row) for row in rows})
+    if not changed:
+        return None
+    parts = (column("item_id", BigInteger), column("first", String), column("second", String))
+    shown = [(number, one["first"], one["second"]) for number, (one, _) in changed.items()]
+    return select(values(*parts, name="changed_texts").data(shown)).subquery("shown_texts")
+
+
 # -- items --------------------------------------------------------------------------------------------
 
 
@@ -198,12 +230,13 @@ def _items(connection: Connection, scope: Scope) -> Select[Any]:
             source = source.outerjoin(revised, and_(revised.c.item_id == rows.c.item_id, rows.c.kind == kind))
             title = func.coalesce(revised.c.text, title)
     found: dict[str, ColumnElement[Any]] = dict(rows.c.items())
-    found |= {"item": rows.c.external_id, "number": rows.c.item_id, "title": title}
+    number = _number(scope, rows.c.kind, rows.c.item_id)
+    found |= {"item": rows.c.external_id, "number": number, "title": title}
     found |= {name: cast(rows.c[name], BigInteger) for name in ("answered", "required")}
     return (
         select(*(found[one.name].label(one.name) for one in _ITEMS.columns))
         .select_from(source)
-        .order_by(rows.c.item_id)
+        .order_by(*([] if scope.sitting is None else [rows.c.external_id]), rows.c.item_id)
     )
 
 
@@ -280,13 +313,17 @@ def _kind_view(kind: TaskKind, taken: set[str]) -> View:
     ]
 
     def make(connection: Connection, scope: Scope) -> Select[Any]:
-        found, (item, names) = relation(kind), _item()
+        found, (item, names) = relation(kind), _item(scope)
         source = found.source.join(item, item.c.id == found.item_id)
         shown = dict(found.columns)
         for part in kind.editing.columns:
             if (revised := _revised(connection, scope, part)) is not None:
                 source = source.outerjoin(revised, revised.c.item_id == found.item_id)
                 shown[part] = func.coalesce(revised.c.text, shown[part])
+        if (changed := _changed(connection, scope, kind)) is not None:
+            source = source.outerjoin(changed, changed.c.item_id == found.item_id)
+            for part in ("first", "second"):
+                shown[part] = func.coalesce(changed.c[part], shown[part])
         for part in (*kind.record.hidden, *_NAMING):
             if part in shown:
                 shown[part] = case((hides_models(scope, item.c.id), null()), else_=shown[part])
@@ -294,7 +331,7 @@ def _kind_view(kind: TaskKind, taken: set[str]) -> View:
             select(*names, *(shown[one.name].label(one.name) for one in columns))
             .select_from(source)
             .where(in_scope(scope, item.c.id))
-            .order_by(item.c.id)
+            .order_by(*_order(scope, item))
         )
 
     about = f"A {kind.singular}: its texts, rewritten ones in the place of the imported."
@@ -307,36 +344,36 @@ def _kind_view(kind: TaskKind, taken: set[str]) -> View:
 
 
 def _similarities(connection: Connection, scope: Scope) -> Select[Any]:
-    similarity, (item, names) = table_of(Similarity), _item()
+    similarity, (item, names) = table_of(Similarity), _item(scope)
     return (
         select(*names, similarity.c.model, similarity.c.value)
         .select_from(similarity.join(item, item.c.id == similarity.c.item_id))
         .where(in_scope(scope, item.c.id))
-        .order_by(item.c.id, similarity.c.model)
+        .order_by(*_order(scope, item), similarity.c.model)
     )
 
 
 def _response_texts(connection: Connection, scope: Scope) -> Select[Any]:
-    refs, response, (item, names) = _responses(scope), table_of(Response), _item()
+    refs, response, (item, names) = _responses(scope), table_of(Response), _item(scope)
     return (
         select(*names, *_names(refs), response.c.text)
         .select_from(refs.join(response, response.c.id == refs.c.id).join(item, item.c.id == refs.c.item_id))
-        .order_by(item.c.id, refs.c.letter)
+        .order_by(*_order(scope, item), refs.c.letter)
     )
 
 
 def _chunks(connection: Connection, scope: Scope) -> Select[Any]:
-    chunk, (item, names) = table_of(ContextChunk), _item()
+    chunk, (item, names) = table_of(ContextChunk), _item(scope)
     return (
         select(*names, *(chunk.c[name] for name in ("setting", "rank", "path", "text", "score")))
         .select_from(chunk.join(item, item.c.id == chunk.c.item_id))
         .where(in_scope(scope, item.c.id))
-        .order_by(item.c.id, chunk.c.setting, chunk.c.rank)
+        .order_by(*_order(scope, item), chunk.c.setting, chunk.c.rank)
     )
 
 
 def _scores(connection: Connection, scope: Scope) -> Select[Any]:
-    score, refs, (item, names) = table_of(Score), _responses(scope), _item()
+    score, refs, (item, names) = table_of(Score), _responses(scope), _item(scope)
     return (
         select(
             *names,
@@ -347,7 +384,7 @@ def _scores(connection: Connection, scope: Scope) -> Select[Any]:
             score.join(refs, refs.c.id == score.c.response_ref_id).join(item, item.c.id == refs.c.item_id)
         )
         .where(~hides_agents(scope, item.c.id), ~hides_models(scope, item.c.id))
-        .order_by(item.c.id, refs.c.letter, score.c.judge, score.c.measure, score.c.sequence)
+        .order_by(*_order(scope, item), refs.c.letter, score.c.judge, score.c.measure, score.c.sequence)
     )
 
 
@@ -358,7 +395,7 @@ def _records(
     records: FromClause, scope: Scope, *columns: ColumnElement[Any], of_responses: bool = True
 ) -> Select[Any]:
     """Return a select of records with what names their item, question, response, rater and study."""
-    item, names = _item()
+    item, names = _item(scope)
     rater, study, assignment = table_of(Rater), table_of(Study), table_of(Assignment)
     source = (
         records.join(item, item.c.id == records.c.item_id)
@@ -488,7 +525,7 @@ def _run_name(scope: Scope) -> ColumnElement[Any]:
 
 def _verdicts(connection: Connection, scope: Scope) -> Select[Any]:
     verdict, run, question = table_of(VerdictRow), table_of(Run), table_of(Question)
-    refs, (item, names) = _responses(scope), _item()
+    refs, (item, names) = _responses(scope), _item(scope)
     shown = verdict.c.run_id.in_(shown_runs(scope))
     return (
         select(
@@ -531,7 +568,7 @@ _SPENT = ("tokens_in", "tokens_out", "tokens_cached", "money", "requests", "seco
 
 
 def _steps(connection: Connection, scope: Scope) -> Select[Any]:
-    step, run, (item, names) = table_of(StepRow), table_of(Run), _item()
+    step, run, (item, names) = table_of(StepRow), table_of(Run), _item(scope)
     return (
         select(*names, run.c.name.label("run"), *(step.c[name] for name in (*_STEP, *_SPENT, "created_at")))
         .select_from(step.join(item, item.c.id == step.c.item_id).join(run, run.c.id == step.c.run_id))
@@ -559,7 +596,7 @@ _EXECUTION = ("sandbox", "exit_reason", "exit_code", "executable", "error", "pro
 
 def _executions(connection: Connection, scope: Scope) -> Select[Any]:
     execution, rater, step, run = (table_of(model) for model in (ExecutionRow, Rater, StepRow, Run))
-    item, names = _item()
+    item, names = _item(scope)
     return (
         select(
             *names,
@@ -583,7 +620,7 @@ _TEST = ("name", "outcome", "message", "seconds", "discriminates", "flaky")
 
 
 def _tests(connection: Connection, scope: Scope) -> Select[Any]:
-    test, execution, (item, names) = table_of(TestOutcomeRow), table_of(ExecutionRow), _item()
+    test, execution, (item, names) = table_of(TestOutcomeRow), table_of(ExecutionRow), _item(scope)
     return (
         select(
             *names, _text(execution.c.id).label("execution"), test.c.position, *(test.c[one] for one in _TEST)
@@ -632,7 +669,7 @@ def _studies(connection: Connection, scope: Scope) -> Select[Any]:
 
 def _assignments(connection: Connection, scope: Scope) -> Select[Any]:
     assignment, study, rater = table_of(Assignment), table_of(Study), table_of(Rater)
-    item, names = _item()
+    item, names = _item(scope)
     found = (
         select(
             *names,
@@ -657,6 +694,31 @@ def _assignments(connection: Connection, scope: Scope) -> Select[Any]:
         part = scope.sitting
         found = found.where(assignment.c.study_id == part.study, assignment.c.sitting == part.number)
     return found
+
+
+def _splits(connection: Connection, scope: Scope) -> Select[Any]:
+    split = table_of(Split)
+    names = ("name", "question", "kind", "created_at", "digest", "plan", "report")
+    return (
+        select(*(split.c[name] for name in names))
+        .where(false() if scope.hides_lists else true())
+        .order_by(split.c.id)
+    )
+
+
+def _split_labels(connection: Connection, scope: Scope) -> Select[Any]:
+    split, label, refs = table_of(Split), table_of(SplitLabel), _responses(scope)
+    item, names = _item(scope)
+    return (
+        select(*names, split.c.name.label("split"), label.c.part, *_names(refs), label.c.value)
+        .select_from(
+            label.join(split, split.c.id == label.c.split_id)
+            .join(item, item.c.id == label.c.item_id)
+            .outerjoin(refs, refs.c.id == label.c.response_ref_id)
+        )
+        .where(false() if scope.hides_lists else ~hides_agents(scope, item.c.id))
+        .order_by(split.c.id, item.c.id, refs.c.letter)
+    )
 
 
 _RUN = Column("run", "VARCHAR", "The agents' run; null in a sealed session.")
@@ -886,5 +948,31 @@ _COMMON: tuple[View, ...] = (
             Column("block", "BIGINT", f"The block; {_HIDDEN_IN_STUDY}"),
         ),
         _assignments,
+    ),
+    View(
+        "splits",
+        "A split of the ground truth; none in a sealed session and in a blind review.",
+        (
+            Column("name", "VARCHAR", "Its name."),
+            Column("question", "VARCHAR", "The question whose labels it holds."),
+            Column("kind", "VARCHAR", "The kind of its items."),
+            Column("created_at", "TIMESTAMP WITH TIME ZONE", "When it was made."),
+            Column("digest", "VARCHAR", "The digest of its labels."),
+            Column("plan", "VARCHAR", "How it was made, as JSON."),
+            Column("report", "VARCHAR", "Sizes, balance, agreement and leakage of then, as JSON."),
+        ),
+        _splits,
+    ),
+    View(
+        "split_labels",
+        "A true label in a split; none in a sealed session and in a blind review.",
+        (
+            *_ITEM,
+            Column("split", "VARCHAR", "The split."),
+            Column("part", "VARCHAR", "The part that the item is in: train, dev, test."),
+            *_RESPONSE,
+            _VALUE,
+        ),
+        _split_labels,
     ),
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from store.errors import JudgmentRefused, UnknownName, WorkbenchError
 from store.formatting import pluralize
@@ -16,9 +16,10 @@ from store.kinds.listing import relation
 from store.kinds.spec import TaskKind, task_kinds
 from store.queries.item import find_item
 from store.queries.sampling import Stratification, sample_single_items
+from store.record.response_names import question_name, split_question
 from store.record.scales import scale_value
 from store.studies.studies import ChosenItem
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 from store.tables.imported import Item
 
 MOST_BYTES = 10_000_000
@@ -56,8 +57,15 @@ class ItemChoice:
             )
 
 
-def choose_items(connection: Connection, choice: ItemChoice) -> tuple[list[ChosenItem], str]:
+def choose_items(
+    connection: Connection, choice: ItemChoice, apart: Collection[int] = ()
+) -> tuple[list[ChosenItem], str]:
     """Return the chosen items, and how they were chosen as a phrase.
+
+    Args:
+        connection: A reading connection.
+        choice: How they are chosen.
+        apart: Items set aside, for gold or training: a sample is taken of the others.
 
     Raises:
         UnknownName: There is no such kind, query or item.
@@ -69,14 +77,14 @@ def choose_items(connection: Connection, choice: ItemChoice) -> tuple[list[Chose
         )
     kind, item = task_kinds()[choice.kind], table_of(Item)
     if choice.sample is not None:
-        return _sample(connection, kind, choice, choice.sample)
+        return _sample(connection, kind, choice, choice.sample, apart)
     if choice.names is not None:
         ids = list(dict.fromkeys(_named_item(connection, name, kind) for name in choice.names))
-        return [ChosenItem(one) for one in ids], f"{pluralize(len(ids), 'item')} by name"
+        return _without(ids, apart, f"{pluralize(len(ids), 'item')} by name")
     statement = select(item.c.id).where(item.c.kind == kind.name).order_by(item.c.id)
     if choice.query is None:
         ids = list(connection.execute(statement).scalars())
-        return [ChosenItem(one) for one in ids], f"all {pluralize(len(ids), kind.singular, kind.plural)}"
+        return _without(ids, apart, f"all {pluralize(len(ids), kind.singular, kind.plural)}")
     found = relation(kind)
     title = found.columns[kind.queue.title]
     of_query = select(found.item_id).select_from(found.source).where(title == choice.query)
@@ -87,18 +95,27 @@ def choose_items(connection: Connection, choice: ItemChoice) -> tuple[list[Chose
             f"No item has the text {choice.query!r}.",
             "List them: workbench items WORKSPACE",
         )
-    return [ChosenItem(one) for one in ids], f"the {pluralize(len(ids), 'item')} of one query"
+    return _without(ids, apart, f"the {pluralize(len(ids), 'item')} of one query")
+
+
+def _without(ids: Sequence[int], apart: Collection[int], how: str) -> tuple[list[ChosenItem], str]:
+    """Return the items that are not set aside, with how many are."""
+    chosen = [ChosenItem(one) for one in ids if one not in apart]
+    both = len(ids) - len(chosen)
+    return chosen, f"{how}; {both:,} of them for gold or training" if both else how
 
 
 def _sample(
-    connection: Connection, kind: TaskKind, choice: ItemChoice, size: int
+    connection: Connection, kind: TaskKind, choice: ItemChoice, size: int, apart: Collection[int]
 ) -> tuple[list[ChosenItem], str]:
     by = None if choice.stratify is None else Stratification.parse(choice.stratify)
-    sample = sample_single_items(connection, kind.name, size, choice.seed, by)
+    sample = sample_single_items(connection, kind.name, size, choice.seed, by, without=apart)
     item = table_of(Item)
-    there = len(connection.execute(select(item.c.id).where(item.c.kind == kind.name)).all())
+    of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
+    there = connection.execute(of_kind.where(~among(item.c.id, apart))).scalar_one()
     shares = {one.stratum: one.sampled / one.items for one in sample.strata if one.items}
-    how = f"random sample of {size:,} of {there:,}, seed {choice.seed}"
+    others = " not used for gold or training" if apart else ""
+    how = f"random sample of {size:,} of {there:,}{others}, seed {choice.seed}"
     return (
         [
             ChosenItem(
@@ -114,6 +131,8 @@ def _sample(
 
 def read_answers(connection: Connection, kind: str, path: Path, role: str) -> Iterator[ChosenItem]:
     """Read items with known answers: lines `item,value` or `item,question,value`, or `item` alone.
+
+    A question on responses is one on each of them, or names one: `accuracy@MODEL`.
 
     Args:
         connection: A reading connection.
@@ -145,16 +164,15 @@ def read_answers(connection: Connection, kind: str, path: Path, role: str) -> It
             raise _bad_line(path, number, f"{unknown.message}{header}") from None
         if len(cells) == 1:
             continue
-        question = (
-            asked if len(cells) == 2 else spec.question(cells[1]) or spec.question(f"{kind}.{cells[1]}")
-        )
-        if question is None:
+        name, response = split_question(cells[1]) if len(cells) == 3 else (asked.name, None)
+        question = spec.question(name) or spec.question(f"{kind}.{name}")
+        if question is None or (response is not None and not question.of_responses):
             raise _bad_line(path, number, f"No question of {spec.plural} is called {cells[1]!r}.")
         try:
             value = scale_value(question.scale, cells[-1])
         except JudgmentRefused as refused:
             raise _bad_line(path, number, f"{refused.message} {refused.hint}") from None
-        if own.setdefault(question.name, value) != value:
+        if own.setdefault(question_name(question.name, response), value) != value:
             raise _bad_line(path, number, f"{cells[0]} has another answer above.")
     yield from (ChosenItem(item, role, gold=given) for item, given in answers.items())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,9 @@ from store.kinds.spec import task_kinds
 from store.measures.truth import POLICIES, truth
 from store.processes import temporary_folder
 from store.queries.labels import question_labels
-from store.studies.studies import ChosenItem
+from store.studies.choosing import read_answers
+from store.studies.protocol import StudyProtocol
+from store.studies.studies import ChosenItem, StudyDetails, new_study
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.responses import Response, ResponseRef, Score
@@ -339,6 +341,90 @@ def _scored(connection: Connection, judge: str | None) -> dict[int, dict[str, fl
         number: {name: sum(values) / len(values) for name, values in by_judge.items()}
         for number, by_judge in given.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPlan:
+    """What is compared, under which name, and the study of it.
+
+    Attributes:
+        name: The name of the comparisons, and of their study.
+        protocol: The protocol of the study; its seed is that of all that is random.
+        codes_from: Two sets of codes as `A:B`; None for none.
+        labels: Whose labels say which codes match.
+        models: Models whose responses are compared; None for none, or of scores for all.
+        setting: The setting of these responses; None for any.
+        from_scores: Whether responses that a judge scored are compared.
+        judge: The judge; None for all.
+        most: How many comparisons are taken at random; None for all.
+        raters: The raters of the study; None for no study.
+        gold: The file of comparisons with known answers; None for none.
+    """
+
+    name: str
+    protocol: StudyProtocol
+    codes_from: str | None = None
+    labels: str = "majority"
+    models: tuple[str, ...] | None = None
+    setting: str | None = None
+    from_scores: bool = False
+    judge: str | None = None
+    most: int | None = None
+    raters: tuple[str, ...] | None = None
+    gold: Path | None = None
+
+
+def candidates(connection: Connection, plan: ComparisonPlan) -> list[Made]:
+    """Return the comparisons of a plan; nothing is stored.
+
+    Raises:
+        WorkbenchError: The plan does not say what is compared, or there is nothing to compare.
+    """
+    of_models = plan.models is not None and not plan.from_scores
+    if sum((plan.codes_from is not None, of_models, plan.from_scores)) != 1:
+        raise WorkbenchError(
+            "Compare what?",
+            "Comparisons are made of two sets of codes, of models' responses, or of scores of these.",
+            "Give one: --codes-from A:B, --models A,B or --from-scores.",
+        )
+    if plan.from_scores:
+        return single_scores(connection, plan.models, judge=plan.judge)
+    if plan.models is not None:
+        return responses_of_models(connection, plan.models, setting=plan.setting)
+    first, colon, second = (plan.codes_from or "").partition(":")
+    if not (first and colon and second):
+        raise WorkbenchError(
+            "Two sets",
+            f"{plan.codes_from!r} does not name two sets.",
+            "Name them: --codes-from cosqa:cosqa-plus",
+        )
+    return codes_of_sets(connection, first, second, labels=plan.labels, seed=plan.protocol.seed)
+
+
+def carry_out(
+    workspace: Workspace, plan: ComparisonPlan
+) -> tuple[ImportReport, list[str], StudyDetails | None]:
+    """Store the comparisons of a plan, and the draft of their study where it has raters.
+
+    Returns:
+        What was added, the ids of the comparisons, and the study.
+
+    Raises:
+        WorkbenchError: There is nothing to compare, or the study cannot be made.
+    """
+    protocol = plan.protocol.checked()
+    with workspace.reading() as connection:
+        made = candidates(connection, plan)
+    report, ids = store_comparisons(workspace, plan.name, made, seed=protocol.seed, most=plan.most)
+    if plan.raters is None:
+        return report, ids, None
+    with workspace.reading() as connection:
+        gold = None if plan.gold is None else read_answers(connection, COMPARISON.name, plan.gold, "gold")
+        apart = list(gold or ())
+        taken = {one.item_id for one in apart}
+        chosen = [one for one in chosen_comparisons(connection, ids) if one.item_id not in taken]
+    protocol = replace(protocol, sample=f"comparisons {plan.name}, seed {protocol.seed}")
+    return report, ids, new_study(workspace, plan.name, protocol, [*chosen, *apart], plan.raters)
 
 
 def store_comparisons(

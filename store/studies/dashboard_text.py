@@ -7,6 +7,7 @@ from datetime import datetime
 from store.formatting import pluralize
 from store.record.ids import now
 from store.studies.dashboard import Dashboard, Look, MemberProgress
+from store.studies.plan import PlanPreview
 from store.studies.protocol import StudyProtocol
 
 WHY_LOGGED = (
@@ -16,6 +17,21 @@ WHY_LOGGED = (
     "logged as unplanned."
 )
 """Why looks are logged, for somebody about to take an unplanned one."""
+
+
+def plan_words(found: PlanPreview) -> list[str]:
+    """Return in sentences what a plan asks of its raters, and what that rests on."""
+    least, most = found.assignments
+    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    rests = "as labels here took" if found.is_measured else "assumed"
+    asked = f"{each} {'assignment' if most == 1 else 'assignments'} for each rater in "
+    lines = [asked + pluralize(found.sittings, "sitting")]
+    if found.shared is not None:
+        low, high = found.shared
+        shared = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        lines.append(f"any two raters share {shared} {'item' if high == 1 else 'items'}")
+    lines.append(f"about {found.hours:,.1f} hours for a rater, at {found.seconds:.0f} s a question ({rests})")
+    return lines
 
 
 def moment(when: datetime) -> str:

@@ -9,7 +9,9 @@ from sqlalchemy import Connection, func, select
 
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.kinds.comparison_texts import CHANGES
 from store.kinds.spec import task_kinds
+from store.queries.sent_back import sent_back
 from store.studies.protocol import condition_words
 from store.studies.studies import StudyDetails, study_items
 from store.tables.columns import table_of
@@ -37,7 +39,8 @@ def methods_table(connection: Connection, study: StudyDetails) -> str:
             f"Freeze it first: workbench study freeze WORKSPACE {study.name}",
         )
     rows = [("Study", study.name), *_items(connection, study), *_raters(study), *_design(study)]
-    rows += [*_known(study), *_texts(study), *_stopping(connection, study), *_dates(connection, study)]
+    rows += [*_known(study), *_texts(study), *_stopping(connection, study)]
+    rows += [*_sent_back(connection, study), *_dates(connection, study)]
     rows += [(f"SHA-256 of {what}", f"`{study.manifest[f'{what}_sha256']}`") for what in _HASHED]
     lines = [f"| {name} | {_cell(value)} |" for name, value in rows]
     return "\n".join(["| Method | Value |", "|---|---|", *lines]) + "\n"
@@ -99,6 +102,11 @@ def _design(study: StudyDetails) -> Iterator[tuple[str, str]]:
     )
     if not alone:
         yield "Blocks", f"{protocol.block_size or len(protocol.conditions):,} items with each equally often"
+    if protocol.scale:
+        yield "Scale", protocol.scale
+    if protocol.texts:
+        said = ", ".join(CHANGES[one] for one in protocol.texts)
+        yield "Texts", f"{said}; what was done to both sides of an item is recorded with each judgment"
     if protocol.reveal:
         yield "Reveal", f"all items again at the end as {condition_words(protocol.reveal)}"
     if protocol.repeats:
@@ -139,6 +147,13 @@ def _stopping(connection: Connection, study: StudyDetails) -> Iterator[tuple[str
         for one in looks
     ]
     yield "Looks", "; ".join(said) or "none"
+
+
+def _sent_back(connection: Connection, study: StudyDetails) -> Iterator[tuple[str, str]]:
+    number = len(sent_back(connection, study.id))
+    if number:
+        again = "judged again by their raters; these labels count in no measure"
+        yield "Sent back by an adjudicator", f"{pluralize(number, 'item')}, {again}"
 
 
 def _dates(connection: Connection, study: StudyDetails) -> Iterator[tuple[str, str]]:

@@ -19,12 +19,17 @@ import pyarrow
 from sqlalchemy import Connection, Row, select
 
 from store.events import Progress, Report
+from store.kinds.comparison import COMPARISON
+from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
+from store.queries.agent_case import WITHOUT_TESTS
 from store.queries.current import label_questions, shown_runs
 from store.queries.expert_runs import TEST_WRITER
+from store.queries.sent_back import sent_back
+from store.queries.shown_texts import shown_candidates
 from store.record.ids import lowest_at, now
 from store.record.revisions import REVISION, changes_of
-from store.record.scope import Scope, Sitting
+from store.record.scope import DISCUSS, Scope, Sitting
 from store.sql import quoted
 from store.studies.packet_contents import digests
 from store.studies.protocol import StudyProtocol
@@ -48,7 +53,6 @@ _OUT = "outgoing"
 _BLOCK_BYTES = 16_384
 """Small blocks: of the usual ones a packet of ten items has 10 MB."""
 _RUNS_RATER = 2
-_WITHOUT_TESTS = ("screener", "annotator")
 _WRITES_TEST = (TEST_WRITER, "test_correction")
 _RUNS_TEST = "executor"
 
@@ -102,6 +106,8 @@ class PacketWriter:
         self._guideline = guideline_text(connection, study.protocol)
         self._run = self._shown_run(connection)
         self._revised = self._revisions(connection)
+        self._notes = sent_back(connection, study.id)
+        self._changed = self._changed_texts(connection)
 
     def _shown_run(self, connection: Connection) -> Row[Any] | None:
         """Return the run whose work the rater's sittings show; None where they show none."""
@@ -138,6 +144,22 @@ class PacketWriter:
             (entry.place, part, text)
             for entry in self.entries
             for part, text in texts.get(entry.assignment.item_id, {}).items()
+        ]
+
+    def _changed_texts(self, connection: Connection) -> list[tuple[int, str, str]]:
+        """Return (place, column, text) of texts that the study shows otherwise than they were imported."""
+        if self._kind.name != COMPARISON.name:
+            return []
+        scope = Scope(self._member.rater, Sitting(self._study.id, 1))
+        items = [entry.assignment.item_id for entry in self.entries]
+        texts = {
+            row["item_id"]: dict(row) for row in connection.execute(texts_of(self._kind, items)).mappings()
+        }
+        shown = shown_candidates(connection, scope, texts)
+        return [
+            (entry.place, part, text)
+            for entry in self.entries
+            for part, text in shown.get(entry.assignment.item_id, ({}, ()))[0].items()
         ]
 
     def write(
@@ -214,6 +236,7 @@ class PacketWriter:
             consent=given.consent,
             idle_minutes=given.idle_minutes,
             scale=given.scale,
+            texts=given.texts,
         )
         version = given.guideline or self._kind.guideline_version
         _insert(
@@ -252,6 +275,17 @@ class PacketWriter:
             f"{RATER} AS rater_id, p.place AS item_id, p.phase, p.place AS position, p.condition, 0 AS seed, "
             "p.sitting FROM packed p ORDER BY p.place"
         )
+        for entry in self.entries:
+            if entry.phase == DISCUSS:
+                _insert(
+                    cursor,
+                    "sent_back",
+                    study_id=1,
+                    item_id=entry.place,
+                    rater_id=0,
+                    note=self._notes.get(entry.assignment.item_id, ""),
+                    sent_at=MOMENT,
+                )
         return {}
 
     def _write_items(self, cursor: duckdb.DuckDBPyConnection) -> dict[str, Any]:
@@ -292,16 +326,24 @@ class PacketWriter:
         replaced |= {name: f"CASE WHEN p.hides THEN '' ELSE t.{name} END" for name in record.hidden}
         if record.ranked:
             replaced["rank"] = "CASE WHEN p.shown THEN t.rank END"
+        # Joined here, not written over: what was replaced in a file can still be read in it.
+        others = [*self._revised, *self._changed]
+        _stage(cursor, "packed_text(place BIGINT, part VARCHAR, text VARCHAR)", others)
+        for part in sorted({part for _, part, _ in others}):
+            replaced[part] = f"coalesce(o_{part}.text, t.{part})"
+            joined += (
+                f" LEFT JOIN packed_text o_{part} ON o_{part}.place = p.place AND o_{part}.part = '{part}'"
+            )
         cursor.execute(
             f"INSERT INTO {_OUT}.{record.table} BY NAME SELECT t.* REPLACE ({_listed(replaced)}) "
             f"FROM packed p JOIN {record.table} t ON t.item_id = p.real{joined} ORDER BY p.place"
         )
-        for place, part, text in self._revised:
-            cursor.execute(f"UPDATE {_OUT}.{record.table} SET {part} = ? WHERE item_id = ?", [text, place])
+        # Of the text before a change it would tell who has it; items are called by its digits.
+        hashed = "md5(p.name)" if record.hidden else "i.content_hash"
         group = f"t.{record.group}_id" if record.group else "p.place"
         cursor.execute(
             f"INSERT INTO {_OUT}.item BY NAME SELECT i.* REPLACE (p.place AS id, p.name AS external_id, "
-            f"{group} AS group_id, 1 AS source_id, '{{}}' AS extra) FROM packed p "
+            f"{hashed} AS content_hash, {group} AS group_id, 1 AS source_id, '{{}}' AS extra) FROM packed p "
             f"JOIN item i ON i.id = p.real JOIN {_OUT}.{record.table} t ON t.item_id = p.place "
             "ORDER BY p.place"
         )
@@ -457,7 +499,7 @@ class PacketWriter:
         )
         tested = (
             "EXISTS (FROM step s WHERE s.run_id = v.run_id AND s.item_id = v.item_id AND s.role NOT IN "
-            f"{_WITHOUT_TESTS})"
+            f"{WITHOUT_TESTS})"
         )
         cursor.execute(
             f"INSERT INTO {_OUT}.verdict BY NAME SELECT v.* REPLACE (k.fresh AS id, $run::UUID AS run_id, "
@@ -483,7 +525,7 @@ class PacketWriter:
         found = cursor.execute(
             "SELECT p.place, s.id, s.role, s.reply, p.shown FROM packed p JOIN step s ON s.item_id = p.real "
             "LEFT JOIN execution e ON e.step_id = s.id "
-            f"WHERE s.run_id = $run AND CASE WHEN p.shown THEN p.tests OR s.role IN {_WITHOUT_TESTS} "
+            f"WHERE s.run_id = $run AND CASE WHEN p.shown THEN p.tests OR s.role IN {WITHOUT_TESTS} "
             f"ELSE p.tests AND (s.role IN {_WRITES_TEST} AND s.outcome = 'ok' OR e.id IS NOT NULL) END "
             "GROUP BY ALL ORDER BY p.place, s.id",
             given,

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from store.errors import UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
+from store.queries.questions import required_count
 from store.record.scope import TRAIN
-from store.studies.choosing import ItemChoice, choose_items, read_answers, read_text
-from store.studies.design import balance
+from store.studies.choosing import ItemChoice, choose_items, read_answers, read_names, read_text
+from store.studies.design import PlannedAssignment, RaterBalance, balance
 from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, StudyDetails, make_design, new_study, sittings, store_guideline
-from store.tables.columns import table_of
+from store.studies.studies import (
+    ChosenItem,
+    StudyDetails,
+    make_design,
+    new_study,
+    sittings,
+    store_guideline,
+    study_items,
+)
+from store.tables.columns import among, table_of
+from store.tables.imported import Item
 from store.tables.people import OWN_TEST, Question
 from store.tables.record import JudgmentRow
 from store.workspace.duckdb import Workspace
 
-ITEM_SECONDS = 60.0
-"""Seconds that an item is taken to need where the workspace has too few labels of its kind to tell."""
+QUESTION_SECONDS = 60.0
+"""Seconds that a question is taken to need where the workspace has too few labels of its kind to tell."""
 OWN_TEST_SECONDS = 300.0
 """Seconds that an item with a test program of the rater's own is taken to need."""
 TIMED_FROM = 20
-"""Labels with a time from which the workspace's own median counts."""
+"""Judged items with a time from which the workspace's own median counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,7 @@ class StudyPlan:
         raters: The raters' names.
         choice: How the items are chosen.
         protocol: Everything else that is no file.
+        items: The file that names the items, one a line; None where they are chosen otherwise.
         gold: The file of items with known answers; None for none.
         training: The file of items to practise on; None for none.
         guideline: The file of the guideline; None for the kind's own.
@@ -47,10 +60,28 @@ class StudyPlan:
     raters: tuple[str, ...]
     choice: ItemChoice
     protocol: StudyProtocol
+    items: Path | None = None
     gold: Path | None = None
     training: Path | None = None
     guideline: Path | None = None
     consent: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RaterPlan:
+    """What a study asks of one rater.
+
+    Attributes:
+        balance: The rater's items by condition, repeats, gold and training items.
+        assignments: How many assignments that makes, a reveal included.
+        sittings: In how many sittings they come.
+        hours: How long they are taken to need.
+    """
+
+    balance: RaterBalance
+    assignments: int
+    sittings: int
+    hours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +91,72 @@ class PlanPreview:
     Attributes:
         sample: How the items are chosen, as a phrase.
         items: How many items of the study there are; gold and training items are not counted.
-        assignments: The fewest and the most assignments of a rater.
+        raters: What it asks of each rater.
         shared: The fewest and the most items that two raters share; None for one rater.
-        sittings: The most sittings of a rater.
-        hours: The hours of the rater with the most assignments.
-        seconds: The seconds of an item that these rest on.
+        seconds: The seconds of a question that the hours rest on.
         is_measured: Whether they are the median of the workspace's labels.
     """
 
     sample: str
     items: int
-    assignments: tuple[int, int]
+    raters: tuple[RaterPlan, ...]
     shared: tuple[int, int] | None
-    sittings: int
-    hours: float
     seconds: float
     is_measured: bool
+
+    @property
+    def assignments(self) -> tuple[int, int]:
+        """The fewest and the most assignments of a rater."""
+        numbers = [one.assignments for one in self.raters]
+        return min(numbers), max(numbers)
+
+    @property
+    def sittings(self) -> int:
+        """The most sittings of a rater."""
+        return max(one.sittings for one in self.raters)
+
+    @property
+    def hours(self) -> float:
+        """The hours of the rater who needs the most."""
+        return max(one.hours for one in self.raters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields."""
+        return {
+            "raters": [
+                {**asdict(one.balance), **{name: getattr(one, name) for name in _OF_RATERS}}
+                for one in self.raters
+            ],
+            "shared": self.shared,
+            "question_seconds": self.seconds,
+            "is_measured": self.is_measured,
+        }
+
+
+_OF_RATERS = ("assignments", "sittings", "hours")
 
 
 def names(text: str | None) -> list[str]:
     """Return the names of a list with commas."""
     return [one.strip() for one in (text or "").split(",") if one.strip()]
+
+
+def people(text: str | None) -> list[str]:
+    """Return the names of people of a list with commas.
+
+    Raises:
+        WorkbenchError: It has blanks and no comma: one person, or several?
+    """
+    found = names(text)
+    words = (text or "").split()
+    if len(words) > 1 and "," not in (text or ""):
+        raise WorkbenchError(
+            "One name or several?",
+            f"{found[0]!r} has blanks and no comma.",
+            f"Put commas between several people: {','.join(words)}. Put one after the name of a single "
+            f"person: '{found[0]},'",
+        )
+    return found
 
 
 def numbers(text: str | None) -> tuple[int, ...]:
@@ -102,25 +178,38 @@ def preview_plan(connection: Connection, plan: StudyPlan) -> PlanPreview:
         WorkbenchError: It cannot be carried out; it says why.
     """
     protocol, items = _chosen(connection, plan)
-    design = make_design(protocol.checked(), items, plan.raters)
+    return _preview(connection, protocol.checked(), items, plan.raters)
+
+
+def preview_draft(connection: Connection, study: StudyDetails) -> PlanPreview:
+    """Return the plan of a draft in numbers."""
+    raters = [one.rater.name for one in study.members]
+    return _preview(connection, study.protocol, study_items(connection, study.id), raters)
+
+
+def _preview(
+    connection: Connection, protocol: StudyProtocol, items: Sequence[ChosenItem], raters: Sequence[str]
+) -> PlanPreview:
+    design = make_design(protocol, items, raters)
     found = balance(design)
-    lengths = [len(own) for own in design.values()]
     measured = _seconds(connection, protocol.kind)
-    seconds = measured or ITEM_SECONDS
-    slow = OWN_TEST_SECONDS
-    times = [
-        sum(slow if OWN_TEST in one.condition.split() and one.phase != TRAIN else seconds for one in own)
-        for own in design.values()
-    ]
+    seconds = measured or QUESTION_SECONDS
+    questions = _questions(connection, [one.item_id for one in items])
+
+    def needed(one: PlannedAssignment) -> float:
+        is_slow = OWN_TEST in one.condition.split() and one.phase != TRAIN
+        return OWN_TEST_SECONDS if is_slow else seconds * questions[one.item]
+
     return PlanPreview(
         protocol.sample,
         Counter(item.role for item in items)["item"],
-        (min(lengths), max(lengths)),
+        tuple(
+            RaterPlan(one, len(own), max(sittings(own), default=0), sum(map(needed, own)) / 3600)
+            for one, own in zip(found.raters, design.values(), strict=True)
+        ),
         None
         if found.least_shared is None or found.most_shared is None
         else (found.least_shared, found.most_shared),
-        max(max(sittings(own), default=0) for own in design.values()),
-        max(times) / 3600,
         seconds,
         measured is not None,
     )
@@ -143,21 +232,19 @@ def save_plan(workspace: Workspace, plan: StudyPlan) -> StudyDetails:
 def _chosen(connection: Connection, plan: StudyPlan) -> tuple[StudyProtocol, list[ChosenItem]]:
     """Return the protocol with its sample and consent, and the items of all roles."""
     kind = plan.protocol.kind
-    chosen, how = choose_items(connection, plan.choice)
     apart: list[ChosenItem] = []
     for path, role in ((plan.gold, "gold"), (plan.training, "training")):
         apart += [] if path is None else read_answers(connection, kind, path, role)
-    taken = {one.item_id for one in apart}
+    choice = plan.choice if plan.items is None else replace(plan.choice, names=read_names(plan.items))
+    chosen, how = choose_items(connection, choice, {one.item_id for one in apart})
     consent = "" if plan.consent is None else read_text(plan.consent)
-    if both := sum(one.item_id in taken for one in chosen):
-        how = f"{how}; {both:,} of them for gold or training"
     protocol = replace(
         plan.protocol,
         sample=how,
         consent=consent,
         questions=tuple(_question(kind, one) for one in plan.protocol.questions),
     )
-    return protocol, [*(one for one in chosen if one.item_id not in taken), *apart]
+    return protocol, [*chosen, *apart]
 
 
 def _question(kind: str, name: str) -> str:
@@ -176,23 +263,41 @@ def _question(kind: str, name: str) -> str:
     return found.name
 
 
+def _questions(connection: Connection, item_ids: Collection[int]) -> dict[Any, int]:
+    """Return how many questions each of some items is asked."""
+    item = table_of(Item)
+    required, responses = required_count(item, item_ids)
+    statement = select(item.c.id, required).where(among(item.c.id, item_ids))
+    if responses is not None:
+        statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
+    return dict(connection.execute(statement).all())
+
+
 def _seconds(connection: Connection, kind: str) -> float | None:
-    """Return the median seconds of work on an item of a kind; None where too little is known."""
+    """Return the median seconds of work on a question of a kind; None where too little is known.
+
+    Of each item that somebody judged the mean over its questions counts, since the first one takes longest.
+    """
     judgment, question = table_of(JudgmentRow), table_of(Question)
-    spec = task_kinds()[kind]
-    # The watch runs while an item is shown: the time of its last question is that of all of them.
-    spent = (
-        select(func.max(judgment.c.active_ms).label("milliseconds"))
+    item_of_rater = (judgment.c.item_id, judgment.c.rater_id, judgment.c.assignment_id)
+    of_question = (
+        # The greatest: a reason records the label once more, with the time that it took.
+        select(*item_of_rater, func.max(judgment.c.active_ms).label("milliseconds"))
         .join(question, question.c.id == judgment.c.question_id)
         .where(
-            question.c.name.in_([one.name for one in spec.questions]),
+            question.c.name.in_([one.name for one in task_kinds()[kind].questions]),
             judgment.c.active_ms.is_not(None),
             judgment.c.value.is_not(None),
         )
-        .group_by(judgment.c.item_id, judgment.c.rater_id, judgment.c.assignment_id)
+        .group_by(*item_of_rater, judgment.c.question_id, judgment.c.response_ref_id)
+        .subquery()
+    )
+    of_item = (
+        select(func.avg(of_question.c.milliseconds).label("milliseconds"))
+        .group_by(of_question.c.item_id, of_question.c.rater_id, of_question.c.assignment_id)
         .subquery()
     )
     number, median = connection.execute(
-        select(func.count(), func.percentile_cont(0.5).within_group(spent.c.milliseconds))
+        select(func.count(), func.percentile_cont(0.5).within_group(of_item.c.milliseconds))
     ).one()
     return median / 1000 if number >= TIMED_FROM else None

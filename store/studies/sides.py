@@ -6,17 +6,12 @@ Each rater sees the candidates of a set on the left exactly as often as on the r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from random import Random
 
-from sqlalchemy import Connection, select
-
-from store.kinds.comparison import COMPARISON
-from store.kinds.listing import relation
 from store.record.scope import LABEL, TRAIN
 from store.studies.allocation import derived_random, shuffled
 from store.studies.design import Key, RaterName, StudyDesign
-from store.tables.columns import among
 
 _BLOCK = 4
 """Comparisons of a block, half of which have the candidate of each set on the left."""
@@ -61,13 +56,3 @@ def _blocks(number: int, generator: Random) -> list[bool]:
         here = size // 2 + (size % 2 and int(generator.random() * 2))
         found += shuffled([place < here for place in range(size)], generator)
     return found
-
-
-def names_of_sets(connection: Connection, item_ids: Iterable[int]) -> dict[Key, tuple[str, str]]:
-    """Return the names of the sets of both candidates of some comparisons, in canonical order."""
-    found = relation(COMPARISON)
-    names = (found.columns["first_name"], found.columns["second_name"])
-    rows = connection.execute(
-        select(found.item_id, *names).select_from(found.source).where(among(found.item_id, list(item_ids)))
-    )
-    return {row[0]: (row[1], row[2]) for row in rows}

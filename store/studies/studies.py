@@ -16,14 +16,15 @@ from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
 from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
+from store.queries.shown_texts import names_of_sets
 from store.record.ids import now
 from store.record.rater_ref import RaterRef, checked_name
 from store.record.raters import next_number, rater_row
 from store.record.scope import GOLD, LABEL, REVEAL, TRAIN
 from store.studies.design import PlannedAssignment, RaterName, StudyItem, balance, design_study
 from store.studies.protocol import StudyProtocol
-from store.studies.sides import draw_sides, names_of_sets
-from store.tables.columns import table_of
+from store.studies.sides import draw_sides
+from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Guideline, Rater, Study, StudyRater
 from store.tables.people import StudyItem as StudyItemRow
@@ -218,6 +219,9 @@ def new_study(
     refuse_packet(workspace, "Studies are made")
     name, raters = _checked_name(name), [checked_name(rater) for rater in raters]
     protocol = protocol.checked()
+    # It brings Arrow, which no start needs.
+    from store.tables.appending import append_rows
+
     # Refused before anything is stored.
     make_design(protocol, items, raters)
 
@@ -231,9 +235,7 @@ def new_study(
                 "Choose another name; a frozen study is not changed.",
             )
         if row is not None:
-            for table in (member, chosen):
-                connection.execute(delete(table).where(table.c.study_id == row.id))
-            connection.execute(delete(study).where(study.c.id == row.id))
+            _remove(connection, row.id)
         number = next_number(connection, study)
         connection.execute(
             insert(study).values(
@@ -252,8 +254,9 @@ def new_study(
                     experience="",
                 )
             )
-        connection.execute(
-            insert(chosen),
+        append_rows(
+            connection,
+            chosen,
             [
                 {
                     "study_id": number,
@@ -270,6 +273,38 @@ def new_study(
         return find_study(connection, name)
 
     return workspace.lane.submit(write, urgent=True).result()
+
+
+def _remove(connection: Connection, study_id: int) -> None:
+    """Remove a draft."""
+    study, member, chosen = table_of(Study), table_of(StudyRater), table_of(StudyItemRow)
+    for table in (member, chosen):
+        connection.execute(delete(table).where(table.c.study_id == study_id))
+    connection.execute(delete(study).where(study.c.id == study_id))
+
+
+def delete_draft(workspace: Workspace, name: str) -> None:
+    """Delete a draft; the raters that it named stay in the workspace.
+
+    Raises:
+        UnknownName: There is no such study.
+        WorkbenchError: It is frozen.
+    """
+    refuse_packet(workspace, "Studies are deleted")
+
+    def write(connection: Connection) -> None:
+        found = find_study(connection, name)
+        if found.frozen_at is not None:
+            raise WorkbenchError(
+                "Not a draft",
+                f"{name} is {found.state}; only a draft is deleted, since labels belong to a frozen study.",
+                "Close it, if nothing more is to be judged in it: study close"
+                if found.state == "open"
+                else "Leave it: a closed study asks nothing of anybody.",
+            )
+        _remove(connection, found.id)
+
+    workspace.lane.submit(write, urgent=True).result()
 
 
 def _checked_name(name: str) -> str:
@@ -301,7 +336,7 @@ def make_design(
         raise UnknownName(
             "Unknown kind", f"No kind is called {protocol.kind!r}.", f"Kinds: {', '.join(task_kinds())}."
         )
-    own = {one.role: [item.item_id for item in items if item.role == one.role] for one in items}
+    gold, training = ([one.item_id for one in items if one.role == role] for role in ("gold", "training"))
     return design_study(
         [StudyItem(one.item_id, one.stratum) for one in items if one.role == "item"],
         list(raters),
@@ -310,8 +345,8 @@ def make_design(
         block_size=protocol.block_size,
         repeats=protocol.repeats,
         repeat_distance=protocol.repeat_distance,
-        gold=own.get("gold", []),
-        training=own.get("training", []),
+        gold=gold,
+        training=training,
         reveal=protocol.reveal,
         seed=protocol.seed,
     )
@@ -358,7 +393,14 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
         found = find_study(connection, name)
         items = study_items(connection, found.id)
         named = names_of_sets(connection, [one.item_id for one in items])
+        if named:
+            # Lists are drawn from the items in an order that tells nothing of that of import.
+            hashes = _content_hashes(connection, [*named])
+            items.sort(key=lambda one: hashes[one.item_id])
     _refuse_frozen(found)
+    # It brings Arrow, which no start needs.
+    from store.tables.appending import append_rows
+
     design = make_design(found.protocol, items, [one.rater.name for one in found.members])
     swapped = draw_sides(design, named, found.protocol.seed) if named else {}
     rows = [
@@ -382,15 +424,13 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
     ]
 
     def write(connection: Connection) -> StudyDetails:
-        study, assignment = table_of(Study), table_of(Assignment)
-        current = find_study(connection, name)
+        study, current = table_of(Study), find_study(connection, name)
         _refuse_frozen(current)
         if current != found:
             raise WorkbenchError(
                 "Draft changed", f"{name} was made again while it was being frozen.", "Freeze it again."
             )
-        for start in range(0, len(rows), 10_000):
-            connection.execute(insert(assignment), rows[start : start + 10_000])
+        append_rows(connection, table_of(Assignment), rows)
         moment = at or now()
         manifest = _manifest(connection, found, items, rows, moment)
         manifest["balance"] = asdict(balance(design))
@@ -402,6 +442,12 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
         return find_study(connection, name)
 
     return workspace.lane.submit(write, urgent=True).result()
+
+
+def _content_hashes(connection: Connection, item_ids: Sequence[int]) -> dict[int, str]:
+    item = table_of(Item)
+    found = select(item.c.id, item.c.content_hash).where(among(item.c.id, item_ids))
+    return dict(connection.execute(found).all())
 
 
 def _refuse_frozen(study: StudyDetails) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from screens.queue.screen import QueueScreen
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
 from screens.study_place import StudyPlace
+from store.ingest.importing import import_files
 from store.record.evidence import citations_of
 from store.workspace.duckdb import Workspace
 
@@ -164,30 +166,83 @@ async def test_names_of_sets_are_nowhere(tmp_path: Path, caplog: pytest.LogCaptu
     assert "alpha" not in "".join(seen[0]) + caplog.text
 
 
+LEVELS = {
+    # What the first is as A, and the second as A.
+    "d/0": ("much better", "worse"),
+    "d/1": ("better", "better"),
+    "d/2": ("much worse", "much better"),
+}
+
+
 async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> None:
     """It is told in the words of the sides. Names are shown only of what is revealed, once it is answered."""
     with comparisons(tmp_path, count=4) as workspace:
-        judged(workspace, dict.fromkeys(firsts(workspace), 1.0))
+        judged(workspace, tmp_path, LEVELS)
+        _import_verdicts(workspace, tmp_path, "d/3", {"as-listed": 1, "swapped": -1})
         study_of(workspace, "five", "revealed")
         place = StudyPlace(workspace, session_of(workspace, STUDY))
         app = WorkbenchApp(context_of(workspace, "ana", study=place, annotation=None))
+        names = dict(workspace.native().execute("SELECT id, external_id FROM item").fetchall())
+        keys = {"d/0": "a", "d/2": "0", "d/3": "a"}
         async with app.run_test(size=(120, 40)) as pilot:
             await settled(pilot)
             app.resume()
             await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
-            for key, number in (("a", 1), ("0", 2), ("5", 3)):
+            done: dict[str, tuple[int, bool]] = {}
+            for number in range(1, 5):
                 screen = await painted(pilot, number)
                 item = screen.item
                 assert item is not None
-                said_by_judge = "2 left" if item.shown_as == "as-listed" else "4 right"
-                assert f"◆ {said_by_judge} · It does more of it." in line_of(app, ClaimLine)
+                # Its own id would tell the set, and is not shown.
+                name = names[item.item_id]
+                listed = item.shown_as == "as-listed"
+                left, right = ("left", "right") if listed else ("right", "left")
+                asked = "judge" if listed else "judge_swapped"
+                level = LEVELS.get(name, ("", ""))[0 if listed else 1]
+                claim = {
+                    "d/0": f"◆ {'2 left' if listed else '4 right'} · A is {level} in {asked}.",
+                    "d/1": f"◆ 3 same · ≠ the order decides · A is better in {asked}.",
+                    "d/2": f"◆ {'5 right much' if listed else '1 left much'} · A is {level} in {asked}.",
+                    "d/3": "◆ gpt-4: 3 same · ≠ the order decides",
+                }
+                assert claim[name] in line_of(app, ClaimLine)
                 assert "alpha" not in screen_text(app)
-                await press(pilot, key)
-            await press(pilot, "p", "p")
+                await press(pilot, "right_square_bracket")
+                shown = text_of(app, "steps")
+                if name == "d/3":
+                    assert "gpt-4, imported: the same · ≠ the order decides" in shown
+                    assert f"{left} as A, {right} as B: {left} better" in shown
+                    assert f"{right} as A, {left} as B: {right} better" in shown
+                else:
+                    first, second = LEVELS[name]
+                    one, _, other = shown.partition("\n2. ")
+                    assert f"1. Judge, {left} as A, {right} as B" in one
+                    assert f"verdict: {first}" in one
+                    assert other.startswith(f"Judge, {right} as A, {left} as B")
+                    assert other.endswith(f"verdict: {second}")
+                    assert ("≠ the order decides" in one) == (name == "d/1")
+                done[name] = item.item_id, listed
+                await press(pilot, keys.get(name, "1" if listed else "5"))
             await settled(pilot)
-            assert "both bad ▲ overrides" in line_of(app, ClaimLine)
+            # The last of the four is the one shown.
+            await press(pilot, "p")
+            await settled(pilot)
             titles = {review_of(app).panes.by_id[pane].border_title for pane in ("subject", "right")}
             assert titles in ({"Left · alpha", "Right · omega"}, {"Left · omega", "Right · alpha"})
-        rows = [(value, origin, reason) for _, value, origin, reason, _ in recorded(workspace)]
-        assert rows[:2] == [(1.0, "accept", ""), (0.0, "override", "both-bad")]
-        assert rows[2][1] == "override"
+        given = {number: (value, origin, reason) for number, value, origin, reason, _ in recorded(workspace)
+                 if origin != "import"}  # fmt: skip
+        assert {name: given[number] for name, (number, _) in done.items()} == {
+            "d/0": (1.0, "accept", ""),
+            "d/1": (2.0, "override", ""),
+            "d/2": (0.0, "override", "both-bad"),
+            "d/3": (0.0, "accept", ""),
+        }
+
+
+def _import_verdicts(workspace: Workspace, folder: Path, name: str, orders: dict[str, int]) -> None:
+    """Import the verdicts of a judge on the first candidate of a comparison that is there."""
+    records = map(json.loads, (folder / "duels.jsonl").read_text().splitlines())
+    record = next(one for one in records if one["id"] == name)
+    verdicts = [{"judge": "gpt-4", "value": value, "order": order} for order, value in orders.items()]
+    (folder / "judge.jsonl").write_text(json.dumps({**record, "verdicts": verdicts}))
+    import_files(workspace, [folder / "judge.jsonl"])

@@ -89,6 +89,8 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
     assert facts["paths"] == {"corrected": 2, "repaired": 2, "screened": 53, "tested": 28}
     assert (facts["executed"], facts["executable"]) == (32, 28)
     assert facts["notice"] == NOTICE
+    judged = facts["judged"]
+    assert (judged["labelled"], judged["consistent"], judged["inconsistent"]) == (12, 9, 3)
     # The same words as annotate's, for the same numbers.
     again = workbench("annotate", at, "--kind", "pair", "--model", scripted_model(), "--json").json()
     same = again.keys() - {"job", "run", "name", "state", "asked"}
@@ -99,8 +101,8 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
 def test_what_it_printed_is_on_disk(at):
     execution, verdict, item = table_of(ExecutionRow), table_of(VerdictRow), table_of(Item)
     with Workspace.open(at) as workspace, workspace.reading() as connection:
-        pairs = select(func.count()).select_from(item).where(item.c.kind == "pair")
-        items = connection.execute(pairs).scalar_one()
+        for_agents = select(func.count()).select_from(item).where(item.c.kind.in_(("pair", "comparison")))
+        items = connection.execute(for_agents).scalar_one()
         ruled = connection.execute(select(func.count(verdict.c.item_id.distinct()))).scalar_one()
         programs = connection.execute(select(execution.c.program_digest, execution.c.exit_reason)).all()
     assert ruled == items
@@ -196,5 +198,5 @@ def test_the_sample_is_found_in_the_checkout(sample_folder):
 
 def test_the_agents_progress_is_over_the_kind_that_they_worked_on(workbench, at):
     assert workbench("demo", "--headless", "--at", at, "--json").code == 0
-    # The sample's comparisons, which no run has judged, do not lower it.
-    assert "85 of 85 (100.0 %)" in workbench("report", at, "progress").out
+    # The sample's completions and answers, on which no run has worked, do not lower it.
+    assert "97 of 97 (100.0 %)" in workbench("report", at, "progress").out

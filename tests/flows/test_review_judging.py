@@ -199,6 +199,9 @@ async def test_cannot_decide_takes_a_reason_and_withdraws_a_label(workspace: Wor
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1", "p", "d")
         assert said(app) == "Cannot decide, because:"
+        # A wrong key does nothing: neither a label, nor skipping, undoing or going on.
+        await press(pilot, "1", "s", "u", "n", "J", "ctrl+r")
+        assert said(app) == "Cannot decide, because:"
         await press(pilot, "k")
         await painted(pilot, 2)
         await settled(pilot)

@@ -47,7 +47,7 @@ CLOSED = {
         "RunScreen",
         "ImportScreen",
     ),
-    *("NewStudyScreen", "ConfirmScreen"),
+    *("NewStudyScreen", "NewComparisonsScreen", "ConfirmScreen"),
 }
 """The screens of the agents' work, of files and of making studies, which a study keeps from its raters."""
 OF_THE_ITEM = {"RepositoryFileScreen", "TextEditor", "TestEditor", "RevisionEditor", "ConsentScreen"}

@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 from app_at_work import app_of, until
 from review_bench import bench, screen_text
+from sqlalchemy import select
 from study_app import assigned, give, open_study
 from textual.widgets import Input, Select
+from textual.widgets._collapsible import CollapsibleTitle
 
 from screens.studies.confirm import ConfirmScreen
 from screens.studies.dashboard import DashboardScreen
 from screens.studies.list import StudiesScreen
 from screens.studies.new import NewStudyScreen
 from store.studies.studies import StudyDetails, find_study
+from store.tables.columns import table_of
+from store.tables.imported import Item
 from store.workspace.duckdb import Workspace
 
 
@@ -22,7 +26,11 @@ from store.workspace.duckdb import Workspace
 async def test_a_study_from_the_form_to_its_end(tmp_path: Path) -> None:
     consent = tmp_path / "consent.txt"
     consent.write_text("You may withdraw.\n", encoding="utf-8")
+    listed = tmp_path / "items.txt"
     with bench(tmp_path) as workspace:
+        with workspace.reading() as connection:
+            ids = connection.execute(select(table_of(Item).c.external_id)).scalars().all()
+        listed.write_text("\n".join(ids[:2]), encoding="utf-8")
         app = app_of(workspace)
         async with app.run_test(size=(100, 32)) as pilot:
             await pilot.press("s")
@@ -31,8 +39,24 @@ async def test_a_study_from_the_form_to_its_end(tmp_path: Path) -> None:
             await until(pilot, lambda: "needs raters" in screen_text(app))
             form = app.screen
             assert isinstance(form, NewStudyScreen)
-            await pilot.press(*"rq2", "tab", *"ana,ben")
+            await pilot.press(*"rq2", "tab", *"ana ben")
+            await until(pilot, lambda: "has blanks and no comma" in screen_text(app))
+            form.query_one("#raters", Input).value = "ana,ben"
             await until(pilot, lambda: "8 assignments for each rater in 1 sitting" in screen_text(app))
+            form.query_one("#items", Select).value = "file"
+            await until(pilot, lambda: "Name the file" in screen_text(app))
+            form.query_one("#items_file", Input).value = str(listed)
+            await until(pilot, lambda: "2 items: 2 items by name" in screen_text(app))
+            # The options that are folded away are checked like the others.
+            assert "Questions" not in screen_text(app)
+            form.query_one(CollapsibleTitle).focus()
+            await pilot.press("enter", "tab", "tab", "tab", *"what")
+            await until(pilot, lambda: "No question of pairs is called 'what'" in screen_text(app))
+            more = {"questions": "match", "block": "2", "idle_minutes": "2,5", "fast_seconds": "x"}
+            for name, value in more.items():
+                form.query_one(f"#{name}", Input).value = value
+            await until(pilot, lambda: "Fast seconds: 'x' is no number" in screen_text(app))
+            form.query_one("#fast_seconds", Input).value = "1"
             form.query_one("#items", Select).value = "sample"
             await until(pilot, lambda: "needs its size" in screen_text(app))
             for name, value in {"sample": "6", "repeats": "9", "half_width": "0.9", "looks": "4,12"}.items():
@@ -49,6 +73,8 @@ async def test_a_study_from_the_form_to_its_end(tmp_path: Path) -> None:
             await until(pilot, lambda: "○ draft" in screen_text(app))
             protocol = _study(workspace).protocol
             assert (protocol.repeats, protocol.looks, protocol.half_width) == (2, (4, 12), 0.9)
+            assert (protocol.questions, protocol.block_size) == (("pair.match",), 2)
+            assert (protocol.idle_minutes, protocol.fast_seconds) == (2.5, 1)
             assert protocol.consent == "You may withdraw.\n"
             assert protocol.coordinators == ("dana",)
             assert protocol.sample.startswith("random sample of 6 of 8")
@@ -112,7 +138,7 @@ def _study(workspace: Workspace) -> StudyDetails:
 
 
 @pytest.mark.asyncio
-async def test_a_form_with_the_name_of_a_draft_says_that_it_replaced_it(tmp_path: Path) -> None:
+async def test_a_draft_is_replaced_under_its_name_and_deleted_by_a_key(tmp_path: Path) -> None:
     with bench(tmp_path) as workspace:
         app = app_of(workspace)
         async with app.run_test(size=(100, 32)) as pilot:
@@ -124,3 +150,10 @@ async def test_a_form_with_the_name_of_a_draft_says_that_it_replaced_it(tmp_path
                 await pilot.press(*"rq2", "tab", *"ana,ben", "ctrl+s")
                 await until(pilot, lambda: isinstance(app.screen, StudiesScreen))
                 assert [one.title for one in app._notifications][-1] == title
+            await until(pilot, lambda: "○ draft" in screen_text(app))
+            await pilot.press("enter")
+            await until(pilot, lambda: "8 assignments for each rater in 1 sitting" in screen_text(app))
+            await pilot.press("escape", "D", "escape")
+            assert _study(workspace).state == "draft"
+            await pilot.press("D", "enter")
+            await until(pilot, lambda: "There is no study yet" in screen_text(app))

@@ -1,4 +1,4 @@
-"""A study in a real terminal: frozen on the Studies screen, judged in three packets, and ruled on."""
+"""A study in a real terminal: planned in the form, frozen, judged in three packets, and ruled on."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from judging import judged_workspace
 from sqlalchemy import select
 from tmux_terminal import TmuxTerminal
 
+from store.studies.studies import find_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Rater
 from store.tables.record import JudgmentRow
@@ -62,15 +63,38 @@ def judge_packet(terminal: TmuxTerminal, says: str, number: int) -> None:
     leave(terminal)
 
 
-def test_a_study_goes_from_its_freeze_to_a_ruling(tmp_path: Path, opened: Any, workbench: Any) -> None:
+def fill_in_the_form(terminal: TmuxTerminal) -> None:
+    """Type a new study: its name, its raters, and an option that is folded away at first."""
+    terminal.wait_for("needs raters")
+    terminal.type("rq2")
+    terminal.press_until("Tab", "Raters")
+    terminal.type("ana ben chi")
+    terminal.wait_for("'ana ben chi' has blanks and no comma")
+    terminal.press("C-u")
+    terminal.wait_for("needs raters")
+    terminal.type(",".join(RATERS))
+    terminal.wait_for("3 assignments for each rater in 1 sitting")
+    terminal.press_until("Up", "Name")
+    terminal.press_until("Up", "More:")
+    terminal.press("Enter")
+    terminal.wait_for("Idle minutes")
+    for title in ("Coordinators", "Seed", "Questions"):
+        terminal.press_until("Down", title)
+    terminal.type("match")
+    terminal.wait_for(lambda screen: "all: match" not in screen and "match" in screen)
+    terminal.press("C-s")
+
+
+def test_a_study_goes_from_the_form_to_a_ruling(tmp_path: Path, opened: Any, workbench: Any) -> None:
     with judged_workspace(tmp_path, 3) as workspace:
         path = workspace.path
-    new = workbench("study", "new", path, "rq2", "--raters", ",".join(RATERS), "--coordinators", "lead")
-    assert new.code == 0, new.err
     terminal = opened(path)
     terminal.wait_for("s studies")
     terminal.press("s")
-    terminal.wait_for("rq2")
+    terminal.wait_for("There is no study yet")
+    terminal.press("n")
+    fill_in_the_form(terminal)
+    terminal.wait_for(lambda screen: "rq2" in screen and "draft" in screen and "F freeze" in screen)
     terminal.press("F")
     terminal.wait_for(lambda screen: "reeze" in screen and "rq2" in screen)
     terminal.press("Enter")
@@ -92,6 +116,8 @@ def test_a_study_goes_from_its_freeze_to_a_ruling(tmp_path: Path, opened: Any, w
     leave(terminal)
 
     with Workspace.open(path) as workspace, workspace.reading() as connection:
+        protocol = find_study(connection, "rq2").protocol
+        assert (protocol.questions, protocol.coordinators) == (("pair.match",), ("lead",))
         judgment, assignment, rater = (table_of(model) for model in (JudgmentRow, Assignment, Rater))
         records = connection.execute(
             select(judgment.c.value, judgment.c.origin, judgment.c.phase, rater.c.name)

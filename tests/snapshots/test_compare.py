@@ -1,4 +1,4 @@
-"""Pictures of comparisons: side by side, one above the other, with their differences, blind in a study."""
+"""Pictures of comparisons: side by side, one above the other, their differences, changed texts, the form of new ones."""
 
 from __future__ import annotations
 
@@ -7,30 +7,88 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comparisons_bench import comparisons
-from pictures import states
-from review_bench import press, review_app, settled
+from app_at_work import app_of, until
+from pictures import NARROW, WIDE, at
+from real_comparisons import real_comparisons
+from review_bench import press, review_app, screen_text, settled
+from study_app import rater_app
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from screens.judging.judgment_builder import SessionProgress
+from store.kinds.comparison_texts import CHANGES
+from store.studies.protocol import StudyProtocol
+from store.studies.studies import ChosenItem, freeze_study, new_study
 from store.workspace.duckdb import Workspace
 
-STATES = {"both": (), "differences": ("equals_sign",), "both-bad": ("0", "p")}
+Snap = Callable[..., bool]
+SIZES = (NARROW, (100, 30), WIDE, (200, 50))
 
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
     monkeypatch.setattr(SessionProgress, "pace", property(lambda _: 48.0))
-    with comparisons(tmp_path, count=2) as made:
+    with real_comparisons(tmp_path) as made:
         yield made
 
 
-@states(STATES, in_both={"both"})
-def test_compare(
-    snap_compare: Callable[..., bool], workspace: Workspace, state: str, size: tuple[int, int]
-) -> None:
+def pressed(*keys: str) -> Callable[[Pilot[Any]], Any]:
     async def steps(pilot: Pilot[Any]) -> None:
-        await press(pilot, *STATES[state])
+        await press(pilot, *keys)
         await settled(pilot)
 
-    assert snap_compare(review_app(workspace, blind=True), terminal_size=size, run_before=steps)
+    return steps
+
+
+@at(*SIZES)
+def test_codes(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+    assert snap_compare(review_app(workspace, blind=True), terminal_size=size, run_before=pressed())
+
+
+@at(*SIZES)
+def test_answers(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+    assert snap_compare(review_app(workspace, blind=True), terminal_size=size, run_before=pressed("n"))
+
+
+@at(NARROW, WIDE)
+def test_differences(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+    app = review_app(workspace, blind=True)
+    assert snap_compare(app, terminal_size=size, run_before=pressed("equals_sign"))
+
+
+@at(WIDE)
+def test_both_bad(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+    app = review_app(workspace, blind=True)
+    assert snap_compare(app, terminal_size=size, run_before=pressed("0", "p"))
+
+
+@at(*SIZES)
+def test_changed(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+    protocol = StudyProtocol("comparison", seed=3, scale="forced", texts=tuple(CHANGES))
+    new_study(workspace, "rq1", protocol, [ChosenItem(1), ChosenItem(2)], ("ana",))
+    freeze_study(workspace, "rq1")
+    app = rater_app(workspace)
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await settled(pilot)
+        app.resume()
+        await press(pilot)
+        await settled(pilot)
+
+    assert snap_compare(app, terminal_size=size, run_before=steps)
+
+
+@at(NARROW, WIDE)
+def test_form(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+    app = app_of(workspace)
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await pilot.press("s")
+        await until(pilot, lambda: "There is no study yet" in screen_text(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "Name two sets" in screen_text(app))
+        for box in app.screen.query(Input):
+            box.cursor_blink = False
+        await settled(pilot)
+
+    assert snap_compare(app, terminal_size=size, run_before=steps)

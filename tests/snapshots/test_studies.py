@@ -52,7 +52,7 @@ def shows(text: str, *keys: str) -> Steps:
             await pilot.press(key)
             screen = pilot.app.screen
             if isinstance(screen, StudiesScreen):
-                await until(pilot, lambda: screen.found is not None)  # noqa: B023 - waited for here
+                await until(pilot, lambda: screen.reading.found is not None)  # noqa: B023 - waited for here
             elif isinstance(screen, ReviewScreen):
                 await painted(pilot)
         await until(pilot, lambda: text in screen_text(pilot.app))  # type: ignore[arg-type]

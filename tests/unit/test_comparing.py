@@ -133,6 +133,16 @@ def test_a_study_of_comparisons_has_its_scale_and_balanced_sides(tmp_path, workb
         if phase == LABEL:
             left[rater, (first_name == "old") != swapped] += 1
     assert sorted(left.values()) == [10] * 6
+    for rater in workbench("study", "status", path, "rq1", "--json").json()["raters"]:
+        assert rater["conditions"] == {"blind": {"done": 0, "total": 23}}
+        assert rater["left"] == 23
+    # The same of comparisons that are there already, such as imported ones.
+    given = ("--kind", "comparison", "--raters", "ana,ben", "--scale", "five", "--mask-names")
+    protocol = workbench("study", "new", path, "rq3", *given, "--json").json()["protocol"]
+    assert (protocol["scale"], len(protocol["texts"])) == ("five", 1)
+    assert workbench("study", "new", path, "rq4", "--raters", "ana", "--mask-names").says(
+        "belong to comparisons"
+    )
     with pytest.raises(WorkbenchError, match="No scale is called 'six'"):
         StudyProtocol("comparison", scale="six").checked()
 
@@ -279,7 +289,8 @@ def test_in_a_packet_of_1000_comparisons_nothing_but_the_texts_tells_the_set(tmp
     assert done.code == 0, done.err
     with Workspace.open(packet) as workspace, workspace.native() as cursor:
         found = cursor.execute(
-            "SELECT c.first, c.* EXCLUDE (first, second), i.*, a.*, p.* EXCLUDE (text) FROM comparison c "
+            "SELECT c.first, c.* EXCLUDE (first, second), i.*, a.*, p.* EXCLUDE (text), c.rowid AS comparison_row, "
+            "i.rowid AS item_row, a.rowid AS assignment_row, p.rowid AS prompt_row FROM comparison c "
             "JOIN item i ON i.id = c.item_id JOIN assignment a ON a.item_id = i.id JOIN prompt p ON p.id = prompt_id"
         )
         names = [each[0] for each in found.description][1:]
@@ -295,7 +306,9 @@ def test_in_a_packet_of_1000_comparisons_nothing_but_the_texts_tells_the_set(tmp
     first = [truth[row[0]] for row in packed]
     conditions = values[names.index("condition")]
     left = [one != ("swapped" in words.split()) for one, words in zip(first, conditions, strict=True)]
+    assert {"external_id", "content_hash", "extra", "position", "comparison_row", "prompt_row"} <= {*names}
     chances = []
+    # A test of each column and of its hash, of what is first and of what is on the left; Bonferroni.
     for column in values:
         middle = sorted(map(str, column))[len(column) // 2]
         low = [str(value) < middle for value in column]

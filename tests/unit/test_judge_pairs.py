@@ -249,3 +249,34 @@ def test_the_items_of_a_study_alone_are_judged_beside_its_raters(workbench, comp
     assert workbench("judge-pairs", comparisons, *COMMAND, "--study", "no").code == 2
     both = workbench("judge-pairs", comparisons, *COMMAND, "--study", "rq", "--sample-pairs", 2)
     assert "exclude each other" in both.json()["error"]["message"]
+
+
+def test_a_judges_traces_hold_both_orders_and_come_back(workbench, comparisons, served, in_folder):
+    served.script = judge(lambda number, is_a: "better" if is_a or number > 2 else "equal")
+    assert workbench("judge-pairs", comparisons, *COMMAND).code == 0
+    done = workbench("export", comparisons, "run.jsonl", "--format", "traces", "--json")
+    assert done.code == 0, done.err
+    traces = [json.loads(line) for line in (in_folder / "run.jsonl").read_text().splitlines()]
+    assert [[step["role"] for step in trace["steps"]] for trace in traces] == [["judge", "judge_swapped"]] * 6
+    name = "comparison.preference"
+    asked = [[verdict["question"] for verdict in trace["verdicts"]] for trace in traces]
+    assert asked == [[name, f"{name}@as-listed", f"{name}@swapped"]] * 6
+    # The label of a trace is that of both orders.
+    assert Counter((trace["path"], abs(trace["label"])) for trace in traces) == {
+        ("consistent", 1.0): 4,
+        ("inconsistent", 0.0): 2,
+    }
+    imported = workbench("import", "other.duckdb", "run.jsonl", "--json")
+    assert imported.code == 0, imported.err
+    workbench("export", "other.duckdb", "again.jsonl", "--format", "traces")
+    assert (in_folder / "again.jsonl").read_text() == (in_folder / "run.jsonl").read_text()
+    here, there = (
+        workbench("report", path, "preference", "--json").json() for path in (comparisons, "other.duckdb")
+    )
+    assert {**there, "workspace": ""} == {**here, "workspace": ""}
+    assert "Nothing of it is new" in workbench("import", comparisons, "run.jsonl").out
+    # Two verdicts on one order are not taken.
+    traces[0]["verdicts"][1]["question"] = f"{name}@swapped"
+    (in_folder / "bad.jsonl").write_text(json.dumps(traces[0]))
+    bad = workbench("import", "fresh.duckdb", "bad.jsonl", "--json")
+    assert "two verdicts on one question" in bad.json()["error"]["message"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from store.measures.battles import Battle, Battles, majority
+from store.measures.battles import Battle, Battles
 from store.measures.bradley_terry import log_strengths, rate, rate_by_sandwich
 from store.measures.elo import elo
 from store.measures.preference import (
@@ -20,7 +20,6 @@ from store.measures.preference import (
 )
 
 ORACLES = Path(__file__).parents[1] / "oracles"
-DATA = Path(__file__).parents[3] / "shared" / "data" / "pandalm"
 
 
 def simulated():
@@ -41,24 +40,6 @@ def test_ratings_are_those_of_evalica():
         ours = elo(battles, k=float(k), shuffles=3)
         assert dict(zip(battles.candidates, ours.values, strict=True)) == pytest.approx(values, abs=1e-9)
         assert all(low < high for low, high in zip(ours.low, ours.high, strict=True))
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="the shared data are not here")
-def test_ratings_of_pandalm_are_those_expected():
-    wanted = json.loads((DATA / "expected.json").read_text())
-    scores = {0: 0.5, 1: 1.0, 2: 0.0}
-    battles = []
-    for row in json.loads((DATA / "testset-v1.part.json").read_text()):
-        outcome = majority([scores[row[f"annotator{number}"]] for number in (1, 2, 3)])
-        if outcome is not None:
-            battles.append(Battle(*row["cmp_key"].split("_"), outcome, row["instruction"] + row["input"]))
-    found = Battles.of(battles)
-    assert len(found) == wanted["battles_used"]
-    ratings = dict(zip(found.candidates, rate(found, resamples=0).values, strict=True))
-    assert ratings == pytest.approx(wanted["bradley_terry_mean1000_scale400"], abs=1e-6)
-    for k in (4, 32):
-        ours = dict(zip(found.candidates, elo(found, k=k, shuffles=0).values, strict=True))
-        assert ours == pytest.approx(wanted[f"elo_sequential_k{k}"], abs=1e-9)
 
 
 def test_both_kinds_of_interval_agree_with_one_battle_a_prompt():

@@ -43,12 +43,23 @@ from screens.queue.query import QueueQuery
 from screens.review.next_item import restored_order, resumed_item
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
-from store.queries import current, executions, item, progress, questions, queue, responses, runs
+from store.queries import (
+    current,
+    executions,
+    item,
+    progress,
+    questions,
+    queue,
+    responses,
+    runs,
+    sent_back,
+    shown_texts,
+)
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.actions import Action
+from store.record.expert_runs import WITHOUT_TEST
 from store.record.ids import now
 from store.sql_views.views import views
-from store.studies import dashboard
 from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
 from workbench import study_session
@@ -82,7 +93,11 @@ COMMANDS: dict[str, list[str]] = {
         "WS --sample-pairs 10",
         "WS --sample-pairs 3 --stratify label",
         "WS --sample-pairs 3 --stratify label:ben --json",
+        f"WS --study {STUDY} --json",
+        f"WS --study {DRAFT}",
     ],
+    "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
+    "splits": ["WS", "WS parts --json", "WS parts --now"],
     "judge": [
         f"WS {OUTSIDE} match",
         f"WS {UNKNOWN} match",
@@ -97,7 +112,11 @@ COMMANDS: dict[str, list[str]] = {
         f"WS {SITTING[1]} match --rater ben",
         f"WS {SITTING[1]} match --evidence code:1-2 --json",
         f"WS {SITTING[1]} 0 --comment again --rater ana --json",
+        f"WS {SITTING[1]} 0 --without-test --json",
         f"WS {SITTING[2]} no",
+        f"WS {SITTING[3]} --cannot-decide --comment unclear --study {STUDY} --json",
+        f"WS {SITTING[4]} --skip --study nothing",
+        f"WS {ELSEWHERE} --skip",
     ],
     "sql": [
         "WS --json FROM/**/items",
@@ -180,6 +199,7 @@ COMMANDS: dict[str, list[str]] = {
         f"WS --study {STUDY} --json",
         "WS --study nothing",
         "WS --agents",
+        f"WS --study {STUDY} --send-back {SITTING[0]} --note look",
         "WS --rater ben",
         "WS --rater nora",
     ],
@@ -197,6 +217,7 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "packet merge": ["WS other.duckdb", "WS nothing.duckdb --dry-run"],
     "study freeze": ["WS draft-x", f"WS {STUDY}", "WS nothing"],
+    "study delete": ["WS draft-x", f"WS {STUDY}", "WS nothing"],
     "study close": [f"WS {STUDY}", "WS draft-x", "WS nothing"],
     "study withdraw": [f"WS {STUDY} ben", f"WS {STUDY} zoe", "WS draft-x ana", f"WS {STUDY} ana"],
 }
@@ -222,6 +243,7 @@ REFUSED = [
         for name in ("agreement", "accuracy --against ben", "pipeline", "figures --rater ben", "plan")
     ),
     "export WS out.jsonl --format jsonl",
+    "split WS --name parts --rater ben --ratios 1:1 --json",
     "import WS extra.jsonl --dry-run",
     "annotate WS --estimate --model scripted:replies.jsonl",
     *(
@@ -235,7 +257,8 @@ REFUSED = [
     f"study status WS {STUDY}",
     *(f"report WS raters --study {STUDY}", f"study manifest WS {STUDY}", f"adjudicate WS --study {STUDY}"),
     *("adjudicate WS", f"rule WS {SITTING[0]} 1 --comment x", f"packet make WS {STUDY} zoe out.duckdb"),
-    *("study freeze WS draft-x", f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
+    *("study freeze WS draft-x", "study delete WS draft-x"),
+    *(f"study close WS {STUDY}", f"study withdraw WS {STUDY} zoe"),
 ]
 """What rests on the work of others, one call of each command; it differs where it is not refused."""
 
@@ -326,15 +349,20 @@ def test_the_sitting_is_listed_and_judged_in_it(ask, copies):
     path = copies[1]
     listed = json.loads(ask(path, "items WS --json")[0])
     assert ([one["item"] for one in listed["items"]], listed["total"], listed["runs"]) == ([*SITTING], 5, {})
+    assert f"study {STUDY} (also open: {OF_ANSWERS})" in ask(path, "items WS")[0]
+    other = json.loads(ask(path, f"items WS --study {OF_ANSWERS} --json")[0])
+    assert (other["study"], {one["kind"] for one in other["items"]}) == (OF_ANSWERS, {"answer"})
     for name in (OUTSIDE, ELSEWHERE, "q1"):
         shown, _, code = ask(path, f"judge WS {name} match --json")
         assert (shown.replace(name, UNKNOWN), code) == (ask(path, f"judge WS {UNKNOWN} match --json")[0], 2)
-    assert ask(path, f"judge WS {SITTING[1]} match")[2] == 0
+    assert "No own test" in ask(path, f"judge WS {SITTING[1]} match --json")[0]
+    assert ask(path, f"judge WS {SITTING[1]} match --without-test")[2] == 0
     with Workspace.open(path) as workspace, workspace.reading() as connection:
         scope = session_of(workspace).scope
         number = items_of(workspace, scope)[1]
         record = item.load_history(connection, number, scope)[-1]
         assert (record.rater, record.value, record.blind) == ("ana", 1.0, True)
+        assert record.reason == WITHOUT_TEST
         own = item.load_own(connection, scope, number)
         assert len(own.labels) == 1
 
@@ -441,6 +469,8 @@ QUERIES = {
         for name in (*SITTING, ELSEWHERE, OUTSIDE, "12", "q1")
     ],
     "load_item": lambda w, c, s, ids: each(c, lambda c, n: loaded(c, s, n), ids),
+    "protocol_of": lambda w, c, s, ids: shown_texts.protocol_of(c, s),
+    "shown_candidates": lambda w, c, s, ids: shown_texts.shown_candidates(c, s, {}),
     "load_own": lambda w, c, s, ids: each(c, lambda c, n: item.load_own(c, s, n), ids),
     "load_history": lambda w, c, s, ids: each(
         c, lambda c, n: item.load_history(c, n, s, item.item_access(c, s, n)), items_of(w, s)
@@ -452,9 +482,10 @@ QUERIES = {
     "executions_of_verdicts": lambda w, c, s, ids: executions.executions_of_verdicts(
         c, s, [row.item_id for row in queue.queue_rows(w, s, ids) if not row.blind]
     ),
+    "notes_for": lambda w, c, s, ids: sent_back.notes_for(c, s),
     "progress": lambda w, c, s, ids: progress.progress(c, s).to_dict(),
     "open_among": lambda w, c, s, ids: progress.open_among(c, s, ids),
-    "sitting_statuses": lambda w, c, s, ids: [tuple(row) for row in dashboard.sitting_statuses(c, s)],
+    "sitting_statuses": lambda w, c, s, ids: [tuple(row) for row in progress.sitting_statuses(c, s)],
     "skipped_in_order": lambda w, c, s, ids: progress.skipped_in_order(c, s),
     "queue_ids": lambda w, c, s, ids: [
         refused(lambda f=f, o=o: [int(n) for n in queue.queue_ids(w, s, f, o)])
@@ -666,7 +697,7 @@ def test_without_a_restriction_commands_differ(ask, copies, off, restriction):
         # Without the refusal the name of the run would be looked up.
         original = study_session.open_session
 
-        def looked_up(connection, config, given, run=None):
+        def looked_up(connection, config, given, run=None, name=None):
             session = original(connection, config, given)
             from workbench.run_option import chosen_run
 

@@ -68,6 +68,19 @@ def alpaca(text, preference, annotator="judge-1"):
     }  # fmt: skip
 
 
+def own(prompt, first, *verdicts):
+    """A record of our own form, with the verdicts (judge, value, order) of models on its first candidate."""
+    second = "blue" if first == "red" else "red"
+    given = [
+        {"judge": judge, "value": value} | ({"order": order} if order else {})
+        for judge, value, order in verdicts
+    ]
+    return {
+        "prompt": prompt, "first": f"{first} code", "second": f"{second} code",
+        "first_name": first, "second_name": second, "verdicts": given,
+    }  # fmt: skip
+
+
 def files(folder, **records):
     paths = []
     for name, some in records.items():
@@ -108,6 +121,11 @@ CASES = {
     ],
     "pandalm": [panda(0, "red", "blue", 1, 1, 0), panda(1, "blue", "red", 2, 2, 2)],
     "alpaca": [alpaca("one", 1), alpaca("two", 1.93), alpaca("three", 1.5), alpaca("four", None)],
+    "own": [
+        own("one", "red", ("gpt-4", 2, "as-listed"), ("gpt-4", 1, "swapped"), ("claude", -1, None)),
+        own("two", "blue", ("gpt-4", 1, "swapped"), ("gpt-4", -1, "as-listed")),
+        own("three", "red", ("gpt-4", 1, "as-listed")),
+    ],
 }
 
 LABELS = {
@@ -130,7 +148,9 @@ LABELS = {
         ("annotator3", "red", 1, "blue"),
     ],
     "alpaca": [("judge-1", "red", 1, None), ("judge-1", "blue", 1, None), ("judge-1", "tie", 0, None)],
-}
+    "own": [("gpt-4", "red", 1, None), ("claude", "blue", 1, None), ("gpt-4", "tie", 0, None),
+            ("gpt-4", "red", 1, None)],
+}  # fmt: skip
 
 ORDERS = {
     "arena": [("gpt-4", "tie", 0, "red")],
@@ -147,6 +167,10 @@ ORDERS = {
     ],
     "pandalm": [],
     "alpaca": [("judge-1", "red", 1, None), ("judge-1", "blue", 1, None), ("judge-1", "tie", 0, None)],
+    "own": [
+        ("gpt-4", "red", 2, "red"), ("gpt-4", "red", 1, "blue"), ("claude", "blue", 1, None),
+        ("gpt-4", "blue", 1, "red"), ("gpt-4", "red", 1, "blue"), ("gpt-4", "red", 1, "red"),
+    ],
 }  # fmt: skip
 
 
@@ -250,7 +274,7 @@ def test_measure_preference_prints_ratings_and_refuses_other_files(tmp_path, wor
     done = workbench("measure", "preference", path, "--baseline", "red", "--elo-k", 32, "--bootstrap", 50)
     assert done.code == 0, done.err
     assert "Elo, K 32" in done.out
-    assert "score against red" in done.out
+    assert "Score against red" in done.out
     found = json.loads(workbench("measure", "preference", path, "--json", "--bootstrap", 0).out)
     assert [round(one["bradley_terry"], 6) for one in found["ratings"]] == [1000.0] * 3
     assert {one["rank_sandwich"] for one in found["ratings"]} == {1}

@@ -227,6 +227,7 @@ def test_replies_have_the_form_of_their_role():
         "bug_fixer": {"explanation": str, "commands": list},
         "test_correction": {"explanation": str, "test_program": str},
         "arbiter": {"label": int, "reason": str},
+        **{role: {"reason": str, "verdict": str} for role in ("judge", "judge_swapped")},
     }
     for (role, subject), record in [*REPLIES.items(), *OTHERWISE.items()]:
         assert {name: type(value) for name, value in record["reply"].items()} == fields[role], subject

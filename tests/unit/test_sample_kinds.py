@@ -1,7 +1,9 @@
-"""The sample's completions and repository questions: whole, joined, and as its README tells of them."""
+"""The sample's completions, repository questions and comparisons: whole, joined, and as its README tells of them."""
 
 import ast
+import csv
 import hashlib
+import itertools
 import json
 import re
 from collections import Counter
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Error
+
+from store.kinds.comparison import in_canonical_order
 
 FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -243,6 +247,25 @@ def test_judge_is_wrong_where_the_readme_says_and_nowhere_else():
     assert len(said) >= 5
 
 
+def test_every_comparison_is_judged_in_both_orders_and_labelled_by_the_raters():
+    comparisons = {one["id"]: one for one in records("comparisons.jsonl")}
+    roles = ("judge", "judge_swapped")
+    verdicts = {
+        (one["subject"], one["role"]): one["reply"]["verdict"]
+        for one in records("replies.jsonl")
+        if one["role"] in roles
+    }
+    assert verdicts.keys() == set(itertools.product(comparisons, roles))
+    with (FOLDER / "comparison-labels.csv").open(encoding="utf-8", newline="") as file:
+        labels = list(csv.DictReader(file))
+    raters = ("sample-ana", "sample-ben", "sample-chi")
+    assert [(one["item"], one["rater"]) for one in labels] == list(itertools.product(comparisons, raters))
+    # Labels and replies are about the first candidate of the file, which is that of the workspace.
+    for one in comparisons.values():
+        texts = ((one["first"], one["first_name"]), (one["second"], one["second_name"]))
+        assert in_canonical_order("", one["prompt"], *texts), one["id"]
+
+
 def test_readme_counts_what_there_is():
     assert f"**Completions**: {len(COMPLETIONS)} tasks in four languages" in README
     assert f"and {len(PREDICTIONS)} completions" in README
@@ -260,4 +283,4 @@ def test_manifest_names_exactly_these_files():
 
 
 def test_sample_stays_small():
-    assert sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) < 300_000
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) < 310_000

@@ -1,6 +1,7 @@
 """Studies: drafts, frozen assignments, sittings, sessions, and which of a rater's labels count."""
 
 import json
+import re
 from threading import Barrier, Thread
 
 import pytest
@@ -38,7 +39,9 @@ def made(workspace, items=8, raters=RATERS, gold=(), training=(), name="rq2", **
     chosen = [ChosenItem(number) for number in range(1, items + 1) if number not in {*gold, *training}]
     chosen += [ChosenItem(number, "gold", gold={"pair.match": 1.0}) for number in gold]
     chosen += [ChosenItem(number, "training") for number in training]
-    return new_study(workspace, name, StudyProtocol("pair", seed=1, **protocol), chosen, raters)
+    return new_study(
+        workspace, name, StudyProtocol(**{"kind": "pair", "seed": 1, **protocol}), chosen, raters
+    )
 
 
 def assignments(workspace, rater_id):
@@ -111,6 +114,7 @@ def test_what_is_no_condition_is_refused(text):
         {"conditions": ("blind", "blind")},
         {"idle_minutes": float("nan")},
         {"fast_seconds": float("inf")},
+        {"kind": "completion", "conditions": ("blind", "own-test")},
     ],
 )
 def test_an_impossible_protocol_is_refused_and_nothing_is_stored(workspace, protocol):
@@ -238,6 +242,38 @@ def test_commands_make_show_freeze_and_close_a_study(tmp_path, workbench):
         (tmp_path / "bad.csv").write_text(line)
         bad = workbench(*new, "blind", "--gold", tmp_path / "bad.csv", "--json")
         assert (bad.code, "bad.csv:1" in json.loads(bad.out)["error"]["message"]) == (2, True)
+    # A sample is taken of what gold leaves.
+    sample = (
+        "study",
+        "new",
+        path,
+        "draft",
+        *new[4:],
+        "blind",
+        "--gold",
+        tmp_path / "gold.csv",
+        "--sample-pairs",
+    )
+    told = workbench(*sample, 7, "--json").json()
+    assert told["items"] == {"gold": 2, "item": 7}
+    assert told["protocol"]["sample"] == "random sample of 7 of 7 not used for gold or training, seed 0"
+    assert "there are 7 others" in workbench(*sample, 8).err
+    # What is asked of each rater is shown of a draft, too.
+    shown = workbench("study", "show", path, "draft")
+    assert re.search(r"^ben +R2 +5 +5 +0 +7 +1 +0\.1", shown.out, re.MULTILINE)
+    assert "about 0.1 hours for a rater, at 60 s a question (assumed)" in shown.out
+    plan = workbench("study", "show", path, "draft", "--json").json()["plan"]
+    assert sum(one["assignments"] for one in plan["raters"]) == 7 * 2 + 2 * 3
+    # A draft can be deleted, and nothing else.
+    assert workbench("study", "delete", path, "draft", "--json").json() == {"study": "draft", "deleted": True}
+    assert workbench("study", "show", path, "draft").code == 2
+    kept = workbench("study", "delete", path, "rq2")
+    assert (kept.code, "only a draft is deleted" in kept.err) == (2, True)
+    # Names without commas are one name or several.
+    unclear = workbench("study", "new", path, "x", "--raters", "ana ben chi")
+    assert (unclear.code, "several people: ana,ben,chi" in unclear.err) == (2, True)
+    one = workbench("study", "new", path, "x", "--raters", "Ana Lee,", "--json").json()
+    assert [each["rater"] for each in one["raters"]] == ["Ana Lee"]
     spaced = workbench("study", "new", path, "my study", "--raters", "ana,ben")
     assert "study freeze" in spaced.out
     assert "'my study'" in spaced.out

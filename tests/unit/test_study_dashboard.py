@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judging import judged_workspace
+from judging import Desk, judged_workspace
+from several_kinds import three_kinds
 from study_app import assigned, give, open_study
 
 from store.errors import HiddenData
-from store.record.raters import ensure_rater
-from store.studies.choosing import ItemChoice
+from store.kinds.spec import task_kinds
+from store.queries.questions import item_questions
+from store.record.raters import ensure_rater, question_number, register_kinds
+from store.studies.choosing import ItemChoice, choose_items
 from store.studies.dashboard import dashboard, list_dashboards, look
-from store.studies.plan import StudyPlan, preview_plan, save_plan
+from store.studies.plan import PlanPreview, StudyPlan, preview_plan, save_plan
 from store.studies.protocol import StudyProtocol
 from store.studies.studies import ChosenItem, close_study, freeze_study, new_study, withdraw
 from store.workspace.duckdb import Workspace
@@ -41,7 +44,7 @@ def test_progress_by_condition_with_gold_pace_and_fast_labels(tmp_path: Path) ->
         ana = assigned(workspace, "ana")
         for place, one in enumerate(ana):
             # One in under two seconds; all of an hour's work.
-            give(workspace, "ana", one, 1.0, milliseconds=1_000 if place == 0 else 60_000)
+            give(workspace, "ana", one, 1.0, milliseconds=1_000 if place == 1 else 60_000)
         for one in assigned(workspace, "ben")[:3]:
             give(workspace, "ben", one, 0.0, milliseconds=60_000)
         first, second = seen(workspace).raters
@@ -50,7 +53,8 @@ def test_progress_by_condition_with_gold_pace_and_fast_labels(tmp_path: Path) ->
         assert set(first.parts) == {"training", "blind", "revealed"}
         assert (first.gold.right, first.gold.given) == (1, 1)
         assert (first.training.right, first.training.given) == (0, 1)
-        assert (first.labels, first.too_fast, first.left) == (9, 1, 0)
+        # The first one is training, of which no time counts.
+        assert (first.decisions, first.too_fast, first.left) == (8, 1, 0)
         assert first.per_hour == pytest.approx(9 / (481 / 3600))
         assert first.ends_at is None
         assert second.ends_at is not None
@@ -137,6 +141,38 @@ def test_a_plan_in_numbers_is_what_a_freeze_makes(tmp_path: Path) -> None:
         assert not found.is_measured
 
 
+def test_the_hours_of_a_plan_rest_on_the_questions_of_its_items(tmp_path: Path) -> None:
+    with three_kinds(tmp_path) as workspace:
+        register_kinds(workspace)
+
+        def previewed(kind: str) -> PlanPreview:
+            plan = StudyPlan("rq2", ("ana",), ItemChoice(kind), StudyProtocol(kind=kind))
+            with workspace.reading() as connection:
+                return preview_plan(connection, plan)
+
+        found, kind = previewed("answer"), task_kinds()["answer"]
+        with workspace.reading() as connection:
+            items, _ = choose_items(connection, ItemChoice("answer"))
+            asked = sum(len(item_questions(connection, kind, one.item_id)) for one in items)
+        assert (len(items), found.hours) == (3, pytest.approx(asked * 60 / 3600))
+        # Ten raters of two completions: the first question takes 40 s, the two others 10 s each.
+        names = [one.name for one in task_kinds()["completion"].questions]
+        with workspace.reading() as connection:
+            tasks, _ = choose_items(connection, ItemChoice("completion"))
+            keys = [question_number(connection, name) for name in names]
+        for rater in range(10):
+            desk = Desk(workspace, f"r{rater}")
+            for one in tasks:
+                for key, seconds in zip(keys, (40, 10, 10), strict=True):
+                    desk.question = key
+                    desk.judge(one.item_id, active_ms=seconds * 1000)
+                # A reason stores its label once more.
+                desk.judge(one.item_id, active_ms=10_000, reason="x")
+        found = previewed("completion")
+        assert (found.seconds, found.is_measured) == (20, True)
+        assert found.hours == pytest.approx(2 * 3 * 20 / 3600)
+
+
 def test_the_command_prints_what_the_screen_shows(tmp_path: Path, workbench: Callable[..., Any]) -> None:
     with judged_workspace(tmp_path, 4) as workspace:
         open_study(workspace)
@@ -148,6 +184,12 @@ def test_the_command_prints_what_the_screen_shows(tmp_path: Path, workbench: Cal
     assert [one["done"] for one in told["raters"]] == [4, 0]
     printed = workbench("study", "status", path, "rq2").out
     assert "It stops when all is judged: 4 assignments left." in printed
+    assert "--look" in printed.splitlines()[-1]
     told = json.loads(workbench("study", "status", path, "rq2", "--look", "--json").out)
     assert [one["planned"] for one in told["looks"]] == [False]
+    # Whoever has just looked is not told to look.
+    assert "--look" not in workbench("study", "status", path, "rq2", "--look").out
+    assert workbench("study", "new", path, "draft", "--raters", "ana").code == 0
+    draft = workbench("study", "status", path, "draft", "--look")
+    assert (draft.code, "nothing to look at before it is frozen" in draft.err) == (2, True)
     assert workbench("study", "status", path, "rq2", "--rater", "ana").code == 2

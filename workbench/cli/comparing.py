@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import WorkbenchError
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
-from workbench.cli.report_agreement import named, several
+from workbench.cli.report_agreement import several
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
-
     from store.ingest.report import ImportReport
-    from store.studies.comparing import Made
     from store.studies.studies import StudyDetails
-    from store.workspace.duckdb import Workspace as OpenWorkspace
 
 
 class ScaleName(StrEnum):
@@ -29,6 +22,25 @@ class ScaleName(StrEnum):
     forced = "forced"
     tie = "tie"
     five = "five"
+
+
+MaskNames = Annotated[
+    bool, typer.Option("--mask-names", help="Raters see no names of the sets and of models in the texts.")
+]
+StripDocstrings = Annotated[
+    bool, typer.Option("--strip-docstrings", help="Raters see Python code without its docstrings.")
+]
+FormatAlike = Annotated[
+    bool, typer.Option("--format-alike", help="Raters see both sides in one format, without comments.")
+]
+
+
+def text_changes(*, mask_names: bool, strip_docstrings: bool, format_alike: bool) -> tuple[str, ...]:
+    """Return the changes of the texts of comparisons that were asked for."""
+    from store.kinds.comparison_texts import FORMATTED, MASKED_NAMES, NO_DOCSTRINGS
+
+    changes = {MASKED_NAMES: mask_names, NO_DOCSTRINGS: strip_docstrings, FORMATTED: format_alike}
+    return tuple(change for change, wanted in changes.items() if wanted)
 
 
 compare_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -93,6 +105,9 @@ def compare_new(
         ScaleName,
         typer.Option(help="forced: one is better; tie: or the same; five: or much better."),
     ] = ScaleName.tie,
+    mask_names: MaskNames = False,
+    strip_docstrings: StripDocstrings = False,
+    format_alike: FormatAlike = False,
     coordinators: Annotated[
         str | None, typer.Option(metavar="A,B", help="Who coordinates the study; you by default.")
     ] = None,
@@ -106,50 +121,46 @@ def compare_new(
     that are there already are not added again. Sides are drawn when the study is frozen: workbench study
     freeze WS NAME.
     """
+    from store.kinds.comparison import COMPARISON
     from store.record.raters import register_kinds
-    from store.studies.comparing import store_comparisons
+    from store.studies.comparing import ComparisonPlan, carry_out
+    from store.studies.plan import people
+    from store.studies.protocol import StudyProtocol
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.rater import rater_name
     from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
-    if sum((codes_from is not None, models is not None and not from_scores, from_scores)) != 1:
-        raise WorkbenchError(
-            "Compare what?",
-            "Comparisons are made of two sets of codes, of models' responses, or of scores of these.",
-            "Give one: --codes-from A:B, --models A,B or --from-scores.",
-        )
+    own = rater_name(given_rater(rater), loaded)
+    plan = ComparisonPlan(
+        name,
+        codes_from=codes_from,
+        labels=labels,
+        models=None if models is None else tuple(several(models)),
+        setting=setting,
+        from_scores=from_scores,
+        judge=judge,
+        most=items,
+        raters=None if raters is None else tuple(people(raters)),
+        gold=gold,
+        protocol=StudyProtocol(
+            COMPARISON.name,
+            overlap=overlap,
+            repeats=repeats,
+            seed=seed,
+            coordinators=tuple(people(coordinators) or ([own] if own else [])),
+            scale=scale.value,
+            texts=text_changes(
+                mask_names=mask_names, strip_docstrings=strip_docstrings, format_alike=format_alike
+            ),
+        ),
+    )
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "What is compared rests", given_rater(rater))
-            made = _made(
-                connection,
-                codes_from=codes_from,
-                labels=labels,
-                models=models,
-                setting=setting,
-                judge=judge,
-                seed=seed,
-                scores=from_scores,
-            )
-        report, ids = store_comparisons(opened, name, made, seed=seed, most=items)
-        study = None
-        if raters is not None:
-            own = rater_name(given_rater(rater), loaded)
-            study = _study(
-                opened,
-                name,
-                ids,
-                raters=named(raters),
-                overlap=overlap,
-                gold=gold,
-                repeats=repeats,
-                scale=scale.value,
-                coordinators=named(coordinators) if coordinators else [own] if own else [],
-                seed=seed,
-            )
+        report, ids, study = carry_out(opened, plan)
     if as_json:
         print_json(
             {
@@ -162,68 +173,6 @@ def compare_new(
         )
     else:
         _print(workspace, name, report, len(ids), study)
-
-
-def _made(
-    connection: Connection,
-    *,
-    codes_from: str | None,
-    labels: str,
-    models: str | None,
-    setting: str | None,
-    judge: str | None,
-    seed: int,
-    scores: bool,
-) -> Sequence[Made]:
-    from store.studies.comparing import codes_of_sets, responses_of_models, single_scores
-
-    wanted = None if models is None else several(models)
-    if scores:
-        return single_scores(connection, wanted, judge=judge)
-    if wanted is not None:
-        return responses_of_models(connection, wanted, setting=setting)
-    first, colon, second = (codes_from or "").partition(":")
-    if not (first and colon and second):
-        raise WorkbenchError(
-            "Two sets", f"{codes_from!r} does not name two sets.", "Name them: --codes-from cosqa:cosqa-plus"
-        )
-    return codes_of_sets(connection, first, second, labels=labels, seed=seed)
-
-
-def _study(
-    opened: OpenWorkspace,
-    name: str,
-    ids: Sequence[str],
-    *,
-    raters: Sequence[str],
-    overlap: int | None,
-    gold: Path | None,
-    repeats: int,
-    scale: str,
-    coordinators: Sequence[str],
-    seed: int,
-) -> StudyDetails:
-    """Make a draft of a study of some comparisons."""
-    from store.kinds.comparison import COMPARISON
-    from store.studies.choosing import read_answers
-    from store.studies.comparing import chosen_comparisons
-    from store.studies.protocol import StudyProtocol
-    from store.studies.studies import new_study
-
-    with opened.reading() as connection:
-        apart = [] if gold is None else list(read_answers(connection, COMPARISON.name, gold, "gold"))
-        taken = {one.item_id for one in apart}
-        chosen = [one for one in chosen_comparisons(connection, ids) if one.item_id not in taken]
-    protocol = StudyProtocol(
-        kind=COMPARISON.name,
-        sample=f"comparisons {name}, seed {seed}",
-        overlap=overlap,
-        repeats=repeats,
-        seed=seed,
-        coordinators=tuple(coordinators),
-        scale=scale,
-    )
-    return new_study(opened, name, protocol, [*chosen, *apart], raters)
 
 
 def _print(workspace: Path, name: str, report: ImportReport, number: int, study: StudyDetails | None) -> None:

@@ -41,23 +41,23 @@ def demo_command(
     from store.workspace.duckdb import Workspace
     from workbench.cli.annotate import annotate, report_end
     from workbench.demo import build_demo, demo_path, demo_report
-    from workbench.job_settings import sample_annotation
+    from workbench.job_settings import SAMPLE_KINDS, sample_annotation
     from workbench.lazy_config import LazyConfig
     from workbench.output import note, print_json
 
     loaded = settings(config)
     path = demo_path(at)
     build_demo(path, fresh=fresh, own_place=at is None)
-    job = sample_annotation(loaded)
+    jobs = [sample_annotation(loaded, kind) for kind in SAMPLE_KINDS]
     if not headless and in_terminal():
-        code = run_app(path, LazyConfig(config=loaded), given_rater(rater), annotation=job)
+        code = run_app(path, LazyConfig(config=loaded), given_rater(rater), annotation=jobs[0])
         if code:
             raise typer.Exit(code)
         return
     if not headless:
         note("No terminal: the demo runs without the app, as with --headless.")
     with Workspace.open(path) as workspace:
-        report = demo_report(workspace, annotate(workspace, job))
+        report = demo_report(workspace, *(annotate(workspace, job) for job in jobs))
     if as_json:
         print_json(report.to_dict(blind=loaded.screens.blind))
     else:
@@ -67,7 +67,7 @@ def demo_command(
             "Plain processes install nothing, so the programs that lack a package were not repaired. "
             f"{INSTALL_HINT} Then start over with --fresh."
         )
-    report_end(report.annotation, as_json=as_json)
+    report_end(report.annotation, report.judged, as_json=as_json)
 
 
 def _print(report: DemoReport, *, blind: bool) -> None:
@@ -102,6 +102,8 @@ def _print(report: DemoReport, *, blind: bool) -> None:
         [
             ("items", counted_kinds(report.items)),
             *report_facts(report.annotation, blind=blind),
+            ("comparisons judged", f"{report.judged.counts.labelled:,} of {report.judged.counts.items:,}"),
+            *(() if blind else report.judged.pipeline.facts),
             *([] if blind else agreement),
         ],
     )

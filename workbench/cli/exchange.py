@@ -6,6 +6,7 @@ import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
+from workbench.cli.splitting import change_lines
 
 if TYPE_CHECKING:
     from store.events import Progress
@@ -30,6 +32,13 @@ _SHOWN = 20
 
 # What a user reads in the documents, and what the importer calls it.
 _FIELDS = {"id": "external_id", "item": "external_id", "similarity": "scores"}
+
+
+class CorpusChoice(StrEnum):
+    """Which codes a retrieval benchmark holds."""
+
+    judged = "judged"
+    all = "all"
 
 
 def parse_mapping(pairs: list[str]) -> dict[str, str]:
@@ -59,7 +68,7 @@ class FormatsInHelp(TyperCommand):
         """Print the help."""
         from store.formats.protocol import formats
 
-        usable = attrgetter("write" if ctx.info_name == "export" else "layouts")
+        usable = attrgetter("write" if ctx.info_name == "export" else "readable")
         try:
             names = ", ".join(sorted(name for name, known in formats().items() if usable(known)))
         except WorkbenchError as error:
@@ -135,11 +144,16 @@ def import_command(
 
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
     """
+    from store.formats.bundle import BUNDLE, is_bundle
     from store.ingest.importing import import_files
     from store.processes import tuned_for_throughput
     from workbench.output import Bar, print_json, say
     from workbench.study_session import refuse_in_study
 
+    if format == BUNDLE.name or (format is None and len(files) == 1 and is_bundle(files[0])):
+        chosen = (label_as, mapping, prefix, licence, model, setting, rejects)
+        _import_bundle(workspace, files, any(chosen), dry_run=dry_run, as_json=as_json)
+        return
     loaded = settings(config)
     fields = parse_mapping(mapping or [])
     opening = workspace_for_import(workspace, dry_run=dry_run)
@@ -171,6 +185,40 @@ def import_command(
             say(f"{pluralize(report.rejected, 'record')} would be refused, and written to {rejects}.")
         say(*report.beside_files())
         say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
+
+
+def _import_bundle(
+    workspace: Path, files: list[Path], has_choices: bool, *, dry_run: bool, as_json: bool
+) -> None:
+    """Make a workspace of a bundle, and say what it holds.
+
+    Raises:
+        WorkbenchError: Something else is to be imported with it, or it cannot be imported.
+    """
+    from store.ingest.bundle import import_bundle
+    from workbench.output import Bar, print_json, say
+
+    if len(files) != 1 or has_choices:
+        raise WorkbenchError(
+            "A whole workspace",
+            "A bundle is imported alone, and with no option but --dry-run. Nothing was imported.",
+            "Import other files afterwards.",
+        )
+    with Bar("importing") as bar:
+        report = import_bundle(workspace, files[0], dry_run=dry_run, progress=progress_callback(bar))
+    if as_json:
+        print_json({"workspace": workspace, **report.to_dict()})
+        return
+    rows = pluralize(sum(report.tables.values()), "row")
+    say(f"{report.bundle}: a whole workspace of {report.made_at}, {rows} of {len(report.tables)} tables.")
+    if report.pseudonyms:
+        say("People have pseudonyms in place of their names.")
+    if report.left_out:
+        parts = ", ".join(f"{table} {number:,}" for table, number in report.left_out.items())
+        say(f"Rows that were left out when it was written: {parts}.")
+    if report.migrated:
+        say(f"It had schema {report.workspace_schema}, and was brought to the newest.")
+    say(_end(workspace, dry_run=dry_run, adds=True, all_good=True))
 
 
 @command
@@ -207,10 +255,37 @@ def export_command(
         str | None,
         typer.Option(metavar="NAME", help="Only the records of this study, under its pseudonyms."),
     ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="P", help="Labels by this policy, such as majority, not by a rater."),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(metavar="Q", help="The question of the policy; that of the first kind by default."),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only the items of this split, with its labels of then."),
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --split: only this part, such as train.")
+    ] = None,
+    now: Annotated[
+        bool, typer.Option("--now", help="With --split: its labels of now; says what changed.")
+    ] = False,
+    corpus: Annotated[
+        CorpusChoice, typer.Option(help="Of retrieval benchmarks: the codes of the items, or all codes.")
+    ] = CorpusChoice.judged,
     names: Annotated[bool, typer.Option("--names", help="With --study: raters keep their names.")] = False,
     with_withdrawn: Annotated[
         bool,
         typer.Option("--with-withdrawn", help="The full record with raters who withdrew from a study."),
+    ] = False,
+    pseudonyms: Annotated[
+        bool, typer.Option("--pseudonyms", help="A bundle in which people have pseudonyms.")
+    ] = False,
+    without_replies: Annotated[
+        bool, typer.Option("--without-replies", help="A bundle without the replies of models.")
     ] = False,
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
@@ -265,6 +340,14 @@ def export_command(
             study=study,
             names=names,
             with_withdrawn=with_withdrawn,
+            policy=policy,
+            question=question,
+            split=split,
+            part=part,
+            now=now,
+            corpus=corpus.value,
+            pseudonyms=pseudonyms,
+            without_replies=without_replies,
             progress=progress_callback(bar),
             overwrite=overwrite,
         )
@@ -349,6 +432,15 @@ def _exported(report: ExportReport) -> Iterator[str]:
     if report.study is not None:
         raters = "pseudonyms" if report.pseudonyms else "names"
         yield f"Of the study {report.study} alone, with the raters' {raters}."
+    elif report.pseudonyms:
+        yield "People have pseudonyms in place of their names."
+    if report.names_left:
+        where = ", ".join(f"{column} ({rows:,})" for column, rows in report.names_left.items())
+        yield f"Names of people also stand in {where}. Read them before you publish."
+    if report.split is not None:
+        yield f"Of the split {report.split}: {', '.join(report.parts)}."
+    if report.changes is not None:
+        yield from change_lines(report.changes)
     if report.withdrawn:
         records = pluralize(report.withdrawn, "record")
         yield f"Left out: {records} of raters who withdrew. The full record has them with --with-withdrawn."

@@ -15,6 +15,7 @@ from store.formatting import pluralize
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
+    OwnStudy,
     RaterName,
     RunName,
     Workspace,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from store.record.actions import Action
-    from store.record.rater_ref import RaterRef
     from store.record.scope import Scope
     from store.tables.record import Judgment
     from store.workspace.duckdb import Workspace as OpenWorkspace
@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 def judge_command(
     workspace: Workspace,
     item: Annotated[
-        str | None, typer.Argument(help="The item: its id in the imported file, or its number.")
+        str | None,
+        typer.Argument(help="The item: its id in the imported file, or its number.", show_default=False),
     ] = None,
     value: Annotated[
-        str | None, typer.Argument(help="The label: a value of the scale, its word or its sign.")
+        str | None,
+        typer.Argument(help="The label: a value of the scale, its word or its sign.", show_default=False),
     ] = None,
     *,
     from_stdin: Annotated[
@@ -54,12 +56,21 @@ def judge_command(
             "question and comment. All are recorded, or none.",
         ),
     ] = False,
+    cannot_decide: Annotated[
+        bool, typer.Option("--cannot-decide", help="Say that it cannot be decided, in place of a label.")
+    ] = False,
+    skip: Annotated[bool, typer.Option("--skip", help="Put the item off, in place of a label.")] = False,
+    without_test: Annotated[
+        bool,
+        typer.Option("--without-test", help="Where the study asks for a test of your own: label without."),
+    ] = False,
     question: Annotated[
         str | None,
         typer.Option(help="The question, where an item is asked several; its kind can be left out."),
     ] = None,
     rater: RaterName = None,
-    comment: Annotated[str, typer.Option(help="A comment that stays with the judgment.")] = "",
+    study: OwnStudy = None,
+    comment: Annotated[str, typer.Option(help="A comment that stays with what is recorded.")] = "",
     evidence: Annotated[
         list[str] | None,
         typer.Option(metavar="PART:LINES", help="Lines to cite: code:3-5, test:2, log:7; can be repeated."),
@@ -68,8 +79,11 @@ def judge_command(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`."""
-    from store.record.actions import Action, Recorder
+    """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`.
+
+    In place of a label: `workbench judge study.duckdb q-0042 --cannot-decide --comment "no query"`.
+    Many at once: `workbench judge study.duckdb --from-stdin < labels.jsonl`.
+    """
     from store.record.raters import ensure_rater, register_kinds
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
@@ -77,13 +91,25 @@ def judge_command(
     from workbench.run_option import refuse_blind
     from workbench.study_session import open_session
 
-    lines = _given(item, value, question, comment, from_stdin=from_stdin, cites=bool(evidence))
+    if from_stdin:
+        _refuse_beside_stdin(item, mark=cannot_decide or skip, cites=bool(evidence))
+        mark = ""
+        # To the end, before the workspace is opened: what writes it may have it open until then.
+        lines = read_lines(sys.stdin.read())
+    else:
+        if item is None:
+            raise JudgmentRefused(
+                "No item", "Name the item that is judged.", "Many at once: --from-stdin, with JSON lines."
+            )
+        of_label = bool(question or evidence)
+        mark = _mark_instead(value, cannot_decide=cannot_decide, skip=skip, of_label=of_label)
+        lines = [JudgmentLine("", item, value or "", question, comment)]
     loaded = settings(config)
     refuse_blind(run, blind=loaded.screens.blind)
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            session = open_session(connection, loaded, given_rater(rater), run)
+            session = open_session(connection, loaded, given_rater(rater), run, study)
             if session.study is not None and session.study.needs_consent:
                 raise JudgmentRefused(
                     "Consent first",
@@ -91,57 +117,46 @@ def judge_command(
                     "Read it in the app: workbench "
                     + shlex.join([str(workspace), "--rater", session.study.rater.name]),
                 )
-            numbers = _numbers(connection, session.scope, lines, from_stdin=from_stdin)
-        rater_ref = ensure_rater(opened, rater_name_in(opened, given_rater(rater), loaded) or "")
-        scope = replace(session.scope, rater=rater_ref)
-        judgments = _judgments(opened, scope, lines, numbers, evidence, from_stdin=from_stdin)
-        actions = [Action(one.judgment.action, (one.judgment,)) for one in judgments]
-        written = Recorder(opened, rater_ref).submit_all(actions).result()
-        recorded = [_facts(one, action, rater_ref) for one, action in zip(judgments, written, strict=True)]
+            numbers = _numbers(connection, session.scope, lines)
+        scope = replace(
+            session.scope, rater=ensure_rater(opened, rater_name_in(opened, given_rater(rater), loaded) or "")
+        )
+        if mark:
+            recorded = [_mark(opened, scope, numbers[0], mark, comment)]
+        else:
+            lines = [
+                replace(line, question=line.question or question, comment=line.comment or comment)
+                for line in lines
+            ]
+            recorded = _judge(opened, scope, lines, numbers, evidence or [], without_test=without_test)
     if as_json:
         print_json({"judgments": recorded} if from_stdin else recorded[0])
-    elif from_stdin:
-        say(f"● {pluralize(len(recorded), 'judgment')} recorded · rater {recorded[0]['rater']}")
-    else:
-        (facts,) = recorded
-        say(f"● {facts['item']}: {facts['word']} · {facts['question']} · rater {facts['rater']}")
+        return
+    where = f" · rater {recorded[0]['rater']}" + (session.where and f" · {session.where}")
+    if from_stdin:
+        say(f"● {pluralize(len(recorded), 'judgment')} recorded{where}")
+        return
+    (facts,) = recorded
+    done = mark.replace("_", " ") if mark else f"{facts['word']} · {facts['question']}"
+    reason = f" · {facts['reason']}" if facts.get("reason") else ""
+    say(f"● {facts['item']}: {done}{reason}{where}")
 
 
-def _given(
-    item: str | None,
-    value: str | None,
-    question: str | None,
-    comment: str,
-    *,
-    from_stdin: bool,
-    cites: bool,
-) -> list[JudgmentLine]:
-    """Return the judgments that a command line gives, or those on standard input, which is read to its end.
+def _refuse_beside_stdin(item: str | None, *, mark: bool, cites: bool) -> None:
+    """Refuse what names one item beside those on standard input.
 
     Raises:
-        JudgmentRefused: Both are given or none, or the input holds what is no judgment.
+        JudgmentRefused: Something does.
     """
-    if not from_stdin:
-        if item is None or value is None:
-            raise JudgmentRefused(
-                "Item and value", "Name the item and its label.", "Or give them as JSON with --from-stdin."
-            )
-        return [JudgmentLine("", item, value, question, comment)]
-    if item is not None or cites:
+    if item is not None or mark or cites:
         raise JudgmentRefused(
             "Items come from standard input",
-            "With --from-stdin neither an item nor lines to cite are named.",
+            "With --from-stdin no item, mark or line to cite is named.",
             FORM,
         )
-    return [
-        replace(line, question=line.question or question, comment=line.comment or comment)
-        for line in read_lines(sys.stdin.read())
-    ]
 
 
-def _numbers(
-    connection: Connection, scope: Scope, lines: Sequence[JudgmentLine], *, from_stdin: bool
-) -> list[int]:
+def _numbers(connection: Connection, scope: Scope, lines: Sequence[JudgmentLine]) -> list[int]:
     """Return the keys of the items of some lines.
 
     Raises:
@@ -156,12 +171,86 @@ def _numbers(
         try:
             known[line.item] = known.get(line.item) or find_item(connection, line.item, scope)
         except UnknownName as error:
-            if not from_stdin:
+            if not line.place:
                 raise
             problems.append(f"{line.place}: {error.message}")
     if problems:
         raise refused_lines(problems)
     return [known[line.item] for line in lines]
+
+
+def _mark_instead(value: str | None, *, cannot_decide: bool, skip: bool, of_label: bool) -> str:
+    """Return the mark that is recorded in place of a label; empty for a label.
+
+    Raises:
+        JudgmentRefused: Not exactly one of them was given, or a mark with what belongs to a label.
+    """
+    if (value is not None) + cannot_decide + skip != 1:
+        raise JudgmentRefused(
+            "One of them", "An item gets a label, --cannot-decide or --skip.", "Give one of the three."
+        )
+    if value is None and of_label:
+        raise JudgmentRefused(
+            "Not of a label",
+            "--question and --evidence belong to a label; a mark is about the whole item.",
+            "Leave them out; --comment says why.",
+        )
+    return "cannot_decide" if cannot_decide else "skip" if skip else ""
+
+
+def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: str) -> dict[str, Any]:
+    """Record that an item cannot be decided, or is put off."""
+    from sqlalchemy import select
+
+    from store.queries.item import item_access
+    from store.queries.shown_ids import shown_id
+    from store.record.actions import Action, Recorder
+    from store.record.ids import now
+    from store.tables.columns import table_of
+    from store.tables.imported import Item
+    from store.tables.record import Mark
+
+    item, rater = table_of(Item), scope.rater
+    assert rater is not None
+    with opened.reading() as connection:
+        named = select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        row = connection.execute(named).one()
+        access = item_access(connection, scope, number)
+    action = opened.ids.next()
+    record = Mark(
+        id=opened.ids.next(),
+        action=action,
+        item_id=number,
+        rater_id=rater.id,
+        assignment_id=access.assignment_id,
+        phase=access.phase,
+        kind=kind,
+        active=True,
+        text=comment,
+        created_at=now(),
+    )
+    Recorder(opened, rater).submit(Action(action, (record,))).result()
+    return {
+        "mark": record.id,
+        "item": row.external_id,
+        "number": _shown_number(scope, row.kind, number),
+        "kind": kind,
+        "rater": rater.name,
+        "comment": comment,
+        "created_at": record.created_at,
+    }
+
+
+def _shown_number(scope: Scope, kind: str, number: int) -> int | None:
+    """Return an item's number where it may be shown: it follows the order of import, which can tell texts.
+
+    Whose texts a comparison has stays hidden in a study.
+    """
+    from store.kinds.spec import task_kinds
+
+    found = task_kinds().get(kind)
+    hidden = scope.sitting is not None and found is not None and found.record.hidden
+    return None if hidden else number
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,61 +259,78 @@ class _Judged:
 
     judgment: Judgment
     item: str
+    kind: str
     question: str
     word: str
 
 
-def _judgments(
+def _judge(
     opened: OpenWorkspace,
     scope: Scope,
     lines: Sequence[JudgmentLine],
     numbers: Sequence[int],
-    evidence: list[str] | None,
+    evidence: Sequence[str],
     *,
-    from_stdin: bool,
-) -> list[_Judged]:
-    """Return the judgments of some lines.
+    without_test: bool,
+) -> list[dict[str, Any]]:
+    """Record the judgments of some lines, all of them or none.
 
     Raises:
         JudgmentRefused: Some of the lines on standard input cannot be recorded.
         WorkbenchError: The one judgment of a command line cannot be.
     """
+    from store.record.actions import Action, Recorder
+
     found: list[_Judged] = []
     problems: list[str] = []
     places: dict[tuple[Any, ...], str] = {}
-    with opened.reading() as connection:
-        for line, number in zip(lines, numbers, strict=True):
-            try:
-                judged = _judgment(opened, connection, scope, number, line, evidence=evidence)
-            except (JudgmentRefused, UnknownName) as error:
-                if not from_stdin:
-                    raise
-                problems.append(f"{line.place}: {error.message} {error.hint}")
-                continue
-            earlier = places.setdefault((number, judged.judgment.target), line.place)
-            if earlier != line.place:
-                problems.append(f"{line.place}: it answers the same question of the same item as {earlier}")
-            found.append(judged)
+    for line, number in zip(lines, numbers, strict=True):
+        try:
+            judged = _judgment(opened, scope, number, line, evidence=evidence, without_test=without_test)
+        except (JudgmentRefused, UnknownName) as error:
+            if not line.place:
+                raise
+            problems.append(f"{line.place}: {error.message} {error.hint}")
+            continue
+        earlier = places.setdefault((number, judged.judgment.target), line.place)
+        if earlier != line.place:
+            problems.append(f"{line.place}: it answers the same question of the same item as {earlier}")
+        found.append(judged)
     if problems:
         raise refused_lines(problems)
-    return found
+    assert scope.rater is not None
+    actions = [Action(one.judgment.action, (one.judgment,)) for one in found]
+    written = Recorder(opened, scope.rater).submit_all(actions).result()
+    return [_facts(scope, one, action) for one, action in zip(found, written, strict=True)]
 
 
 def _judgment(
     opened: OpenWorkspace,
-    connection: Connection,
     scope: Scope,
     number: int,
     line: JudgmentLine,
     *,
-    evidence: list[str] | None,
+    evidence: Sequence[str],
+    without_test: bool,
 ) -> _Judged:
     from sqlalchemy import select
 
+    from store.kinds.comparison import (
+        AS_LISTED,
+        BOTH_BAD,
+        BOTH_BAD_WORD,
+        PREFERENCE,
+        canonical_scale,
+        given_value,
+    )
     from store.kinds.spec import task_kinds
+    from store.queries.expert_runs import own_run
     from store.queries.item import item_access, load_item
     from store.queries.questions import item_questions
+    from store.queries.shown_ids import shown_id
+    from store.queries.shown_texts import protocol_of
     from store.record.evidence import NONE
+    from store.record.expert_runs import WITHOUT_TEST
     from store.record.ids import now
     from store.record.raters import question_number
     from store.record.response_names import question_name
@@ -234,37 +340,57 @@ def _judgment(
     from store.tables.record import Judgment
 
     item = table_of(Item)
-    row = connection.execute(select(item.c.kind, item.c.external_id).where(item.c.id == number)).one()
-    kind = task_kinds().get(row.kind)
-    if kind is None:
-        raise UnknownName(
-            "Unknown task kind",
-            f"No installed package adds the kind {row.kind!r}.",
-            "Install the package that adds it; `workbench doctor` lists the kinds.",
-        )
-    access = item_access(connection, scope, number)
-    questions = {
-        question_name(spec.name, response): (spec, ref)
-        for spec, ref, response in item_questions(connection, kind, number, scope)
-    }
-    name = _question(list(questions), line.question, hidden=access.hides_models)
-    question, response_ref_id = questions[name]
-    question_id = question_number(connection, question.name)
-    judged = kind.record.judged_columns
-    if question.of_responses and response_ref_id is None and judged:
-        entry = load_item(connection, scope, kind, number)
-        if kind.record.judged_column(entry.fields) is None:
-            raise JudgmentRefused(
-                "Nothing to judge",
-                f"{row.external_id} has no response yet, and no replacement for one.",
-                f"Import responses, or write one: workbench revise ... --part {judged[0]}",
+    with opened.reading() as connection:
+        row = connection.execute(
+            select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        ).one()
+        kind = task_kinds().get(row.kind)
+        if kind is None:
+            raise UnknownName(
+                "Unknown task kind",
+                f"No installed package adds the kind {row.kind!r}.",
+                "Install the package that adds it; `workbench doctor` lists the kinds.",
             )
+        access = item_access(connection, scope, number)
+        execution = own_run(connection, access.assignment_id) if access.tests == "own" else None
+        if access.tests == "own" and execution is None and not without_test:
+            raise JudgmentRefused(
+                "No own test",
+                f"The study asks for a test of your own of {row.external_id}, and none of yours was run.",
+                "Write and run one in the app, or give --without-test; the label then says so.",
+            )
+        questions = {
+            question_name(spec.name, response): (spec, ref)
+            for spec, ref, response in item_questions(connection, kind, number, scope)
+        }
+        name = _question(list(questions), line.question, hidden=access.hides_models)
+        question, response_ref_id = questions[name]
+        shown_as, reason = "", WITHOUT_TEST if access.tests == "own" and execution is None else ""
+        if question.name == PREFERENCE.name:
+            protocol = protocol_of(connection, scope)
+            on_scale, reason = given_value(
+                canonical_scale("" if protocol is None else protocol.scale), line.value
+            )
+            # Commands list the first candidate before the second.
+            shown_as = " ".join((AS_LISTED, *load_item(connection, scope, kind, number).changes))
+        else:
+            words = kind.queue.label_words if question == kind.label_question else None
+            on_scale = scale_value(question.scale, line.value, words)
+        question_id = question_number(connection, question.name)
+        judged = kind.record.judged_columns
+        if question.of_responses and response_ref_id is None and judged:
+            entry = load_item(connection, scope, kind, number)
+            if kind.record.judged_column(entry.fields) is None:
+                raise JudgmentRefused(
+                    "Nothing to judge",
+                    f"{row.external_id} has no response yet, and no replacement for one.",
+                    f"Import responses, or write one: workbench revise ... --part {judged[0]}",
+                )
     cited = NONE
     if evidence:
         from workbench.citations import evidence_of
 
-        cited = evidence_of(opened, scope, number, evidence)
-    words = kind.queue.label_words if question == kind.label_question else None
+        cited = evidence_of(opened, scope, number, list(evidence))
     action = opened.ids.next()
     judgment = Judgment(
         id=opened.ids.next(),
@@ -275,29 +401,35 @@ def _judgment(
         rater_id=scope.rater_id,
         assignment_id=access.assignment_id,
         phase=access.phase,
-        value=scale_value(question.scale, line.value, words),
+        value=on_scale,
         origin="independent",
+        reason=reason,
+        shown_as=shown_as,
         blind=access.blind and access.assignment_id is not None,
+        shown_execution=execution,
         comment=line.comment,
         evidence=cited,
         created_at=now(),
     )
-    return _Judged(judgment, row.external_id, name, question.scale.word(judgment.value))
+    word = BOTH_BAD_WORD if reason == BOTH_BAD else question.scale.word(judgment.value)
+    return _Judged(judgment, row.external_id, row.kind, name, word)
 
 
-def _facts(judged: _Judged, written: Action, rater: RaterRef) -> dict[str, Any]:
+def _facts(scope: Scope, judged: _Judged, written: Action) -> dict[str, Any]:
     """Return what was recorded, for programs."""
-    judgment = next(one for one in written.records if one.id == judged.judgment.id)
-    assert not hasattr(judgment, "kind")
+    from store.tables.record import Judgment
+
+    judgment = next(one for one in written.records if isinstance(one, Judgment))
     return {
         "judgment": judgment.id,
         "item": judged.item,
-        "number": judgment.item_id,
+        "number": _shown_number(scope, judged.kind, judgment.item_id),
         "question": judged.question,
         "value": judgment.value,
         "word": judged.word,
-        "rater": rater.name,
+        "rater": scope.rater.name if scope.rater else "",
         "comment": judgment.comment,
+        "reason": judgment.reason,
         "evidence": json.loads(judgment.evidence),
         "supersedes": judgment.supersedes,
         "created_at": judgment.created_at,

@@ -11,7 +11,7 @@ import typer
 
 from workbench.cli.options import AsJson, command
 from workbench.cli.report_agreement import fleiss_title
-from workbench.cli.report_preference import Baseline, EloK, Judges, Prior, preference_options
+from workbench.cli.report_preference import Baseline, EloK, GroupBy, Judges, Prior, preference_options
 
 if TYPE_CHECKING:
     from store.measures.table_agreement import TableAgreement
@@ -107,6 +107,7 @@ def preference_command(
         str | None, typer.Option(metavar="A,B,...", help="Whose votes make the ratings; people by default.")
     ] = None,
     judges: Judges = None,
+    group_by: GroupBy = None,
     bootstrap: Annotated[
         int,
         typer.Option("--bootstrap", min=0, max=100_000, metavar="N", help="Resamples; 0 for no intervals."),
@@ -128,6 +129,7 @@ def preference_command(
         baseline=baseline,
         raters=raters,
         judges=judges,
+        group_by=group_by,
         bootstrap=bootstrap,
         seed=seed,
     )

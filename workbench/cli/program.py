@@ -28,6 +28,7 @@ from workbench.cli import (
     replies,
     reporting,
     revising,
+    splitting,
     sql,
     studying,
 )
@@ -139,6 +140,8 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
     ("compare", comparing.compare_command, "Make comparisons of two candidates, and studies of them."),
     ("study", studying.study_command, "Make and run studies of several experts."),
+    ("split", splitting.split_command, "Split the ground truth into parts that share no query."),
+    ("splits", splitting.splits_command, "List splits; show one with its leaks."),
     ("adjudicate", adjudicating.adjudicate_command, "List what raters disagree about."),
     ("rule", adjudicating.rule_command, "Record a ruling on a disagreement."),
     ("packet", packets.packet_command, "Have a rater judge in a file of their own."),

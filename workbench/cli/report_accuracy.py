@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from store.measures.accuracy import Accuracy
     from store.measures.intervals import Bootstrap
     from store.measures.sample_estimates import Estimate
-    from store.queries.accuracy import AccuracyReport, TruthSource
+    from store.queries.accuracy import AccuracyReport
+    from store.queries.truth_panel import TruthSource
 
 
 _HEADINGS = {"precision": "precision, %", "recall": "recall, %", "f1": "F1, %", "kappa": "kappa"}

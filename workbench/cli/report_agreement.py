@@ -56,6 +56,8 @@ def report_agreement(
     run: str | None,
     raters: list[str] | None,
     study: str | None,
+    split: str | None,
+    part: str | None,
     by_item: bool,
     bootstrap: Bootstrap,
     block: int | None,
@@ -71,6 +73,8 @@ def report_agreement(
         run: The run of the agents that alone is compared; None for all.
         raters: The raters to compare; None for people.
         study: The study whose assignments count; None for all labels.
+        split: The split whose items count; None for all items.
+        part: The only part of it; None for all.
         by_item: Whether each item is given, too.
         bootstrap: How intervals are drawn.
         block: Items of a block, for the mean of alpha over blocks; None for none.
@@ -80,24 +84,35 @@ def report_agreement(
     Raises:
         WorkbenchError: The review is blind, or a name is unknown.
     """
+    from numpy import array
+
     from store.queries.agreement import agreement, agreement_by_question
     from store.queries.labels import question_of_items
+    from store.splits.splits import find_split, split_items
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.run_option import chosen_run
 
     if blind:
         raise blind_review("Agreement rests")
-    if question == ALL and (raters is not None or rater is not None or by_item):
+    if part is not None and split is None:
+        raise WorkbenchError("Which split?", "--part belongs to a split.", "Name it: --split NAME")
+    if question == ALL and (raters is not None or rater is not None or by_item or split is not None):
         raise WorkbenchError(
             "One question",
             "--question all gives a line of people's agreement for each question.",
-            "Name one question for --raters, --rater and --by-item.",
+            "Name one question for --raters, --rater, --split and --by-item.",
         )
     with Workspace.open(path) as opened:
         opened.share_cores()
         with opened.reading() as connection:
             only = chosen_run(connection, run, blind=blind)
+            items = None
+            if split is not None:
+                chosen = find_split(connection, split)
+                items = array(split_items(connection, chosen, part))
+                question = question or chosen.plan.question
+                study = study or chosen.plan.study
             if question == ALL:
                 every = agreement_by_question(connection, study=study, run=only, bootstrap=bootstrap)
                 _print_questions(path.name, every, as_json=as_json)
@@ -111,6 +126,7 @@ def report_agreement(
                 bootstrap=bootstrap,
                 block=block,
                 by_item=by_item,
+                items=items,
             )
     if rater is not None:
         found = _with_one(found, rater.strip())

@@ -21,6 +21,7 @@ from workbench.cli.report_plan import MOST_COMPARED, MOST_PER_QUERY, GivenNumber
 from workbench.cli.report_preference import (
     Baseline,
     EloK,
+    GroupBy,
     Judges,
     Prior,
     preference_options,
@@ -56,6 +57,8 @@ _REPORTS_OF = {
     "bootstrap": _MEASURED,
     "seed": (*_MEASURED, Report.plan),
     "bootstrap_units": _OF_RATERS,
+    "split": (Report.agreement,),
+    "part": (Report.agreement,),
     "by_item": (Report.agreement,),
     "blocks": (Report.agreement,),
     "against": (Report.accuracy,),
@@ -63,7 +66,7 @@ _REPORTS_OF = {
     "with_revealed": (Report.accuracy,),
     "compare": (Report.accuracy,),
     "population": (Report.accuracy,),
-    **dict.fromkeys(("elo_k", "prior", "baseline", "judges"), (Report.preference,)),
+    **dict.fromkeys(("elo_k", "prior", "baseline", "judges", "group_by"), (Report.preference,)),
     **{each.name: (Report.plan,) for each in fields(GivenNumbers)},
 }
 """The reports that an option belongs to; the others belong to all."""
@@ -112,6 +115,12 @@ def report_command(
             help="Only labels under the assignments of this study; for agreement, accuracy, raters, "
             "preference.",
         ),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only the items of this split; for agreement.")
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --split: only this part of it; for agreement.")
     ] = None,
     by_item: Annotated[
         bool, typer.Option("--by-item", help="Also each item, the least agreed first; for agreement.")
@@ -224,6 +233,7 @@ def report_command(
     prior: Prior = None,
     baseline: Baseline = None,
     judges: Judges = None,
+    group_by: GroupBy = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -263,6 +273,8 @@ def report_command(
             "question": question,
             "raters": raters,
             "study": study,
+            "split": split,
+            "part": part,
             "bootstrap": bootstrap,
             "seed": seed,
             "bootstrap_units": by_unit,
@@ -277,6 +289,7 @@ def report_command(
             "prior": prior,
             "baseline": baseline,
             "judges": judges,
+            "group_by": group_by,
             **asdict(numbers),
         },
     )
@@ -297,6 +310,8 @@ def report_command(
             run=run,
             raters=None if raters is None else several(raters),
             study=study,
+            split=split,
+            part=part,
             by_item=by_item,
             bootstrap=drawn,
             block=blocks,
@@ -331,6 +346,7 @@ def report_command(
                 baseline=baseline,
                 raters=raters,
                 judges=judges,
+                group_by=group_by,
                 bootstrap=bootstrap,
                 seed=seed,
             ),

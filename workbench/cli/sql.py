@@ -12,6 +12,7 @@ from workbench.cli.items import MOST_FOR_PEOPLE, check_view, viewed_session
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
+    OwnStudy,
     RaterName,
     RunName,
     Workspace,
@@ -40,6 +41,7 @@ def sql_command(
     ] = None,
     seconds: Annotated[int, typer.Option(min=1, help="How many seconds the statement may take.")] = 30,
     rater: RaterName = None,
+    study: OwnStudy = None,
     run: RunName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -66,7 +68,7 @@ def sql_command(
     check_view(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            scope = viewed_session(connection, loaded, given_rater(rater), run).scope
+            scope = viewed_session(connection, loaded, given_rater(rater), run, study).scope
         rows = limit or (None if as_json or as_csv else MOST_FOR_PEOPLE)
         found = SqlRun(opened, scope, text, rows=rows, seconds=seconds).result()
     if as_json:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import WorkbenchError
+from workbench.cli.comparing import FormatAlike, MaskNames, ScaleName, StripDocstrings, text_changes
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SamplePairs, Seed, Stratify
 
 if TYPE_CHECKING:
     from store.studies.dashboard import Dashboard, Done
+    from store.studies.plan import PlanPreview
     from store.studies.studies import StudyDetails
 
 study_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -31,7 +33,9 @@ def study_new(
     workspace: Workspace,
     name: StudyName,
     *,
-    raters: Annotated[str, typer.Option(metavar="A,B,C", help="The raters' names.")],
+    raters: Annotated[
+        str, typer.Option(metavar="A,B,C", help="The raters' names; a single one with blanks as 'Ana Lee,'.")
+    ],
     kind: Annotated[str, typer.Option(metavar="KIND", help="The kind of the items.")] = "pair",
     questions: Annotated[
         str | None, typer.Option(metavar="Q,Q", help="The questions that are compared; all by default.")
@@ -101,17 +105,25 @@ def study_new(
     fast_seconds: Annotated[
         float, typer.Option(min=0, metavar="S", help="Seconds under which a decision is too fast.")
     ] = 2.0,
+    scale: Annotated[
+        ScaleName | None,
+        typer.Option(help="Of comparisons: forced, tie (or the same), five (or much better), the default."),
+    ] = None,
+    mask_names: MaskNames = False,
+    strip_docstrings: StripDocstrings = False,
+    format_alike: FormatAlike = False,
     rater: RaterName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a study as a draft: `workbench study new WS rq2 --raters ana,ben,chi --sample-pairs 400`.
+    """Make a study as a draft.
 
-    It can be made again until it is frozen.
+    For example `workbench study new WS rq2 --raters ana,ben,chi --sample-pairs 400`. It can be made again
+    until it is frozen.
     """
     from store.record.raters import register_kinds
-    from store.studies.choosing import ItemChoice, read_names
-    from store.studies.plan import StudyPlan, names, numbers, save_plan
+    from store.studies.choosing import ItemChoice
+    from store.studies.plan import StudyPlan, names, numbers, people, preview_draft, save_plan
     from store.studies.protocol import StudyProtocol
     from store.studies.studies import list_studies
     from store.workspace.duckdb import Workspace
@@ -124,12 +136,11 @@ def study_new(
     loaded = settings(config)
     kind = find_kind(kind)
     SampleChoice(sample_pairs, None, stratify).check(blind=loaded.screens.blind)
-    named = None if items is None else read_names(items)
     own = rater_name(given_rater(rater), loaded)
     plan = StudyPlan(
         name=name,
-        raters=tuple(names(raters)),
-        choice=ItemChoice(kind, query, named, sample_pairs, stratify, seed or 0),
+        raters=tuple(people(raters)),
+        choice=ItemChoice(kind, query, None, sample_pairs, stratify, seed or 0),
         protocol=StudyProtocol(
             kind=kind,
             questions=tuple(names(questions)),
@@ -139,12 +150,17 @@ def study_new(
             repeats=repeats,
             reveal=reveal,
             seed=seed or 0,
-            coordinators=tuple(names(coordinators) or ([own] if own else [])),
+            coordinators=tuple(people(coordinators) or ([own] if own else [])),
             half_width=half_width,
             looks=numbers(looks),
             idle_minutes=idle_minutes,
             fast_seconds=fast_seconds,
+            scale=scale.value if scale else "",
+            texts=text_changes(
+                mask_names=mask_names, strip_docstrings=strip_docstrings, format_alike=format_alike
+            ),
         ),
+        items=items,
         gold=gold,
         training=training,
         guideline=guideline,
@@ -156,10 +172,12 @@ def study_new(
             refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(rater))
             replaced = any(one.name == name.strip() for one in list_studies(connection))
         found = save_plan(opened, plan)
+        with opened.reading() as connection:
+            preview = preview_draft(connection, found)
     freeze = "workbench " + shlex.join(["study", "freeze", str(workspace), found.name])
     if replaced and not as_json:
         note(f"The earlier draft of {found.name} is replaced, with all of its options.")
-    _print(found, as_json=as_json, hint=f"Freeze it when it is right: {freeze}")
+    _print(found, preview, as_json=as_json, hint=f"Freeze it when it is right: {freeze}")
 
 
 @study_commands.command("list")
@@ -167,7 +185,7 @@ def study_new(
 def study_list(
     workspace: Workspace, *, rater: RaterName = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
-    """List the studies of a workspace; a rater of an open study sees their own."""
+    """List the studies; a rater of an open study sees their own."""
     from store.studies.session import open_studies
     from store.studies.studies import list_studies
     from store.workspace.duckdb import Workspace
@@ -208,7 +226,8 @@ def study_show(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a study: its protocol, and how its items are spread over raters and conditions."""
+    """Show a study: its protocol, and what is asked of each rater."""
+    from store.studies.plan import preview_draft
     from store.studies.studies import find_study
     from store.workspace.duckdb import Workspace
     from workbench.study_session import refuse_in_study
@@ -217,7 +236,8 @@ def study_show(
     with Workspace.open(workspace) as opened, opened.reading() as connection:
         refuse_in_study(connection, loaded, "What is shown of a study rests", given_rater(rater))
         found = find_study(connection, name)
-    _print(found, as_json=as_json)
+        preview = preview_draft(connection, found) if found.frozen_at is None else None
+    _print(found, preview, as_json=as_json)
 
 
 @study_commands.command("status")
@@ -233,7 +253,7 @@ def study_status(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a study is: progress of each rater, gold scores, and the looks that were taken."""
+    """Show the progress of each rater, gold scores, and looks."""
     from store.studies import dashboard
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
@@ -250,7 +270,9 @@ def study_status(
     if as_json:
         print_json(found.to_dict())
     else:
-        _print_status(found, "workbench " + shlex.join(["study", "status", str(workspace), name, "--look"]))
+        advised = not look and found.study.state == "open"
+        command = "workbench " + shlex.join(["study", "status", str(workspace), name, "--look"])
+        _print_status(found, command if advised else "")
 
 
 @study_commands.command("freeze")
@@ -263,7 +285,7 @@ def study_freeze(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the assignments of a draft; nothing of the study changes after that."""
+    """Make the assignments of a draft; the study is fixed then."""
     from store.studies.studies import freeze_study
     from workbench.study_session import open_unsealed
 
@@ -272,6 +294,31 @@ def study_freeze(
     ) as opened:
         found = freeze_study(opened, name)
     _print(found, as_json=as_json)
+
+
+@study_commands.command("delete")
+@command
+def study_delete(
+    workspace: Workspace,
+    name: StudyName,
+    *,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a draft; a frozen study is kept."""
+    from store.studies.studies import delete_draft
+    from workbench.output import print_json, say
+    from workbench.study_session import open_unsealed
+
+    with open_unsealed(
+        workspace, settings(config), "What a study is made of rests", given_rater(rater)
+    ) as opened:
+        delete_draft(opened, name)
+    if as_json:
+        print_json({"study": name, "deleted": True})
+    else:
+        say(f"The draft {name} is deleted.")
 
 
 @study_commands.command("close")
@@ -284,7 +331,10 @@ def study_close(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Close an open study: nothing more is judged in it, and its raters see others' work again."""
+    """Close an open study: nothing more is judged in it.
+
+    Its raters see others' work again.
+    """
     from store.studies.studies import close_study
     from workbench.study_session import open_unsealed
 
@@ -305,9 +355,9 @@ def study_withdraw(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Exclude a rater's records under a study from measures and exports.
+    """Exclude a rater's records from measures and exports.
 
-    They stay in the workspace, and nobody else's assignments change.
+    Those under the study are meant. They stay in the workspace, and nobody else's assignments change.
     """
     from store.studies.session import open_studies
     from store.studies.studies import withdraw
@@ -343,7 +393,10 @@ def study_manifest(
     rater: RaterName = None,
     config: ConfigFile = None,
 ) -> None:
-    """Print the methods table of a frozen study: `workbench study manifest WS rq2 methods.md`."""
+    """Print the methods table of a frozen study.
+
+    For example `workbench study manifest WS rq2 methods.md`.
+    """
     from store.studies.methods import methods_table
     from store.studies.studies import find_study
     from store.workspace.duckdb import Workspace
@@ -370,6 +423,7 @@ def study_manifest(
 
 
 def _print_status(found: Dashboard, command: str) -> None:
+    """Print how far a study is; `command` takes a look, and is empty where none is advised."""
     from store.studies.dashboard_text import ended, looked, progress_words, stopping_words
     from store.studies.protocol import condition_words
     from workbench.output import print_facts, print_table, say
@@ -407,7 +461,7 @@ def _print_status(found: Dashboard, command: str) -> None:
                 None if one.per_hour is None else f"{one.per_hour:.0f}",
                 ended(one.ends_at),
                 f"{one.gold.right} of {one.gold.given}" if one.gold.given else None,
-                f"{one.too_fast} of {one.labels}" if one.labels else None,
+                f"{one.too_fast} of {one.decisions}" if one.decisions else None,
                 progress_words(one, study.protocol),
             )
             for one in found.raters
@@ -419,7 +473,7 @@ def _print_status(found: Dashboard, command: str) -> None:
             [looked(one) for one in found.looks],
         )
     say(stopping_words(found))
-    if not study.closed_at:
+    if command:
         say(f"Agreement is shown by a look, which is logged: {command}")
 
 
@@ -427,12 +481,14 @@ def _of(part: Done | None) -> str | None:
     return None if part is None else f"{part.done:,} of {part.total:,}"
 
 
-def _print(found: StudyDetails, *, as_json: bool, hint: str = "") -> None:
+def _print(found: StudyDetails, preview: PlanPreview | None = None, *, as_json: bool, hint: str = "") -> None:
+    """Print a study; `preview` is what a freeze of a draft makes."""
+    from store.studies.dashboard_text import plan_words
     from store.studies.protocol import condition_words
     from workbench.output import print_facts, print_json, print_table, say
 
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_dict() | ({} if preview is None else {"plan": preview.to_dict()}))
         return
     protocol = found.protocol
     print_facts(
@@ -451,23 +507,31 @@ def _print(found: StudyDetails, *, as_json: bool, hint: str = "") -> None:
             ("coordinators", ", ".join(protocol.coordinators)),
         ],
     )
-    by_name = {one["rater"]: one for one in found.manifest.get("balance", {}).get("raters", ())}
+    last: tuple[str, ...]
+    ends: list[tuple[object, ...]]
+    if preview is None:
+        rows, last = found.manifest.get("balance", {}).get("raters", ()), ("consent",)
+        ends = [("withdrawn" if one.withdrawn_at else one.consent_version,) for one in found.members]
+    else:
+        rows, last = preview.to_dict()["raters"], ("assignments", "sittings", "hours")
+        ends = [(one.assignments, one.sittings, f"{one.hours:,.1f}") for one in preview.raters]
+    by_name = {row["rater"]: row for row in rows}
+    own = [by_name.get(one.rater.name, {}) for one in found.members]
     print_table(
-        ("rater", "pseudonym", "items", *map(condition_words, protocol.conditions), "repeats", "consent"),
+        ("rater", "pseudonym", "items", *map(condition_words, protocol.conditions), "repeats", *last),
         [
             (
                 one.rater.name,
                 one.pseudonym,
-                by_name.get(one.rater.name, {}).get("items"),
-                *(
-                    by_name.get(one.rater.name, {}).get("by_condition", {}).get(c)
-                    for c in protocol.conditions
-                ),
-                by_name.get(one.rater.name, {}).get("repeats"),
-                "withdrawn" if one.withdrawn_at else one.consent_version,
+                row.get("items"),
+                *(row.get("by_condition", {}).get(condition) for condition in protocol.conditions),
+                row.get("repeats"),
+                *end,
             )
-            for one in found.members
+            for one, row, end in zip(found.members, own, ends, strict=True)
         ],
     )
+    if preview is not None:
+        say("\n".join(plan_words(preview)))
     if hint:
         say(hint)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agents.pipelines.pairwise_judging.configurations import CONSISTENT, INCONSISTENT
-from agents.pipelines.pairwise_judging.pipeline import LEVELS
+from agents.pipelines.pairwise_judging.configurations import CONSISTENT, INCONSISTENT, LEVELS
 from agents.pipelines.spec import FunnelLine, PipelineFigures
 from store.queries.judged_comparisons import both_orders
 

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.jobs.outcome import Verdict
-from agents.pipelines.pairwise_judging.configurations import CONSISTENT, INCONSISTENT, JUDGE, JUDGE_SWAPPED
-from store.kinds.comparison import AS_LISTED, BETTER, MUCH_BETTER, MUCH_WORSE, SAME, SWAPPED, WORSE
+from agents.pipelines.pairwise_judging.configurations import (
+    CONSISTENT,
+    INCONSISTENT,
+    JUDGE,
+    JUDGE_SWAPPED,
+    LEVELS,
+)
+from store.kinds.comparison import AS_LISTED, SAME, SWAPPED
 from store.record.response_names import ResponseName
 
 if TYPE_CHECKING:
@@ -17,15 +23,6 @@ if TYPE_CHECKING:
     from agents.sandbox.protocol import Sandbox
     from agents.sandbox.settings import SandboxSettings
     from store.queries.judged_comparisons import CandidateTexts
-
-LEVELS = {
-    "much better": MUCH_BETTER,
-    "better": BETTER,
-    "equal": SAME,
-    "worse": WORSE,
-    "much worse": MUCH_WORSE,
-}
-"""The values of what a judge says of candidate A, from the view of candidate A."""
 
 
 class JudgeReply(BaseModel):

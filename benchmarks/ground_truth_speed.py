@@ -1,0 +1,66 @@
+"""Measures exports and splits of a workspace as large as CoSQA+ with the labels of three raters for each pair.
+
+    python benchmarks/ground_truth_speed.py [WORKSPACE]
+
+The export of all judgments as Parquet (1,236,240 rows, each with its item) is compared with DuckDB's own COPY of
+the tables' rows joined in the same way, in one run, in turn, three times: the median of each. A split and an
+export of it run once. Without a workspace one is built (`large_workspace.py`).
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+from large_workspace import build
+
+from store.export.exporting import export
+from store.splits.allocation import parse_ratios
+from store.splits.splits import SplitPlan, make_split
+from store.workspace.duckdb import Workspace
+
+TIMES = 3
+PANEL = ("imported 0", "imported 1", "imported 2")
+BARE = """
+    COPY (
+        SELECT j.*, i.*, q.text AS query, c.text AS code, c.name, c.language, c.repository, c.path, c.licence, p.rank
+        FROM judgment j JOIN item i ON i.id = j.item_id JOIN pair p ON p.item_id = i.id
+        JOIN query q ON q.id = p.query_id JOIN code c ON c.id = p.code_id ORDER BY j.id
+    ) TO '{file}' (FORMAT parquet, COMPRESSION zstd)
+"""
+
+
+def main() -> None:
+    """Measure, and print a line for each."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(sys.argv[1]) if len(sys.argv) > 1 else build(Path(folder) / "large.duckdb")
+        out = Path(folder) / "out"
+        with Workspace.open(path) as workspace:
+            bare, whole = [], []
+            for _ in range(TIMES):
+                began = perf_counter()
+                with workspace.native() as cursor:
+                    cursor.execute(BARE.format(file=out))
+                bare.append(perf_counter() - began)
+                began = perf_counter()
+                rows = export(workspace, out, "parquet", overwrite=True).records
+                whole.append(perf_counter() - began)
+            ours, theirs = statistics.median(whole), statistics.median(bare)
+            print(
+                f"export of {rows:,} judgments: {ours:.1f} s, bare COPY {theirs:.1f} s, {ours / theirs:.2f} times"
+            )
+            began = perf_counter()
+            plan = SplitPlan("pair.match", "majority", parse_ratios("8:1:1"), panel=PANEL)
+            items = sum(part.items for part in make_split(workspace, "bench", plan).report.parts)
+            print(f"split of {items:,} pairs: {perf_counter() - began:.1f} s")
+            for form in ("hugging-face", "beir", "trec-qrels"):
+                began = perf_counter()
+                rows = export(workspace, Path(folder) / form, form, split="bench").records
+                print(f"{form} of {rows:,} pairs: {perf_counter() - began:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""The form of new comparisons with a study of them; what it stores is what `workbench compare new` stores."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Horizontal, VerticalScroll
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Checkbox, Input, Select, Static
+
+from screens.base_screen import BaseScreen
+from screens.commands import Scope, bindings
+from screens.studies.fields import choice, line
+from screens.studies.new import COUNT_SECONDS, TickBox
+from screens.threads import in_thread
+from screens.widgets.key_line import KeyLine
+from screens.widgets.text.sanitize import one_line
+from screens.widgets.top_line import TopLine
+from store.errors import WorkbenchError
+from store.formatting import pluralize
+from store.kinds.comparison import COMPARISON
+from store.kinds.comparison_texts import CHANGES
+from store.studies.comparing import ComparisonPlan, candidates, carry_out
+from store.studies.plan import names, people
+from store.studies.protocol import StudyProtocol
+from store.studies.session import refuse_sealed
+from store.studies.studies import ChosenItem, StudyDetails, make_design, sittings
+
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator
+
+CODES, RESPONSES, SCORES = "codes", "responses", "scores"
+COMPARED = (
+    ("two sets of codes", CODES),
+    ("models' responses", RESPONSES),
+    ("responses that a judge scored", SCORES),
+)
+SCALES = (
+    ("one is better, or the same", "tie"),
+    ("one is better", "forced"),
+    ("five levels, from much better to much worse", "five"),
+)
+
+
+class NewComparisonsScreen(BaseScreen):
+    """A form in which comparisons are chosen and a study of them is planned."""
+
+    SCOPE: ClassVar[Scope] = "new_study"
+    CSS_PATH: ClassVar[str] = "studies.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("new_study"))
+    AUTO_FOCUS = "#name"
+
+    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+        super().__init__(context, navigator)
+        self._counting: Timer | None = None
+        self._generation = 0
+        self._saving = False
+        # Reading all texts takes its time, so they are counted again only if something else is compared.
+        self._counted_of: tuple[ComparisonPlan, int] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the fields, the plan in numbers, and the keys."""
+        own = self.context.rater
+        yield TopLine("studies › compare")
+        with VerticalScroll(id="body", can_focus=False):
+            yield line("Name", "name", "rq1")
+            yield choice("Compare", "compared", COMPARED, CODES)
+            yield line("Sets", "codes_from", "A:B, of imported files or FIELD=VALUE", only=CODES)
+            yield line("Labels of", "labels", "majority; a rater, a run, adjudicated", only=CODES)
+            yield line("Models", "models", "A,B", only=RESPONSES)
+            yield line("Setting", "setting", "any", only=RESPONSES)
+            yield line("Models", "scored_models", "all", only=SCORES)
+            yield line("Judge", "judge", "all", only=SCORES)
+            yield line("Comparisons", "most", "all; a number: so many at random")
+            yield line("Raters", "raters", "ana,ben,chi")
+            yield line("Raters of each", "overlap", "all of them")
+            yield choice("Answers", "scale", SCALES, "tie")
+            with Horizontal(classes="field"):
+                yield Static("Texts", classes="title")
+                with Container(classes="choices"):
+                    for name, words in CHANGES.items():
+                        yield TickBox(words, id=name, compact=True)
+            yield line("Repeats", "repeats", value="0")
+            yield line("Gold file", "gold", "lines: item,value")
+            yield line("Seed of the order", "seed", value="0")
+            yield line("Coordinators", "coordinators", value=own.name if own else "")
+        yield Static(id="preview")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Show the fields that apply, and what is missing."""
+        self._changed()
+
+    # -- the plan -------------------------------------------------------------------------------------
+
+    def _text(self, name: str) -> str:
+        return self.query_one(f"#{name}", Input).value.strip()
+
+    def _chosen(self, name: str) -> str:
+        return str(self.query_one(f"#{name}", Select).value)
+
+    def _number(self, name: str, title: str) -> int | None:
+        """Return a whole number that was typed, None for none.
+
+        Raises:
+            WorkbenchError: It is no number.
+        """
+        text = self._text(name)
+        if text and not (text.isdecimal() and len(text) < 10):
+            raise WorkbenchError("No number", f"{title}: {text!r} is no whole number.")
+        return int(text) if text else None
+
+    @property
+    def plan(self) -> ComparisonPlan:
+        """The plan as it is filled in.
+
+        Raises:
+            WorkbenchError: A field cannot be read, or is missing.
+        """
+        compared = self._chosen("compared")
+        asked = {CODES: "codes_from", RESPONSES: "models"}.get(compared)
+        if asked is not None and not self._text(asked):
+            sets = "Name two sets of codes, such as cosqa:cosqa-plus."
+            raise WorkbenchError("Compare what?", sets if compared == CODES else "Name two models or more.")
+        if not self._text("name"):
+            raise WorkbenchError("No name", "The comparisons and their study need a name.")
+        raters = people(self._text("raters"))
+        if not raters:
+            raise WorkbenchError("No raters", "A study needs raters: their names, with commas between them.")
+        models = names(self._text("models" if compared == RESPONSES else "scored_models"))
+        gold = self._text("gold")
+        protocol = StudyProtocol(
+            COMPARISON.name,
+            overlap=self._number("overlap", "Raters of each"),
+            repeats=self._number("repeats", "Repeats") or 0,
+            seed=self._number("seed", "Seed of the order") or 0,
+            coordinators=tuple(people(self._text("coordinators"))),
+            scale=self._chosen("scale"),
+            texts=tuple(name for name in CHANGES if self.query_one(f"#{name}", Checkbox).value),
+        )
+        return ComparisonPlan(
+            self._text("name"),
+            protocol,
+            codes_from=self._text("codes_from") if compared == CODES else None,
+            labels=self._text("labels") or "majority",
+            models=tuple(models) if models and compared != CODES else None,
+            setting=(self._text("setting") or None) if compared == RESPONSES else None,
+            from_scores=compared == SCORES,
+            judge=(self._text("judge") or None) if compared == SCORES else None,
+            most=self._number("most", "Comparisons") or None,
+            raters=tuple(raters),
+            gold=Path(gold).expanduser() if gold else None,
+        )
+
+    # -- the plan in numbers --------------------------------------------------------------------------
+
+    @on(Input.Changed)
+    @on(Checkbox.Changed)
+    @on(Select.Changed)
+    def _changed(self) -> None:
+        compared = self._chosen("compared")
+        for name in (CODES, RESPONSES, SCORES):
+            for field in self.query(f".only-{name}"):
+                field.display = compared == name
+        if self._counting is not None:
+            self._counting.stop()
+        self._counting = self.set_timer(COUNT_SECONDS, self._count)
+
+    def _count(self) -> None:
+        self._generation += 1
+        done, failed = partial(self._counted, self._generation), partial(self._show_wrong, self._generation)
+        try:
+            plan = self.plan
+        except WorkbenchError as error:
+            failed(error)
+            return
+        in_thread(self, partial(self._preview, plan), done, failed, group="preview")
+
+    def _preview(self, plan: ComparisonPlan) -> list[str]:
+        protocol, raters = plan.protocol.checked(), plan.raters or ()
+        compared = ComparisonPlan(
+            "",
+            StudyProtocol(COMPARISON.name, seed=protocol.seed),
+            plan.codes_from,
+            plan.labels,
+            plan.models,
+            plan.setting,
+            plan.from_scores,
+            plan.judge,
+        )
+        with self.context.workspace.reading() as connection:
+            refuse_sealed(connection, self.context.rater, "What is compared rests")
+            if self._counted_of is None or self._counted_of[0] != compared:
+                self._counted_of = compared, len(candidates(connection, compared))
+        number = min(self._counted_of[1], plan.most or self._counted_of[1])
+        design = make_design(protocol, [ChosenItem(one) for one in range(number)], raters)
+        lengths = [len(own) for own in design.values()]
+        least, most = min(lengths), max(lengths)
+        each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        parts = pluralize(max(max(sittings(own), default=0) for own in design.values()), "sitting")
+        apart = "; gold ones are not counted" if plan.gold else ""
+        return [
+            f"{pluralize(number, 'comparison')}{apart}",
+            f"{each} {'assignment' if most == 1 else 'assignments'} for each rater in {parts}; "
+            "order and sides are drawn when it is frozen",
+        ]
+
+    def _counted(self, generation: int, lines: list[str]) -> None:
+        if generation == self._generation and not self._saving:
+            self.set_class(False, "-wrong")
+            self._show_preview("\n".join(lines))
+
+    def _show_wrong(self, generation: int, error: WorkbenchError) -> None:
+        if generation == self._generation:
+            self._saving = False
+            self.set_class(True, "-wrong")
+            self._show_preview(f"! {one_line(' '.join(filter(None, (error.message, error.hint))), 400)}")
+
+    def _show_preview(self, text: str) -> None:
+        self.query_one("#preview", Static).update(Content(text))
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def action_save(self) -> None:
+        """Store the comparisons and the draft of their study, or say what is wrong with them."""
+        if self._saving:
+            return
+        if self._counting is not None:
+            self._counting.stop()
+        self._generation += 1
+        failed = partial(self._show_wrong, self._generation)
+        try:
+            plan = self.plan
+        except WorkbenchError as error:
+            failed(error)
+            return
+        self._saving = True
+        self._show_preview("Storing the comparisons …")
+        in_thread(self, partial(self._save, plan), self._saved, failed, group="save", exclusive=False)
+
+    def _save(self, plan: ComparisonPlan) -> StudyDetails:
+        with self.context.workspace.reading() as connection:
+            refuse_sealed(connection, self.context.rater, "What is compared rests")
+        _, _, study = carry_out(self.context.workspace, plan)
+        assert study is not None
+        return study
+
+    def _saved(self, study: StudyDetails) -> None:
+        number = pluralize(study.items.get("item", 0), "comparison")
+        self.dismiss()
+        key = self.key_of("studies.freeze")
+        self.context.notices.show(
+            "Draft stored",
+            f"{one_line(study.name, 40)} is a draft of {number}; {key} freezes it when it is right.",
+        )
+
+    def action_leave(self) -> None:
+        """Leave; nothing is stored."""
+        self.dismiss()

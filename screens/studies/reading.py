@@ -1,0 +1,75 @@
+"""What a screen shows of studies: read in a thread, and again when something is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from textual.content import Content
+
+from screens.base_screen import BaseScreen
+from screens.threads import in_thread
+from screens.widgets.text.sanitize import one_line
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from store.record.rater_ref import RaterRef
+
+T = TypeVar("T")
+
+
+class Reading(Generic[T]):
+    """Reads for a screen, while that is what is shown.
+
+    Args:
+        screen: The screen.
+        read: Reads for the rater of the session, in a thread.
+        done: Called once it was read, or could not be.
+
+    Attributes:
+        found: What was read last; None before that.
+        failure: Why it could not be read, or may not be.
+    """
+
+    def __init__(
+        self,
+        screen: BaseScreen,
+        read: Callable[[Connection, RaterRef | None], T],
+        done: Callable[[], object],
+    ) -> None:
+        self.found: T | None = None
+        self.failure: WorkbenchError | None = None
+        self._screen = screen
+        self._read = read
+        self._done = done
+
+    def follow(self) -> None:
+        """Read again whenever something is recorded."""
+        self._screen.context.recorder.saved.subscribe(self._screen, lambda _: self.again())
+
+    def again(self) -> None:
+        """Read in a thread."""
+        if self._screen.is_current:
+            in_thread(self._screen, self._read_now, self._take, self._fail, group="studies")
+
+    def _read_now(self) -> T:
+        context = self._screen.context
+        with context.workspace.reading() as connection:
+            return self._read(connection, context.rater)
+
+    def _take(self, found: T) -> None:
+        self.found, self.failure = found, None
+        self._done()
+
+    def _fail(self, error: WorkbenchError) -> None:
+        self.failure = error
+        self._done()
+
+    def why_nothing(self) -> list[Content]:
+        """Return why nothing is shown, as lines; none where something was read."""
+        if self.failure is not None:
+            parts = (self.failure.title, self.failure.message, self.failure.hint)
+            return [Content(one_line(part, 400)) for part in parts if part]
+        return [Content("Reading …")] if self.found is None else []

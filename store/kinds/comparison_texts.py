@@ -1,0 +1,215 @@
+"""How the texts of a comparison are changed, on request, so that their style does not betray their set.
+
+Names of models and sets are masked, docstrings are removed, and both candidates are formatted alike. Each
+change done again changes nothing, so that a packet, whose texts are changed already, is shown as the
+workspace would show it.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+MASKED_NAMES = "masked-names"
+NO_DOCSTRINGS = "no-docstrings"
+FORMATTED = "formatted"
+"""The changes, as a study's protocol and `Judgment.shown_as` name them."""
+
+CHANGES = {
+    MASKED_NAMES: "names masked",
+    NO_DOCSTRINGS: "docstrings removed",
+    FORMATTED: "formatted alike",
+}
+"""What screens and the methods table say of each."""
+
+MASK = "MASKED"
+"""The word in place of a name; code in which a name was an identifier can still be read and parsed."""
+
+_TELLING = """
+    alpaca anthropic baichuan chatglm chatgpt claude codegen codellama codex codesearchnet codet5 copilot
+    cosqa deepseek fastchat gemini gemma gpt incoder koala llama magicoder mistral mixtral mpnet oasst openai
+    openassistant pandalm qwen santacoder stablelm starchat starcoder staqc tulu vicuna wizardcoder wizardlm
+    zephyr
+"""
+"""Families of models, and data sets, that mean nothing else in a text about code."""
+_WITH_NUMBER = "bard bloom bloomz dolly falcon glm granite grok mpt opt palm phi yi"
+"""Families whose names are words of their own, and names only with a number: `falcon-40b`."""
+
+_VERSION = r"[-_ .]?v?\d+(?:\.\d+)*[a-z]{0,2}"
+_SUFFIX = (
+    r"[-_](?:\d+(?:[.x]\d+)*[a-z]{0,2}|base|chat|coder|flash|haiku|hf|instruct|it|large|latest|long|max|medium|mini|"
+    r"nano|opus|plus|preview|pro|python|small|sonnet|turbo|ultra)(?![^\W_])"
+)
+_LEAST_LETTERS = 3
+"""Letters that a name needs to be masked: `a` and `42` are too much else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTexts:
+    """The texts of both candidates as they are shown.
+
+    Attributes:
+        first: The text of the first candidate.
+        second: That of the second one.
+        changes: The changes that were made; those that could not be made of both are left out.
+    """
+
+    first: str
+    second: str
+    changes: tuple[str, ...] = ()
+
+
+def changed_texts(
+    first: str, second: str, wanted: Iterable[str], *, names: Iterable[str], language: str, about: str
+) -> ChangedTexts:
+    """Return the texts of both candidates with some changes.
+
+    Args:
+        first: The text of the first candidate.
+        second: That of the second one.
+        wanted: The changes, of `CHANGES`.
+        names: The names of the sets or models of both.
+        language: The programming language.
+        about: What they are: codes, answers or completions.
+    """
+    texts, done = [first, second], []
+    python = about != "answers" and language.casefold() in ("python", "python3", "py")
+    if MASKED_NAMES in wanted:
+        masked = _pattern(names)
+        texts = [masked.sub(MASK, text) for text in texts]
+        done.append(MASKED_NAMES)
+    if NO_DOCSTRINGS in wanted and python:
+        texts = [without_docstrings(text) for text in texts]
+        done.append(NO_DOCSTRINGS)
+    if FORMATTED in wanted:
+        alike = [formatted_python(text, docstrings=NO_DOCSTRINGS not in wanted) for text in texts]
+        if not python:
+            texts = [normalised(text) for text in texts]
+            done.append(FORMATTED)
+        elif None not in alike:
+            texts = [text or "" for text in alike]
+            done.append(FORMATTED)
+    return ChangedTexts(texts[0], texts[1], tuple(done))
+
+
+def _pattern(names: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds the names of both sets, and of known families, as whole words in any case.
+
+    An underscore ends a word: code has names in its identifiers.
+    """
+    given = sorted({name for name in names if len(re.findall(r"[^\W\d_]", name)) >= _LEAST_LETTERS}, key=len)
+    # Longest first: of `cosqa` and `cosqa-plus` the whole one is to be found.
+    own = [r"[\W_]?".join(map(re.escape, re.findall(r"[^\W_]+", name))) for name in reversed(given)]
+    tail = f"(?:{_VERSION}(?![^\\W_]))?(?:{_SUFFIX})*"
+    families = f"(?:{'|'.join(_TELLING.split())}){tail}"
+    numbered = f"(?:{'|'.join(_WITH_NUMBER.split())})[-_ ]?v?\\d+(?:\\.\\d+)*[a-z]?(?:{_SUFFIX})*"
+    return re.compile(
+        rf"(?<![^\W_])(?:{'|'.join((*own, families, numbered))})(?![^\W_])(?:\+(?!\w))?", re.IGNORECASE
+    )
+
+
+def without_docstrings(code: str) -> str:
+    """Return Python code without the docstrings of its module, classes and functions; comments stay.
+
+    It goes by tokens, so that code of Python 2 and pieces of code lose theirs, too. Where tokens end, at what
+    is no Python, the rest stays as it is.
+    """
+    lines = io.StringIO(code).readlines()
+    # From behind, so that the numbers of lines before stay right.
+    for first, last, replacement in reversed([*_docstrings(code)]):
+        lines[first - 1 : last] = [replacement] if replacement else []
+    return "".join(lines)
+
+
+def _docstrings(code: str) -> Iterator[tuple[int, int, str]]:
+    """Yield (first line, last line, replacement) of each docstring; a body of nothing else becomes `pass`."""
+    line: list[tokenize.TokenInfo] = []
+    # The docstrings of the body that begins here, until another statement comes; the module's has no header.
+    opens, is_header, column = True, False, ""
+    held: list[tuple[int, int]] = []
+    for token in _tokens(code):
+        if token.type in (tokenize.NL, tokenize.COMMENT, tokenize.INDENT):
+            continue
+        if token.type in (tokenize.DEDENT, tokenize.ENDMARKER):
+            if held and column:
+                first, last = held.pop()
+                yield from ((*one, "") for one in held)
+                yield first, last, f"{column}pass\n"
+            else:
+                yield from ((*one, "") for one in held)
+            held, opens = [], False
+        elif token.type != tokenize.NEWLINE:
+            line.append(token)
+        elif line:
+            if opens and all(_is_plain(one) for one in line):
+                column = line[0].line[: line[0].start[1]]
+                held.append((line[0].start[0], line[-1].end[0]))
+            else:
+                yield from ((*one, "") for one in held)
+                held = []
+                is_header = line[0].string in ("def", "class", "async") and line[-1].string == ":"
+                opens = is_header
+            line = []
+    yield from ((*one, "") for one in held)
+
+
+def _is_plain(token: tokenize.TokenInfo) -> bool:
+    """Return whether a token is a string of text, neither of bytes nor with values in it."""
+    prefix = re.match("[a-zA-Z]*", token.string)
+    return token.type == tokenize.STRING and not set("bf") & set(prefix[0].lower() if prefix else "")
+
+
+def _tokens(code: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield the tokens of code up to what is no Python."""
+    try:
+        yield from tokenize.generate_tokens(io.StringIO(code).readline)
+    except (tokenize.TokenError, SyntaxError):
+        return
+
+
+def formatted_python(code: str, *, docstrings: bool = True) -> str | None:
+    """Return Python code as `ast.unparse` writes it, without comments; None where it cannot be parsed.
+
+    Args:
+        code: The code.
+        docstrings: Whether its docstrings stay.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+        for node in () if docstrings else ast.walk(tree):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                _drop_docstrings(node)
+        return ast.unparse(tree) + "\n"
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _drop_docstrings(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    while node.body and isinstance(first := node.body[0], ast.Expr):
+        if not (isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)):
+            break
+        del node.body[0]
+    if not node.body and not isinstance(node, ast.Module):
+        node.body = [ast.Pass()]
+
+
+def normalised(text: str) -> str:
+    """Return a text with its white space normalised.
+
+    Lines end alike and without blanks, a tab at their beginning is four blanks, empty lines follow each other
+    no more, and there is none at either end.
+    """
+    lines: list[str] = []
+    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        indented = len(line) - len(line.lstrip())
+        shown = (line[:indented].expandtabs(4) + line[indented:]).rstrip()
+        if shown or (lines and lines[-1]):
+            lines.append(shown)
+    return "\n".join(lines).rstrip("\n") + "\n" if any(lines) else ""

@@ -1,0 +1,1 @@
+"""Splits: named parts of the ground truth that share no query, code or repository."""

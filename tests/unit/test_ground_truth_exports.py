@@ -1,0 +1,271 @@
+"""Exports of splits, opened by the libraries that they are for."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from hashlib import sha256
+
+import ir_measures
+import krippendorff
+import numpy
+import pytest
+import pytrec_eval
+
+from store.ingest.importing import import_files
+from store.record.raters import register_kinds
+from store.workspace.duckdb import Workspace
+
+os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
+
+RATERS = "first,second,third"
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory, shared_data):
+    """Pairs of CoSQA with labels of three imported raters, who differ, and a split of their majority."""
+    folder = tmp_path_factory.mktemp("exports")
+    pairs = json.loads((shared_data("cosqa-pairs") / "cosqa-dev.part.json").read_text(encoding="utf-8"))
+    file, labels = folder / "cosqa.json", folder / "labels.csv"
+    file.write_text(json.dumps(pairs), encoding="utf-8")
+    draw = numpy.random.default_rng(5)
+    with labels.open("w", encoding="utf-8", newline="") as opened:
+        rows = csv.writer(opened)
+        rows.writerow(("item", "question", "rater", "value"))
+        for pair in pairs:
+            for rater in RATERS.split(","):
+                if draw.random() < 0.9:
+                    value = pair["label"] if draw.random() < 0.85 else 1 - pair["label"]
+                    rows.writerow((pair["idx"], "pair.match", rater, value))
+    with Workspace.create(folder / "work.duckdb") as workspace:
+        register_kinds(workspace)
+        import_files(workspace, [file], label_as="cosqa")
+        import_files(workspace, [labels])
+    return folder / "work.duckdb"
+
+
+@pytest.fixture
+def split(work, workbench):
+    """The split, made once."""
+    made = workbench("splits", work, "v1", "--json")
+    if made.code:
+        made = workbench("split", work, "--name", "v1", "--policy", "majority", "--panel", RATERS, "--json")
+    assert made.code == 0
+    return made.json()
+
+
+@pytest.fixture
+def exported(work, workbench, tmp_path, split):
+    """Write the split in a format, and return where."""
+
+    def write(form, *more):
+        out = tmp_path / form
+        done = workbench("export", work, out, "--format", form, "--split", "v1", *more)
+        assert done.code == 0, done.err
+        return out
+
+    return write
+
+
+def labels_of(split):
+    return {one["part"]: sum(one["labels"].values()) for one in split["parts"]}
+
+
+def test_hugging_face_and_croissant(exported, split):
+    import datasets
+    import mlcroissant
+
+    out = exported("hugging-face")
+    loaded = datasets.load_dataset(str(out), cache_dir=str(out.parent))
+    assert {part: rows.num_rows for part, rows in loaded.items()} == labels_of(split)
+    row = loaded["test"][0]
+    assert row["word"] in ("match", "no match")
+    assert {one["rater"] for one in row["provenance"]} <= {*RATERS.split(","), "cosqa"}
+    assert all(one["judged_at"] and one["origin"] == "import" for one in row["provenance"])
+    votes = [one["value"] for one in row["provenance"] if one["rater"] != "cosqa"]
+    assert row["label"] == round(sum(votes) / len(votes))
+    described = mlcroissant.Dataset(jsonld=str(out / "croissant.json"))
+    records = list(described.records(record_set="test"))
+    assert [one["test/id"].decode() for one in records] == loaded["test"]["id"]
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert split["digest"] in card
+    for part in split["parts"]:
+        assert f"{part['agreement']['alpha']:.4f}" in card
+
+
+def test_beir_coir_and_trec_are_one_benchmark(exported, split):
+    import datasets
+
+    qrels = {}
+    beir = exported("beir")
+    texts = {
+        name: {one["_id"]: one for one in map(json.loads, (beir / f"{name}.jsonl").read_text().splitlines())}
+        for name in ("queries", "corpus")
+    }
+    for part in labels_of(split):
+        with (beir / "qrels" / f"{part}.tsv").open(newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                assert row["query-id"] in texts["queries"]
+                assert row["corpus-id"] in texts["corpus"]
+                qrels[row["query-id"], row["corpus-id"]] = int(row["score"])
+    assert len(qrels) == sum(labels_of(split).values())
+    assert set(qrels.values()) == {0, 1}
+
+    trec = exported("trec-qrels")
+    assert {
+        (one.query_id, one.doc_id): one.relevance for one in ir_measures.read_trec_qrels(str(trec))
+    } == qrels
+    with trec.open() as file:
+        parsed = pytrec_eval.parse_qrel(file)
+    run = {query: {code: float(score) for code, score in codes.items()} for query, codes in parsed.items()}
+    found = pytrec_eval.RelevanceEvaluator(parsed, {"ndcg"}).evaluate(run)
+    assert {query: one["ndcg"] for query, one in found.items()} == {
+        query: float(any(codes.values())) for query, codes in parsed.items()
+    }
+
+    coir = exported("coir")
+    loaded = datasets.load_dataset(str(coir / "queries-corpus"), cache_dir=str(coir.parent))
+    assert {row["_id"]: row["text"] for row in loaded["corpus"]} == {
+        name: one["text"] for name, one in texts["corpus"].items()
+    }
+    graded = datasets.load_dataset(str(coir / "qrels"), cache_dir=str(coir.parent))
+    assert {
+        (row["query_id"], row["corpus_id"]): row["score"] for part in graded.values() for row in part
+    } == qrels
+
+
+def test_mteb_opened_this_benchmark(tmp_path, workbench, sample_folder, repository):
+    work, out = tmp_path / "sample.duckdb", tmp_path / "benchmark"
+    workbench("import", work, sample_folder / "pairs.jsonl", sample_folder / "labels.csv")
+    panel = ("--panel", "sample-ana,sample-ben,sample-chi")
+    workbench("split", work, "--name", "v1", "--policy", "majority", *panel)
+    workbench("export", work, out, "--format", "beir", "--split", "v1")
+    opened = json.loads((repository / "tests" / "oracles" / "opened_by_mteb.json").read_text())
+    codes = len((out / "corpus.jsonl").read_text().splitlines())
+    for part in ("train", "dev", "test"):
+        rows = map(json.loads, (out / "qrels" / f"{part}.jsonl").read_text().splitlines())
+        qrels = sorted([row["query-id"], row["corpus-id"], row["score"]] for row in rows)
+        assert opened[part] == {
+            "codes": codes,
+            "queries": len({query for query, _, _ in qrels}),
+            "qrels": len(qrels),
+            "digest": sha256(json.dumps(qrels).encode()).hexdigest(),
+        }
+    assert "path: qrels/train.jsonl" in (out / "README.md").read_text()
+
+
+def test_a_corpus_of_all_codes_and_a_part_alone(exported, split, work, workbench, tmp_path):
+    part = exported("beir", "--part", "test")
+    assert {file.name for file in (part / "qrels").iterdir()} == {"test.tsv", "test.jsonl"}
+    judged = len((part / "corpus.jsonl").read_text().splitlines())
+    out = tmp_path / "all"
+    workbench("export", work, out, "--format", "beir", "--split", "v1", "--part", "test", "--corpus", "all")
+    with Workspace.open(work) as workspace:
+        codes = workspace.native().execute("SELECT count(DISTINCT text_hash) FROM code").fetchone()
+    everything = (out / "corpus.jsonl").read_text().splitlines()
+    assert judged < len(everything) == codes[0]
+
+
+def test_alpha_of_the_matrix_is_that_of_the_report(exported, split, work, workbench):
+    for part in split["parts"]:
+        out = exported("matrix", "--part", part["part"], "--overwrite")
+        with out.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        matrix = [
+            [float(row[rater]) if row[rater] else numpy.nan for row in rows] for rater in RATERS.split(",")
+        ]
+        alpha = krippendorff.alpha(reliability_data=matrix, level_of_measurement="nominal")
+        given = ("--split", "v1", "--part", part["part"], "--raters", RATERS, "--json")
+        report = workbench("report", work, "agreement", *given).json()
+        assert report["alpha"]["nominal"] == pytest.approx(alpha, abs=1e-12)
+        assert part["agreement"]["alpha"] == pytest.approx(alpha, abs=1e-12)
+        measured = workbench("measure", "agreement", out, "--json").json()
+        assert measured["alpha"]["nominal"] == pytest.approx(alpha, abs=1e-12)
+    out = exported("matrix-long")
+    with out.open(newline="") as file:
+        cells = list(csv.DictReader(file))
+    assert {row["missing"] for row in cells if not row["value"]} == {"not judged"}
+    assert all((row["value"] == "") == (row["missing"] != "") for row in cells)
+    assert {row["part"] for row in cells} == {"train", "dev", "test"}
+
+
+@pytest.mark.parametrize("form", ["cosqa", "cosqa-plus", "csv", "parquet", "jsonl", "labels"])
+def test_labels_of_a_part_are_imported_again(form, exported, split, tmp_path, workbench):
+    out = exported(form, "--policy", "majority", "--part", "dev")
+    name = {
+        "labels": "labels.csv",
+        "csv": "x.csv",
+        "parquet": "x.parquet",
+        "jsonl": "x.jsonl",
+        "cosqa": "x.json",
+    }
+    if form in name:
+        out = out.rename(tmp_path / name[form])
+    if form == "labels":
+        with out.open(newline="") as file:
+            assert sum(1 for _ in csv.DictReader(file)) == labels_of(split)["dev"]
+        return
+    again = tmp_path / "again.duckdb"
+    assert workbench("import", again, out, "--label-as", "majority").code == 0
+    items = workbench("items", again, "--rater", "majority", "--json").json()["items"]
+    assert len(items) == labels_of(split)["dev"]
+    (dev,) = [one for one in split["parts"] if one["part"] == "dev"]
+    with Workspace.open(again) as workspace:
+        rows = workspace.native().execute("SELECT value, count(*) FROM judgment GROUP BY value").fetchall()
+    assert {f"{value:g}": number for value, number in rows} == dev["labels"]
+
+
+def test_pseudonyms_where_something_is_published(tmp_path, workbench):
+    pairs = tmp_path / "pairs.jsonl"
+    lines = [json.dumps({"id": f"p{n}", "query": f"alpha{n} beta{n}", "code": f"code {n}"}) for n in range(4)]
+    pairs.write_text("\n".join(lines))
+    work = tmp_path / "work.duckdb"
+    workbench("import", work, pairs)
+    for n in range(4):
+        workbench("judge", work, f"p{n}", n % 2, "--rater", "Dana Doe")
+    import datasets
+
+    for more, name in (((), "P1"), (("--names",), "Dana Doe")):
+        out = tmp_path / name
+        done = workbench("export", work, out, "--format", "hugging-face", "--policy", "majority", *more)
+        assert done.code == 0, done.err
+        (row, *_) = datasets.load_dataset(str(out), cache_dir=str(tmp_path))["train"]
+        assert [one["rater"] for one in row["provenance"]] == [name]
+        assert (b"Dana" in b"".join(file.read_bytes() for file in out.rglob("*") if file.is_file())) == bool(
+            more
+        )
+
+
+def test_other_kinds_are_no_benchmark_of_codes(tmp_path, workbench):
+    tasks, labels = tmp_path / "tasks.jsonl", tmp_path / "labels.csv"
+    task = {"groundtruth": "1", "right_context": ""}
+    tasks.write_text(
+        "\n".join(
+            json.dumps(
+                {
+                    **task,
+                    "prompt": f"x{n} = ",
+                    "metadata": {"task_id": f"t{n}", "repository": f"lab/{n}", "file": "a"},
+                }
+            )
+            for n in range(6)
+        )
+    )
+    labels.write_text(
+        "item,question,rater,value\n" + "".join(f"t{n},completion.keep,ana,1\n" for n in range(6))
+    )
+    work = tmp_path / "work.duckdb"
+    workbench("import", work, tasks, labels)
+    given = ("--question", "completion.keep", "--rater", "ana", "--ratios", "1:1")
+    assert workbench("split", work, "--name", "v", *given).code == 0
+    done = workbench("export", work, tmp_path / "beir", "--format", "beir", "--split", "v")
+    assert done.code == 2
+    assert done.says("the labels are of completions")
+    assert not (tmp_path / "beir").exists()
+    done = workbench(
+        "export", work, tmp_path / "kept.jsonl", "--format", "crosscodeeval", "--split", "v", "--part", "test"
+    )
+    assert done.code == 0, done.err
+    assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == 3
+    assert workbench("export", work, tmp_path / "hf", "--format", "hugging-face", "--split", "v").code == 0

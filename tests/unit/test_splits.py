@@ -1,0 +1,318 @@
+"""Splits: parts that share nothing, with the labels of then."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import numpy
+import pytest
+from small_workspace import pairs_workspace
+
+from store.errors import WorkbenchError
+from store.ingest.importing import import_files
+from store.record.raters import register_kinds
+from store.splits.allocation import Part, allot, parse_ratios
+from store.splits.leakage import PlacedText, count_leaks, leaks
+from store.splits.splits import (
+    SplitPlan,
+    find_split,
+    list_splits,
+    make_split,
+    split_items,
+)
+from store.workspace.duckdb import Workspace
+
+THREE = parse_ratios("8:1:1")
+
+
+def labelled(path: Path, rows: list[tuple[str, str, str, float]], rater: str = "ana") -> Workspace:
+    """A workspace of pairs, each an id, a query, a code and the rater's label."""
+    file = path / "labelled.jsonl"
+    lines = [
+        json.dumps({"id": name, "query": query, "code": code, "label": label})
+        for name, query, code, label in rows
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    workspace = Workspace.create(path / "work.duckdb")
+    register_kinds(workspace)
+    import_files(workspace, [file], label_as=rater)
+    return workspace
+
+
+def plan(**changes) -> SplitPlan:
+    return SplitPlan(**{"question": "pair.match", "against": "ana", "parts": THREE, **changes})
+
+
+def parts_of(workspace: Workspace, name: str) -> dict[str, list[int]]:
+    with workspace.reading() as connection:
+        found = find_split(connection, name)
+        return {one.name: split_items(connection, found, one.name) for one in found.plan.parts}
+
+
+@pytest.fixture
+def csn99(tmp_path, shared_data):
+    """Queries of CodeSearchNet with several codes each: the codes are their addresses; 2 and 3 match."""
+    rows = {}
+    with (shared_data("csn99") / "annotationStore.part.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            rows.setdefault((row["Query"], row["GitHubUrl"]), float(int(row["Relevance"]) >= 2))
+    given = [(f"c{n}", query, url, label) for n, ((query, url), label) in enumerate(rows.items())]
+    given += [
+        ("near-1", "python check if date is valid", "def valid(text): ...", 1.0),
+        ("near-2", "python check if a valid date", "def is_date(text): ...", 0.0),
+    ]
+    with labelled(tmp_path, given) as workspace:
+        yield workspace, {name: (query, code, label) for name, query, code, label in given}
+
+
+def names_of(workspace: Workspace) -> dict[int, str]:
+    return dict(workspace.native().execute("SELECT id, external_id FROM item").fetchall())
+
+
+def test_no_query_nor_near_duplicate_is_in_two_parts(csn99):
+    workspace, rows = csn99
+    names = names_of(workspace)
+    together = set()
+    for seed in range(12):
+        found = make_split(workspace, f"v{seed}", plan(seed=seed))
+        parts = parts_of(workspace, found.name)
+        queries = {part: {rows[names[item]][0] for item in items} for part, items in parts.items()}
+        assert sum(len(items) for items in parts.values()) == len(rows)
+        for one, other in combinations(queries.values(), 2):
+            assert not one & other
+        together.add(
+            next(part for part, texts in queries.items() if "python check if a valid date" in texts)
+            == next(part for part, texts in queries.items() if "python check if date is valid" in texts)
+        )
+        achieved = {one.part: one.achieved for one in found.report.parts}
+        assert abs(achieved["train"] - 0.8) <= 0.05
+        assert sum(one.queries for one in found.report.parts) == 43
+        assert found.report.leakage.keys() <= {"near query", "same code", "same repository"}
+        assert Counter(
+            {value: sum(one.labels.get(value, 0) for one in found.report.parts) for value in "01"}
+        ) == Counter(f"{label:g}" for _, _, label in rows.values())
+    assert together == {True}
+    assert len({tuple(parts_of(workspace, f"v{seed}")["test"]) for seed in range(12)}) > 6
+
+
+def test_the_order_of_import_does_not_matter(tmp_path):
+    rows = [
+        (f"p{n}", f"query number {n % 13} of its own{n % 13}", f"code {n}", float(n % 2)) for n in range(80)
+    ]
+    found = []
+    for folder, given in (("one", rows), ("other", rows[::-1])):
+        (tmp_path / folder).mkdir()
+        with labelled(tmp_path / folder, given) as workspace:
+            digest = make_split(workspace, "v", plan(parts=parse_ratios("2:1:1"))).digest
+            names = names_of(workspace)
+            parts = {
+                part: sorted(names[item] for item in items)
+                for part, items in parts_of(workspace, "v").items()
+            }
+            found.append((digest, parts))
+    assert found[0] == found[1]
+
+
+def test_queries_and_codes_apart(csn99):
+    workspace, rows = csn99
+    names = names_of(workspace)
+    found = make_split(workspace, "both", plan(disjoint="query,code", parts=parse_ratios("train=1,test=1")))
+    parts = parts_of(workspace, "both")
+    sides = [[rows[names[item]] for item in items] for items in parts.values()]
+    for column in (0, 1):
+        one, other = ({row[column] for row in side} for side in sides)
+        assert not one & other
+    kept = {names[item] for items in parts.values() for item in items}
+    # Every positive pair is there; what is left out does not match, and would have crossed.
+    left_out = [row for name, row in rows.items() if name not in kept]
+    assert found.report.left_out == len(left_out)
+    assert all(label == 0 for _, _, label in left_out)
+    assert not {"same query", "same code"} & found.report.leakage.keys()
+
+
+def test_one_component_is_named_with_its_share(tmp_path):
+    ring = [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", 1.0) for n in range(10)]
+    ring += [(f"q{n}", f"alpha{n} beta{n}", f"code {(n + 1) % 10}", 1.0) for n in range(10)]
+    with labelled(tmp_path, ring) as workspace:
+        with pytest.raises(WorkbenchError, match=r"1 group, the largest with 100.0 %"):
+            make_split(workspace, "v", plan(disjoint="query,code"))
+        with workspace.reading() as connection:
+            assert list_splits(connection) == []
+
+
+def test_repositories_apart(tmp_path):
+    task = {"prompt": "x = ", "groundtruth": "1", "right_context": ""}
+    lines = [
+        {
+            **task,
+            "prompt": f"x{n} = ",
+            "metadata": {"task_id": f"t{n}", "repository": f"lab/{n % 7}", "file": "a.py"},
+        }
+        for n in range(42)
+    ]
+    tasks, labels = tmp_path / "tasks.jsonl", tmp_path / "labels.csv"
+    tasks.write_text("\n".join(map(json.dumps, lines)))
+    labels.write_text(
+        "item,question,rater,value\n" + "".join(f"t{n},completion.keep,ana,{1 + n % 3}\n" for n in range(42))
+    )
+    with Workspace.create(tmp_path / "work.duckdb") as workspace:
+        register_kinds(workspace)
+        import_files(workspace, [tasks, labels])
+        make_split(
+            workspace,
+            "v",
+            plan(question="completion.keep", disjoint="repository", parts=parse_ratios("2:1")),
+        )
+        names = names_of(workspace)
+        repositories = [
+            {int(names[item][1:]) % 7 for item in items} for items in parts_of(workspace, "v").values()
+        ]
+        assert not repositories[0] & repositories[1]
+        assert sum(map(len, repositories)) == 7
+        with pytest.raises(WorkbenchError, match="Only pairs have"):
+            make_split(workspace, "w", plan(question="completion.keep", disjoint="query,code"))
+
+
+def test_labels_are_shared_out_where_that_is_asked(tmp_path):
+    rows = [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", float(n % 10 == 0)) for n in range(400)]
+    with labelled(tmp_path, rows) as workspace:
+        found = make_split(workspace, "v", plan(stratified=True))
+        shares = [one.labels["1"] / one.items for one in found.report.parts]
+        assert [one.items for one in found.report.parts] == [320, 40, 40]
+        assert shares == pytest.approx([0.1] * 3)
+
+
+def test_a_planted_leak_in_a_hand_made_split_is_found(tmp_path, workbench):
+    rows = [(f"p{n}", f"alpha{n} beta{n} gamma{n}", f"def f{n}(): pass", float(n % 2)) for n in range(8)]
+    rows += [
+        ("leak-1", "python check if dates are valid", "def valid(text):\n    return text\n", 1.0),
+        (
+            "leak-2",
+            "python check if date is valid",
+            "# other comment\ndef  valid(text):\n    return text",
+            0.0,
+        ),
+    ]
+    with labelled(tmp_path, rows):
+        pass
+    given = tmp_path / "parts.csv"
+    given.write_text(
+        "item,part\n" + "".join(f"{name},{'b' if name in ('p1', 'leak-2') else 'a'}\n" for name, *_ in rows)
+    )
+    work = tmp_path / "work.duckdb"
+    done = workbench("split", work, "--name", "hand", "--rater", "ana", "--parts-from", given, "--json")
+    found = done.json()
+    assert found["leakage"] == {
+        "near query": [{"parts": ["a", "b"], "number": 1}],
+        "same code": [{"parts": ["a", "b"], "number": 1}],
+    }
+    assert [leak["items"] for leak in found["leaks"]] == [["leak-1", "leak-2"]] * 2
+    assert found["leaks_found"] == 2
+    printed = workbench("splits", work, "hand", "--leaks").out
+    assert "near query" in printed
+    assert "python check if dates are valid" in printed
+
+
+def test_the_detector_is_stricter_than_the_builder():
+    texts = {"train": "convert a lists of string to json", "test": "converting list of strings to a json"}
+    placed = [PlacedText(part, part, text) for part, text in texts.items()]
+    found = leaks(("train", "test"), placed, [], [])
+    assert count_leaks(found) == {"near query": {("train", "test"): 1}}
+    assert count_leaks(leaks(("train", "test"), placed[:1], [], [])) == {}
+
+
+def test_a_split_keeps_its_labels_of_then(tmp_path, workbench):
+    with labelled(tmp_path, [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", 0.0) for n in range(4)]):
+        pass
+    work, out = tmp_path / "work.duckdb", tmp_path / "qrels.txt"
+    for n in range(4):
+        workbench("judge", work, f"p{n}", n % 2, "--rater", "dana")
+    made = workbench("split", work, "--name", "v", "--policy", "majority", "--ratios", "1:1", "--json").json()
+    assert made["truth"]["panel"] == ["dana"]
+    shown = workbench("splits", work, "v", "--now", "--json").json()
+    assert shown["now"] == {"changed": [], "gone": [], "new": []}
+    workbench("judge", work, "p3", 0, "--rater", "dana")
+    shown = workbench("splits", work, "v", "--now", "--json").json()
+    assert shown["now"] == {"changed": [{"item": "p3", "then": 1.0, "now": 0.0}], "gone": [], "new": []}
+    assert shown["digest"] == made["digest"]
+    for more, matches in (((), 2), (("--now",), 1)):
+        done = workbench("export", work, out, "--format", "trec-qrels", "--split", "v", "--overwrite", *more)
+        assert ("p3: 1, now 0" in done.out) == bool(more)
+        lines = [line.split() for line in out.read_text().splitlines()]
+        assert Counter(line[3] for line in lines) == {"1": matches, "0": 4 - matches}
+    # The record, too, is of then: five labels were given, of which the split knows four of dana's.
+    workbench("export", work, out, "--format", "labels", "--split", "v", "--rater", "dana", "--overwrite")
+    with out.open(newline="") as file:
+        labels = {row["item"]: (row["value"], row["part"]) for row in csv.DictReader(file)}
+    assert {item: value for item, (value, _) in labels.items()} == {
+        "p0": "0",
+        "p1": "1",
+        "p2": "0",
+        "p3": "1",
+    }
+    assert Counter(part for _, part in labels.values()) == {"train": 2, "test": 2}
+    assert workbench("splits", work, "v", "--delete").code == 0
+    assert workbench("splits", work, "v").says("No split is called 'v'")
+    with Workspace.open(work) as workspace:
+        assert workspace.native().execute("SELECT count(*) FROM split_label").fetchone() == (0,)
+
+
+def test_groups_go_where_most_is_lacking():
+    parts = parse_ratios("8:1:1")
+    counts = numpy.ones((1000, 1), dtype=int)
+    placed = allot(parts, [f"key {n}" for n in range(1000)], counts, 0)
+    assert numpy.bincount(placed).tolist() == [800, 100, 100]
+    # A large group is placed before all others, and where there is room for it.
+    counts[500] = 150
+    placed = allot(parts, [f"key {n}" for n in range(1000)], counts, 0)
+    assert placed[500] == 0
+    sizes = numpy.bincount(placed, weights=counts[:, 0])
+    assert sizes / sizes.sum() == pytest.approx([0.8, 0.1, 0.1], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "ratios", ["8", "", "a:b", "8:0:2", "train=8,train=2", "x" * 500, "nan:1", "1:" * 30 + "1"]
+)
+def test_ratios_that_are_none(ratios):
+    with pytest.raises(WorkbenchError, match="ratios"):
+        parse_ratios(ratios)
+
+
+def test_parts_have_names():
+    assert parse_ratios("3:1") == (Part("train", 0.75), Part("test", 0.25))
+    assert [part.name for part in parse_ratios("a=1, b=2,c=1,d=4")] == ["a", "b", "c", "d"]
+
+
+def test_what_cannot_be_split(tmp_path, workbench):
+    with pairs_workspace(tmp_path, [("p1", "query", "code")]) as workspace:
+        register_kinds(workspace)
+        with pytest.raises(WorkbenchError, match="No person has labels"):
+            make_split(workspace, "v", plan(against="majority"))
+        with pytest.raises(WorkbenchError, match="cannot name"):
+            make_split(workspace, " ", plan())
+    (tmp_path / "one").mkdir()
+    with labelled(
+        tmp_path / "one", [("p1", "query", "code", 1.0), ("p2", "query", "other", 0.0)]
+    ) as workspace:
+        with pytest.raises(WorkbenchError, match="1 group"):
+            make_split(workspace, "v", plan())
+        with pytest.raises(WorkbenchError, match="No repositories"):
+            make_split(workspace, "v", plan(disjoint="repository"))
+    work = str(tmp_path / "one" / "work.duckdb")
+    for words in (
+        "split WORK --name v",
+        "split WORK --name v --rater ana --policy majority",
+        "split WORK --name v --policy best",
+        "splits WORK --now",
+        "splits WORK v",
+        "export WORK x --format beir --part train",
+        "export WORK x --format beir --split v",
+        "export WORK x --format beir --policy best",
+    ):
+        done = workbench(*words.replace("WORK", work).split())
+        assert (done.code, done.out) == (2, ""), words
+        assert done.err

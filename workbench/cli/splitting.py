@@ -1,0 +1,388 @@
+"""`workbench split` and `workbench splits`: parts of the ground truth, and what they share."""
+
+from __future__ import annotations
+
+import csv
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from store.errors import WorkbenchError
+from workbench.cli.options import AsJson, ConfigFile, Workspace, blind_review, command, given_rater, settings
+from workbench.cli.report_agreement import named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from store.splits.splits import SplitChanges, SplitDetails
+    from workbench.config import Config
+
+
+class DisjointBy(StrEnum):
+    """What no two parts of a split share."""
+
+    query = "query"
+    query_code = "query,code"
+    repository = "repository"
+
+
+_MOST_LINES = 1_000_000
+"""Lines of a file with the part of each item."""
+
+
+@command
+def split_command(
+    workspace: Workspace,
+    *,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the split.")],
+    ratios: Annotated[
+        str,
+        typer.Option(metavar="R", help="Shares of train, dev and test; or named: train=8,test=2."),
+    ] = "8:1:1",
+    seed: Annotated[int, typer.Option(metavar="S", help="The seed.")] = 0,
+    rater: Annotated[
+        str | None, typer.Option("--rater", metavar="NAME", help="Whose labels are true: a person or a run.")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="What makes one label of several: majority, unanimous, adjudicated, dawid-skene, ...",
+        ),
+    ] = None,
+    disjoint: Annotated[
+        DisjointBy | None,
+        typer.Option(help="What no two parts share; by default queries, or repositories without queries."),
+    ] = None,
+    stratify: Annotated[
+        bool, typer.Option("--stratify", help="Give each part its share of every label.")
+    ] = False,
+    question: Annotated[
+        str | None, typer.Option(metavar="Q", help="The question; that of the first kind by default.")
+    ] = None,
+    panel: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="The raters of the policy; people by default.")
+    ] = None,
+    study: Annotated[str | None, typer.Option(metavar="NAME", help="Only labels of this study.")] = None,
+    with_revealed: Annotated[
+        bool, typer.Option("--with-revealed", help="Count labels that were judged beside the agents', too.")
+    ] = False,
+    parts_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Take each item's part from a CSV file, item,part, and check it for leaks."
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Split the ground truth: `workbench split WS --name v1 --ratios 8:1:1 --policy majority`.
+
+    Near-duplicate queries stay in one part. A split keeps its items and their labels of now; export it with
+    workbench export WS OUT --split NAME.
+    """
+    from store.queries.labels import named_question, question_of_items
+    from store.splits.allocation import parse_ratios
+    from store.splits.splits import SplitPlan, make_split
+    from store.workspace.duckdb import Workspace
+    from workbench.output import print_json, say
+
+    loaded = settings(config)
+    if (rater is None) == (policy is None):
+        raise WorkbenchError(
+            "Whose labels?",
+            "A split is of labels that count as true: one rater's, or a policy's of several.",
+            "Give one: --rater NAME or --policy majority.",
+        )
+    given = None if parts_from is None else _read_parts(parts_from)
+    parts = parse_ratios(ratios if given is None else _ratios_of(given))
+    with Workspace.open(workspace) as opened:
+        opened.share_cores()
+        with opened.reading() as connection:
+            _refuse(connection, loaded)
+            asked = question or question_of_items(connection)
+        kind = named_question(asked).kind
+        by: str = disjoint.value if disjoint else "query" if kind.record.group else "repository"
+        plan = SplitPlan(
+            question=asked,
+            against=_source(rater, policy),
+            parts=parts,
+            disjoint="given" if given is not None else by,  # type: ignore[arg-type]
+            seed=seed,
+            stratified=stratify,
+            panel=tuple(named(panel)) if panel else None,
+            study=study,
+            with_revealed=with_revealed,
+        )
+        found = make_split(opened, name, plan, given=given)
+    if as_json:
+        print_json({"workspace": workspace, **found.to_dict()})
+        return
+    _print_split(found)
+    say("", f"Export it: workbench export {workspace} OUT --split {name} --format F")
+
+
+@command
+def splits_command(
+    workspace: Workspace,
+    name: Annotated[
+        str | None, typer.Argument(help="The split to show; all are listed without one.", show_default=False)
+    ] = None,
+    *,
+    now: Annotated[
+        bool, typer.Option("--now", help="Say which true labels are others now than in the split.")
+    ] = False,
+    leaks: Annotated[bool, typer.Option("--leaks", help="Print what parts share, one by one.")] = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete the split; items and labels stay.")
+    ] = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the splits of a workspace, or show one: sizes, balance, agreement and leakage of its parts."""
+    from store.splits.splits import delete_split, find_split, list_splits, split_changes
+    from store.workspace.duckdb import Workspace
+    from workbench.output import print_json, say
+
+    loaded = settings(config)
+    if name is None and (now or leaks or delete):
+        raise WorkbenchError(
+            "Which split?", "--now, --leaks and --delete are about one split.", "Name it after the workspace."
+        )
+    changes = None
+    with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            _refuse(connection, loaded)
+            if name is None:
+                every = list_splits(connection)
+            else:
+                found = find_split(connection, name)
+                changes = split_changes(connection, found) if now else None
+        if name is not None and delete:
+            delete_split(opened, name)
+    if name is None:
+        if as_json:
+            print_json({"workspace": workspace, "splits": [one.to_dict() for one in every]})
+        else:
+            _print_list(every)
+    elif as_json:
+        differing = {} if changes is None else {"now": _changes_as_json(changes)}
+        print_json({"workspace": workspace, **found.to_dict(), **differing, "deleted": delete})
+    elif delete:
+        say(f"The split {name} was deleted; its items and labels stay.")
+    else:
+        _print_split(found)
+        if leaks:
+            _print_leaks(found)
+        if changes is not None:
+            say("", *change_lines(changes))
+
+
+def _refuse(connection: Connection, loaded: Config) -> None:
+    """Refuse what rests on others' labels in a sealed session and in a blind review."""
+    from workbench.study_session import refuse_in_study
+
+    refuse_in_study(connection, loaded, "A split rests", given_rater(None))
+    if loaded.screens.blind:
+        raise blind_review("A split rests")
+
+
+def _source(rater: str | None, policy: str | None) -> str:
+    """Return whose labels are true, a rater or a policy.
+
+    Raises:
+        WorkbenchError: There is no such policy.
+    """
+    from store.measures.truth import POLICIES
+
+    if rater is not None:
+        return rater
+    assert policy is not None
+    if policy not in POLICIES:
+        raise WorkbenchError(
+            "Unknown policy", f"No policy is called {policy!r}.", f"Policies: {', '.join(POLICIES)}."
+        )
+    return policy
+
+
+def _read_parts(path: Path) -> dict[str, str]:
+    """Read which item is in which part: a CSV file with the columns item and part."""
+    found: dict[str, str] = {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if not {"item", "part"} <= {*(rows.fieldnames or ())}:
+                raise WorkbenchError(
+                    "Columns missing", f"{path} has no columns item and part.", "Its first line is: item,part"
+                )
+            for number, row in enumerate(rows, 2):
+                item, part = row["item"], row["part"]
+                if not item or not part or item in found or number > _MOST_LINES:
+                    raise WorkbenchError(
+                        "Not understood",
+                        f"{path}, line {number}: an item with its part is missing, or the item comes twice.",
+                        "Give each item once.",
+                    )
+                found[item] = part
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise WorkbenchError("Cannot read", f"{path}: {error}", "Name a CSV file: item,part") from error
+    if len(set(found.values())) < 2:
+        raise WorkbenchError("One part", f"{path} names less than two parts.", "Name two or more.")
+    return found
+
+
+def _ratios_of(given: dict[str, str]) -> str:
+    """Return the ratios that given parts have, in the order in which they first occur."""
+    numbers: dict[str, int] = {}
+    for part in given.values():
+        numbers[part] = numbers.get(part, 0) + 1
+    return ",".join(f"{part}={number}" for part, number in numbers.items())
+
+
+def _print_list(every: list[SplitDetails]) -> None:
+    from workbench.output import print_table, say
+
+    if not every:
+        say("There is no split yet. Make one: workbench split WORKSPACE --name v1 --policy majority")
+        return
+    print_table(
+        ("split", "labels of", "parts", "items", "leaks", "made"),
+        [
+            (
+                one.name,
+                one.plan.against,
+                ", ".join(f"{part.part} {part.items:,}" for part in one.report.parts),
+                sum(part.items for part in one.report.parts),
+                one.leaks,
+                f"{one.created_at:%Y-%m-%d}",
+            )
+            for one in every
+        ],
+        wide=("split", "parts"),
+    )
+
+
+def _print_split(found: SplitDetails) -> None:
+    from store.formatting import pluralize
+    from store.splits.leakage import PROMISED
+    from workbench.output import print_facts, print_table, say
+
+    plan, report = found.plan, found.report
+    kept = {
+        "query": "queries, near-duplicates counted as one",
+        "query,code": "queries and codes",
+        "repository": "repositories",
+        "given": "what the file says",
+    }[plan.disjoint]
+    true = report.truth
+    whose = true.against if true.panel == (true.against,) else f"{true.against} of {', '.join(true.panel)}"
+    largest = f", the largest with {100 * report.largest:.1f} % of the queries"
+    left = pluralize(report.left_out, "item")
+    print_facts(
+        found.name,
+        [
+            ("question", plan.question),
+            ("study", plan.study),
+            ("true labels", f"{whose}: {true.units:,}"),
+            ("undecided", f"{true.undecided:,}, in no part" if true.undecided else None),
+            ("parts share no", kept),
+            ("kept together", f"{pluralize(report.groups, 'group')}{largest}" if report.groups else None),
+            (
+                "left out",
+                f"{left} whose query and code came into different parts" if report.left_out else None,
+            ),
+            ("seed", f"{plan.seed}{', stratified by label' if plan.stratified else ''}"),
+            ("made", f"{found.created_at:%Y-%m-%d %H:%M} UTC"),
+            ("SHA-256 of the labels", found.digest[:16]),
+        ],
+    )
+    say("")
+    queries = [one for one in report.parts if one.queries != one.items]
+    values = sorted({float(value) for one in report.parts for value in one.labels})
+    few = len(values) <= 5
+    print_table(
+        (
+            *("part", "wanted", "achieved"),
+            *(["queries"] if queries else []),
+            "items",
+            *([f"label {value:g}" for value in values] if few else []),
+            *("agreement", "raters"),
+        ),
+        [
+            (
+                one.part,
+                f"{100 * one.share:.1f} %",
+                f"{100 * one.achieved:.1f} %",
+                *([one.queries] if queries else []),
+                one.items,
+                *([one.labels.get(f"{value:g}", 0) for value in values] if few else []),
+                "–" if one.agreement["alpha"] is None else f"α {one.agreement['alpha']:.3f}",
+                one.agreement["raters"],
+            )
+            for one in report.parts
+        ],
+    )
+    whom = "the raters of the policy" if len(true.panel) > 1 else "people"
+    say(f"Agreement: Krippendorff's alpha of {whom}, on each part alone.", "")
+    if not report.leakage:
+        say("No leak found: no query, near-duplicate, code or repository in two parts.")
+        return
+    promised = PROMISED[plan.disjoint]
+    print_table(
+        ("shared", "between", "number", ""),
+        [
+            (
+                sort,
+                " and ".join(one["parts"]),
+                one["number"],
+                "leak" if sort in promised else "not kept apart",
+            )
+            for sort, numbers in report.leakage.items()
+            for one in numbers
+        ],
+    )
+    say("", "This is looked for more strictly than parts are made. See it: workbench splits --leaks")
+
+
+def _print_leaks(found: SplitDetails) -> None:
+    from workbench.output import say
+
+    for leak in found.report.leaks:
+        say(f"{leak.sort}, {' and '.join(leak.parts)}, {leak.similarity:.2f}:")
+        if leak.sort != "same code":
+            say(*(f"  {text}" for text in dict.fromkeys(leak.texts)))
+        say(f"  items {leak.items[0]} and {leak.items[1]}")
+
+
+def change_lines(changes: SplitChanges, shown: int = 10) -> Iterator[str]:
+    """Yield lines that say how the labels of now differ from those of a split."""
+    from store.formatting import pluralize
+
+    if not changes:
+        yield "The true labels are what they were when the split was made."
+        return
+    if changes.changed:
+        yield f"{pluralize(len(changes.changed), 'label')} changed since:"
+        for item, then, today in changes.changed[:shown]:
+            yield f"  {item}: {then:g}, now {today:g}"
+        if changes.changed[shown:]:
+            yield f"  and {len(changes.changed) - shown:,} more"
+    for names, what in (
+        (changes.gone, "without a true label now"),
+        (changes.new, "labelled since, in no part"),
+    ):
+        if names:
+            more = f", and {len(names) - shown:,} more" if names[shown:] else ""
+            yield f"{pluralize(len(names), 'item')} {what}: {', '.join(names[:shown])}{more}"
+
+
+def _changes_as_json(changes: SplitChanges) -> dict[str, object]:
+    return {
+        "changed": [{"item": item, "then": then, "now": today} for item, then, today in changes.changed],
+        "gone": list(changes.gone),
+        "new": list(changes.new),
+    }
