@@ -1,7 +1,7 @@
-"""Writes the generated files: the documents' tables of keys and settings, and the statements of a start.
+"""Writes the generated files: the documents' tables of keys, settings and views; statements of a start.
 
-`python -m workbench.reference` updates docs/keys.md, docs/configuration.md and store/first_look; a test fails
-where they are out of date.
+`python -m workbench.reference` updates docs/keys.md, docs/configuration.md, docs/sql.md and store/first_look; a
+test fails where they are out of date.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from screens.commands import WHERE, Command, all_commands
 from store.first_look import compiling
+from store.sql_views.views import views
 from workbench.config import Config, fields, is_table, variable
 
 _KEY_NAMES = {
@@ -59,6 +60,16 @@ def keys_tables() -> str:
     for scope, group in groupby(commands, key=lambda command: command.scope):
         lines = [f"## {WHERE[scope]}", "", "| key | what it does | action |", "|---|---|---|"]
         lines += [f"| {key_names(command)} | {command.help} | `{command.id}` |" for command in group]
+        sections.append("\n".join(lines))
+    return "\n\n".join(sections)
+
+
+def views_tables() -> str:
+    """Return a table of columns for each view."""
+    sections = []
+    for view in views().values():
+        lines = [f"### {view.name}", "", view.about, "", "| column | type | |", "|---|---|---|"]
+        lines += [f"| `{column.name}` | {column.type} | {column.about} |" for column in view.columns]
         sections.append("\n".join(lines))
     return "\n\n".join(sections)
 
@@ -107,7 +118,9 @@ def filled(text: str, name: str, content: str) -> str:
 def documents(root: Path) -> dict[Path, str]:
     """Return the documents that hold generated parts, and the statements of a start, as they should read."""
     keys, configuration = root / "docs" / "keys.md", root / "docs" / "configuration.md"
+    sql = root / "docs" / "sql.md"
     return {
+        sql: filled(sql.read_text(encoding="utf-8"), "views", views_tables()),
         keys: filled(keys.read_text(encoding="utf-8"), "keys", keys_tables()),
         configuration: filled(configuration.read_text(encoding="utf-8"), "settings", settings_reference()),
         **compiling.statements(),

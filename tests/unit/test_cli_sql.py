@@ -2,14 +2,19 @@
 
 import io
 import json
+import re
 import shlex
 import subprocess
 import sys
 
 import pytest
+from judging import Desk
+from review_bench import CASES, bench
 from several_kinds import SCORED, three_kinds
 from small_workspace import pairs_workspace
 
+from store.record.scope import EVERYTHING
+from store.sql_views.running import SqlRun
 from store.workspace.duckdb import Workspace
 
 PAIRS = [
@@ -64,7 +69,7 @@ def test_the_views_are_listed(workbench, path):
     assert items["columns"][0] == {
         "name": "item",
         "type": "VARCHAR",
-        "about": "The item's id in the imported file.",
+        "about": "The item's id: that of the imported file, of a comparison one of its own.",
     }
     assert "items: An item, with your label and the agents'." in workbench("sql", path, "--views").out
 
@@ -82,6 +87,19 @@ def test_the_views_are_listed(workbench, path):
 def test_what_is_wrong_is_said(workbench, path, arguments, title):
     done = workbench("sql", path, *arguments, "--json")
     assert (done.code, done.json()["error"]["title"]) == (2, title)
+
+
+def test_the_statements_of_the_page_work(repository, tmp_path):
+    page = (repository / "docs" / "sql.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    statements = [*block.split("\n\n"), *re.findall(r"`(PIVOT [^`]+)`", page)]
+    assert len(statements) == 5
+    with bench(tmp_path) as workspace:
+        Desk(workspace, "dana").judge(1, 1.0)
+        Desk(workspace, "lee").judge(1, 0.0)
+        counts = [SqlRun(workspace, EVERYTHING, one).result().rows.num_rows for one in statements]
+    assert counts[:3] == [1, 2, 2]
+    assert counts[4] == len(CASES)
 
 
 # -- judgments from standard input --------------------------------------------------------------------
