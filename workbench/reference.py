@@ -1,7 +1,7 @@
 """Writes the generated files: the documents' tables of keys, settings and views; statements of a start.
 
-`python -m workbench.reference` updates docs/keys.md, docs/configuration.md, docs/sql.md and store/first_look; a
-test fails where they are out of date.
+`python -m workbench.reference` updates docs/keys.md, docs/configuration.md, docs/sql.md and store/first_look;
+a test fails where they are out of date.
 """
 
 from __future__ import annotations
