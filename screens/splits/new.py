@@ -67,7 +67,7 @@ class NewSplitScreen(BaseScreen):
         with VerticalScroll(id="body", can_focus=False):
             yield line("Name", "name", "v1")
             yield line("Labels of", "against", "majority; a rater, a run, adjudicated", value="majority")
-            yield line("Raters", "panel", "of a policy: ana,ben,chi; empty: people")
+            yield line("Panel", "panel", "the raters of a policy: ana,ben,chi; people by default")
             yield choice("Question", "question", [("that of the items", OF_ITEMS), *questions], OF_ITEMS)
             yield line("Ratios", "ratios", "8:1:1, or train=8,test=2", value="8:1:1")
             yield choice("Parts share no", "disjoint", DISJOINT, OF_ITEMS)

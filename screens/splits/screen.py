@@ -246,11 +246,7 @@ class SplitsScreen(BaseScreen):
             )
 
     def _changes_read(self, split: SplitDetails, changes: SplitChanges) -> None:
-        if changes:
-            self._changes[split.id] = changes
-        else:
-            self._changes.pop(split.id, None)
-            self.context.notices.show("Unchanged", "The true labels are what they were when it was made.")
+        self._changes[split.id] = changes
         if changes and self.chosen is not None and self.chosen.id == split.id:
             # What changed comes after the parts.
             self._figure = len(split.report.parts)
