@@ -111,13 +111,17 @@ def _balance(split: SplitDetails, part: PartFigures, cells: int) -> list[Content
     if len(values) > MOST_LABELS:
         mean = sum(value * count for value, count in counts.items()) / total
         return [Content(f"    {len(counts):,} different labels, {mean:.2f} in the mean")]
+    words = {value: spec.scale.word(value) for value in sorted(values, reverse=True)}
+    # As wide in each part, so that bars of a label stand below each other.
+    of_word = max(map(len, words.values()))
+    of_count = len(f"{max(count for each in split.report.parts for count in each.labels.values()):,}")
     bars = [
         Content.assemble(
-            f"{spec.scale.word(value)} ",
+            f"{word:<{of_word}} ",
             drawn_bar(counts.get(value, 0), total, min(MOST_BAR_CELLS, cells // 8)),
-            f" {counts.get(value, 0):,}",
+            f" {counts.get(value, 0):>{of_count},}",
         )
-        for value in sorted(values, reverse=True)
+        for value, word in words.items()
     ]
     lines: list[Content] = []
     for bar in bars:
@@ -167,7 +171,7 @@ def _shared(split: SplitDetails, cells: int) -> Iterator[Content | Figure]:
             found = [leak for leak in report.leaks if (leak.sort, list(leak.parts)) == (sort, one["parts"])]
             mark, verdict = ("!", "leak") if sort in promised else ("·", "not kept apart")
             kept = f"{pluralize(len(found), 'example')} kept" if len(found) < one["number"] else ""
-            words = f"{mark} {verdict:<15}{sort:<16}{one['number']:>7,}  {' and '.join(one['parts'])}  {kept}"
+            words = f"{mark} {verdict:<16}{sort:<16}{one['number']:>7,}  {' and '.join(one['parts'])}  {kept}"
             items = tuple(dict.fromkeys(item for leak in found for item in leak.items))
             yield Figure((Content(one_line(words, cells - 2)),), items=items)
     yield Content("")

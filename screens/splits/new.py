@@ -13,6 +13,7 @@ from textual.widgets import Checkbox, Input, Select, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
+from screens.splits.figures import DISJOINT_WORDS
 from screens.studies.fields import choice, line
 from screens.studies.form_foot import FormFoot
 from screens.studies.new import TickBox
@@ -146,7 +147,11 @@ class NewSplitScreen(BaseScreen):
         true = f"{pluralize(found.units, 'true label')} of {plan.question}"
         undecided = f"; {found.undecided:,} undecided, in no part" if found.undecided else ""
         shares = ", ".join(f"{one_line(part.name, 24)} {100 * part.share:.1f} %" for part in plan.parts)
-        return [f"{true}, from {one_line(', '.join(found.panel), 60)}{undecided}", shares, *found.warnings]
+        return [
+            f"{true}, from {one_line(', '.join(found.panel), 60)}{undecided}",
+            f"{shares}; {DISJOINT_WORDS[plan.disjoint]}",
+            *found.warnings,
+        ]
 
     # -- keys -----------------------------------------------------------------------------------------
 

@@ -166,7 +166,7 @@ class SplitsScreen(BaseScreen):
             return why
         if not self.reading.found:
             key = self.key_of("new")
-            return [*map(Content, EMPTY), Content(f"{key} makes one.")]
+            return [*map(Content, EMPTY), Content(""), Content(f"{key} makes one.")]
         heading = (
             f"  {'split':<{NAME_CELLS}} {'labels of':<{SOURCE_CELLS}} {'items':>9} {'leaks':>6}  {'made':<10}"
         )

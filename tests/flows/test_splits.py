@@ -54,7 +54,7 @@ async def test_a_split_from_the_form_to_its_items_and_its_end(tmp_path: Path) ->
                 "query",
                 3,
             )
-            assert "! leak           near query" in screen_text(app)
+            assert "! leak            near query" in screen_text(app)
 
             # The items behind a part, and behind a leak.
             with workspace.reading() as connection:
