@@ -25,6 +25,9 @@ COMMANDS = (
     ("report", "WORKSPACE", "progress"),
     ("report", "WORKSPACE", "figures"),
     ("items", "WORKSPACE", "--limit", "500"),
+    ("sql", "WORKSPACE", "SELECT count(*) FROM pairs"),
+    ("sql", "WORKSPACE", "SELECT rank, avg(length(code)) FROM pairs GROUP BY rank"),
+    ("sql", "WORKSPACE", "SELECT rater, avg(value) FROM labels GROUP BY rater"),
 )
 TIMES = 5
 

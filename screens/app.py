@@ -318,6 +318,12 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(NewStudyScreen(self.context, self))
 
+    def open_sql(self) -> None:
+        """Ask the workspace in SQL, as far as the session may see it."""
+        from screens.sql.screen import SqlScreen
+
+        self.push_screen(SqlScreen(self.context, self))
+
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
         from screens.studies.compare import NewComparisonsScreen

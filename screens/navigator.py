@@ -62,6 +62,9 @@ class Navigator(Protocol):
     def open_new_study(self) -> None:
         """Show the form of a new study."""
 
+    def open_sql(self) -> None:
+        """Ask the workspace in SQL."""
+
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
 

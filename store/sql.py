@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import duckdb
 
 
@@ -22,3 +24,9 @@ def count(cursor: duckdb.DuckDBPyConnection, statement: str) -> int:
 def any_row(cursor: duckdb.DuckDBPyConnection, relation: str) -> bool:
     """Return whether a table or view has a row."""
     return cursor.execute(f"SELECT 1 FROM {relation} LIMIT 1").fetchone() is not None
+
+
+def parquet(path: Path) -> str:
+    """Return the rows of one Parquet file as a relation; its path is taken as it is."""
+    exact = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path.absolute()))
+    return f"read_parquet({quoted(exact)}, hive_partitioning = false)"

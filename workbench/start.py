@@ -31,6 +31,7 @@ COMMANDS = (
     "merge",
     "export",
     "items",
+    "sql",
     "judge",
     "revise",
     "compare",

@@ -33,10 +33,19 @@ class Session:
     Attributes:
         scope: What it sees, and whose labels are its own.
         study: The place of its rater in an open study; None outside one.
+        others: The rater's other open studies.
     """
 
     scope: Scope
     study: StudySession | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Which study it is, where the rater has several; else empty."""
+        if self.study is None or not self.others:
+            return ""
+        return f"study {self.study.study.name} (also open: {', '.join(self.others)})"
 
 
 def known_rater(connection: Connection, name: str | None) -> RaterRef:
@@ -120,7 +129,11 @@ def open_unsealed(
 
 
 def open_session(
-    connection: Connection, config: Config | LazyConfig, given: str | None, run: str | None = None
+    connection: Connection,
+    config: Config | LazyConfig,
+    given: str | None,
+    run: str | None = None,
+    name: str | None = None,
 ) -> Session:
     """Return the session of a command that lists or judges items.
 
@@ -129,21 +142,23 @@ def open_session(
         config: The configuration.
         given: The rater's name on the command line; None for none.
         run: What names the run of the agents whose labels are shown; None for the default one.
+        name: Which of the rater's open studies; None for the first one in which something is left to do.
 
     Raises:
         HiddenData: The session is sealed, and another rater or a run was named; or the review is blind, and
             a run was.
-        UnknownName: No run, or more than one, is called so.
+        UnknownName: No run, or more than one, is called so; or the study is not open for the rater.
     """
     from store.record.scope import Scope, Visibility
-    from store.studies.session import study_session
+    from store.studies.session import open_studies, study_session
     from workbench.run_option import chosen_run
 
     rater = session_rater(connection, config, given)
-    study = study_session(connection, rater)
+    study = study_session(connection, rater, name)
     if study is not None:
         refuse_run(run)
-        return Session(study.scope, study)
+        others = tuple(one for one in open_studies(connection, rater.id) if one != study.study.name)
+        return Session(study.scope, study, others)
     blind = config.screens.blind
     return Session(Scope(rater, visibility=Visibility(blind), run=chosen_run(connection, run, blind=blind)))
 

@@ -13,6 +13,10 @@ from store.tables.record import QuestionTarget
 
 NOTE = "note"
 """The id of the line."""
+WHY = "why you rule so"
+"""What the line says while a ruling's note is empty."""
+TO_RATERS = "what they are told (may be empty)"
+"""What it says while a note to the raters is."""
 
 Unit = tuple[int, QuestionTarget]
 """An item and a question on it."""
@@ -33,11 +37,13 @@ class NoteEditor:
     Attributes:
         notes: The notes, recorded ones and drafts.
         ruling: The key of the ruling that waits for its reason; empty for none.
+        sends_back: Whether it is a note to the raters, to whom the item is sent back.
     """
 
     def __init__(self, shared: JudgingContext, leave: Callable[[], object]) -> None:
         self.notes: dict[Unit, str] = {}
         self.ruling = ""
+        self.sends_back = False
         self._shared = shared
         self._leave = leave
 
@@ -66,8 +72,18 @@ class NoteEditor:
         choices = [("Enter", "records the ruling" if ruling else "takes the note")]
         self._shared.show_message(message, choices=[*choices, (self._shared.key("line.close"), ending)])
         self.ruling = ruling
+        self._show(harmless_line(self.of(item)))
+
+    def open_to_raters(self, message: str) -> None:
+        """Open the line for a note to the raters, with which the item is sent back."""
+        choices = [("Enter", "sends it back"), (self._shared.key("line.close"), "leaves it")]
+        self._shared.show_message(message, choices=choices)
+        self.sends_back = True
+        self._show("", TO_RATERS)
+
+    def _show(self, text: str, placeholder: str = WHY) -> None:
         box = self._box
-        box.value = harmless_line(self.of(item))
+        box.value, box.placeholder = text, placeholder
         box.cursor_position = len(box.value)
         box.display = True
         box.focus()
@@ -76,7 +92,7 @@ class NoteEditor:
         """Close the line and return what is in it."""
         text = self._box.value.strip()
         self._box.display = False
-        self.ruling = ""
+        self.ruling, self.sends_back = "", False
         # At once: while the line has the focus, keys are text.
         self._shared.screen.set_focus(None)
         self._leave()

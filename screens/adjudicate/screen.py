@@ -18,8 +18,8 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Input, Static
 
 from screens.adjudicate.builder import RulingBuilder
-from screens.adjudicate.notes import NOTE, NoteEditor, Unit, unit_of
-from screens.adjudicate.view import DIFFER, labels_in_a_row, laid_out, of_disputes
+from screens.adjudicate.notes import NOTE, WHY, NoteEditor, Unit, unit_of
+from screens.adjudicate.view import DIFFER, labels_in_a_row, laid_out, of_disputes, with_tests
 from screens.base_screen import BaseScreen
 from screens.commands import CommandState, Scope, all_commands, bindings
 from screens.context import ScreenContext
@@ -37,6 +37,8 @@ from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
 from screens.recorder import UndoResult
 from screens.review.bars import CaseTabs, PlaceLine
+from screens.review.citations import Citations, format_citations
+from screens.review.item_tests import ItemTests, shown_test
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.threads import in_thread
 from screens.widgets.line_input import LineInput
@@ -49,6 +51,7 @@ from store.record.actions import Action
 from store.record.evidence import Citation
 from store.record.scope import ADJUDICATE
 from store.studies.adjudication import Adjudication, disputed_studies, open_adjudication
+from store.studies.discussion import send_back
 from store.studies.disputes import Dispute, goes_against, summary
 from store.tables.record import Judgment
 
@@ -105,12 +108,16 @@ class AdjudicateScreen(BaseScreen):
         self.panes.comparing, self.panes.preferred = True, DIFFER
         self.notes = NoteEditor(shared, self.panes.focus_active)
         comments = CommentEditor(shared, lambda: None, self.panes.focus_active)
-        self.judging = JudgingController(self, shared, self.order, comments, lambda _: "")
+        self.judging = JudgingController(
+            self, shared, self.order, comments, lambda cited: format_citations(cited, self.item)
+        )
+        self.tests = ItemTests(shared, self._show_view, self._forget, self._reread, lambda: None)
+        self.citations = Citations(shared, self.panes, lambda: None, self.tests.show_execution, "ruling")
         own = self._handlers()
         taken = {command.id for command in all_commands()} - own.keys()
         reused = {
             command: replace(handler, of_item=handler.of_item or owner is self.panes)
-            for owner in (self.judging, self.panes)
+            for owner in (self.judging, self.panes, self.tests, self.citations)
             for name, handler in owner.handlers().items()
             if (command := f"{self.SCOPE}.{name.partition('.')[2]}") in taken
         }
@@ -144,7 +151,7 @@ class AdjudicateScreen(BaseScreen):
             with Vertical(id="case"):
                 yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
-        yield LineInput(id=NOTE, placeholder="why you rule so", select_on_focus=False)
+        yield LineInput(id=NOTE, placeholder=WHY, select_on_focus=False)
         yield MessageLine(id="say")
         yield JobLine(self.context)
         yield JudgingKeyLine(self.shared.keys)
@@ -154,6 +161,7 @@ class AdjudicateScreen(BaseScreen):
         self.panes.begin(self.query_one(f"#{SUBJECT}", TextPane))
         self.context.recorder.saved.subscribe(self, self._action_saved, immediate=True)
         self.context.recorder.failed.subscribe(self, lambda _: self._show_lines(), immediate=True)
+        self.context.tests.ended.subscribe(self, self.tests.ended)
         self._open(newest=True)
 
     def _open(self, study: str | None = None, *, newest: bool = False) -> None:
@@ -314,7 +322,10 @@ class AdjudicateScreen(BaseScreen):
 
     def _laid_out(self, view: ItemView) -> ItemView:
         dispute = self.disputes.get(unit_of(view))
-        return view if dispute is None else laid_out(view, dispute, self._me, names=self.names)
+        if dispute is None:
+            return view
+        view = self.tests.as_chosen(with_tests(view.with_swapped(""), dispute, names=self.names))
+        return self.citations.marked(laid_out(view, dispute, self._me, names=self.names))
 
     def _fill(self, view: ItemView) -> None:
         with self.app.batch_update():
@@ -460,6 +471,12 @@ class AdjudicateScreen(BaseScreen):
         yield f"{self.shared.key('previous')} goes back to the last one. {other}"
 
     @property
+    def _is_open(self) -> bool:
+        """Whether raters of the study can still be asked."""
+        study = None if self.adjudication is None else self.adjudication.study
+        return study is not None and study.state == "open"
+
+    @property
     def _is_of_study(self) -> bool:
         return self.adjudication is not None and self.adjudication.study is not None
 
@@ -493,8 +510,12 @@ class AdjudicateScreen(BaseScreen):
     def _note_given(self, event: Input.Submitted) -> None:
         event.stop()
         item, dispute, key = self.item, self.dispute, self.notes.ruling
+        sends_back = self.notes.sends_back
         text = self.notes.close()
         if item is None or dispute is None:
+            return
+        if sends_back:
+            self._send_back(item, text)
             return
         own = item.label
         against = own is not None and goes_against(dispute.spec.scale, dispute.values, own.value)
@@ -506,7 +527,9 @@ class AdjudicateScreen(BaseScreen):
         if key:
             self._record_ruling(key)
         elif own is not None and changed and self.judging.builder is not None:
-            self.judging.record(self.judging.builder.label(item, own.value, self.guard.watch, own.reason))
+            cited, execution = self.evidence()
+            watch, build = self.guard.watch, self.judging.builder.label
+            self.judging.record(build(item, own.value, watch, own.reason, cited=cited, execution=execution))
             self.shared.show_message(f"Note recorded · {self.shared.key('undo')} undo")
         else:
             self.shared.show_message("The note goes with your ruling." if text else "")
@@ -515,9 +538,41 @@ class AdjudicateScreen(BaseScreen):
     def action_close_line(self) -> None:
         """Close the line; nothing of it is recorded."""
         if self.notes.is_open:
-            key = self.notes.ruling
+            said = "Nothing was recorded." if self.notes.ruling else ""
+            said = "Nothing was sent back." if self.notes.sends_back else said
             self.notes.close()
-            self.shared.show_message("Nothing was recorded." if key else "")
+            self.shared.show_message(said)
+
+    def _ask_to_send_back(self) -> None:
+        """Open the line for the note with which the item is sent back, where it can be."""
+        dispute = self.dispute
+        if dispute is None or not self.judging.can_judge():
+            return
+        if not self._is_open:
+            self.shared.show_message("Raters are asked again only while their study is open.", alarm=True)
+        elif dispute.sent_back is not None:
+            self.shared.show_message("This item was sent back before; it is asked again once.", alarm=True)
+        else:
+            self.notes.open_to_raters("What should they look at? Name no label.")
+
+    def _send_back(self, item: ItemView, note: str) -> None:
+        adjudication, workspace = self.adjudication, self.context.workspace
+        assert adjudication is not None
+
+        def send() -> tuple[list[str], list[Dispute]]:
+            asked = send_back(workspace, adjudication, item.item_id, note)
+            return asked, adjudication.read(workspace, [item.item_id])
+
+        def sent(done: tuple[list[str], list[Dispute]]) -> None:
+            asked, disputes = done
+            name = one_line(item.external_id, 24)
+            self.shared.show_message(
+                f"↩ {name} sent back to {', '.join(asked)}. {self.shared.key('next')} goes on."
+            )
+            self._take(disputes)
+
+        failed = self.context.notices.report_error
+        in_thread(self, send, sent, failed, group="send back", exclusive=False)
 
     def _show_agents(self) -> None:
         """Show the agents' work on the item, once the key was pressed twice."""
@@ -540,26 +595,56 @@ class AdjudicateScreen(BaseScreen):
             adjudication.reveal(workspace, [item.item_id])
             return adjudication.read(workspace, [item.item_id])
 
-        failed = self.context.notices.report_error
-        in_thread(self, reveal, self._revealed, failed, group="agents", exclusive=False)
+        def revealed(disputes: list[Dispute]) -> None:
+            self.shared.show_message("◆ The agents' work on this item is shown.")
+            self._take(disputes)
 
-    def _revealed(self, disputes: list[Dispute]) -> None:
+        failed = self.context.notices.report_error
+        in_thread(self, reveal, revealed, failed, group="agents", exclusive=False)
+
+    def _reread(self, item_id: int) -> None:
+        """Read an item and its disputes again."""
+        adjudication, workspace = self.adjudication, self.context.workspace
+        if adjudication is not None:
+            in_thread(
+                self,
+                lambda: adjudication.read(workspace, [item_id]),
+                self._take,
+                self.context.notices.report_error,
+                group="disputes again",
+                exclusive=False,
+            )
+
+    def _take(self, disputes: list[Dispute]) -> None:
         for one in disputes:
             self.disputes[one.item_id, one.target] = one
             self._forget(one.item_id)
-        self.shared.show_message("◆ The agents' work on this item is shown.")
         wanted = self.guard.wanted
         if wanted is not None and any(one.item_id == wanted.item_id for one in disputes):
             self._read_item(wanted)
 
+    def _run_test(self) -> None:
+        """Run the test that is shown: the agents' where they are shown, or one of a rater's own."""
+        item, dispute = self.item, self.dispute
+        if item is None or dispute is None or shown_test(item):
+            self.tests.run_shown()
+            return
+        agents = (
+            f"and the agents' work is hidden; {self.shared.key('agents')} shows it"
+            if dispute.hidden
+            else "and the agents have none"
+        )
+        self.shared.show_message(f"No test to run: no rater's label rests on a test of their own, {agents}.")
+
     # -- for the judging controller -------------------------------------------------------------------
 
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
-        """Return no lines and no execution: the note says what a ruling rests on."""
-        return (), None
+        """Return the lines that the next ruling cites, and the execution that was shown when the key came."""
+        return self.citations.cited, self.tests.execution_on_screen
 
     def show_recorded(self, action: Action) -> None:
         """Show what an action makes of the item on the screen."""
+        self.citations.recorded(action)
         self._show_lines()
 
     def go_on(self) -> None:
@@ -570,6 +655,7 @@ class AdjudicateScreen(BaseScreen):
     def leave_for(self, undone: UndoResult) -> None:
         """Leave the item on the screen for that of an undo or redo."""
         self._forget(undone.action.item_id)
+        self.citations.keep_undone(undone.action, redo=undone.redo)
 
     # -- going through the disputes -------------------------------------------------------------------
 
@@ -614,7 +700,9 @@ class AdjudicateScreen(BaseScreen):
         self._open(self._studies[(at + 1) % len(self._studies)])
 
     def _go_back(self) -> None:
-        if self.context.last_key.name == "escape":
+        if self.panes.by_id.end_cursors():
+            self.shared.show_message("")
+        elif self.context.last_key.name == "escape":
             # On a slow line an arrow key can begin with a lone Escape, which must not throw anybody out.
             self.shared.show_message(f"Nothing to end here; {self.shared.key('back')} goes back.")
         else:
@@ -631,6 +719,14 @@ class AdjudicateScreen(BaseScreen):
 
         return {
             "adjudicate.note": Handler(self._write_note, of_item=True),
+            "adjudicate.send_back": Handler(
+                self._ask_to_send_back,
+                lambda: self.dispute is None or (self._is_open and self.dispute.sent_back is None),
+                of_item=True,
+            ),
+            "adjudicate.run": Handler(
+                self._run_test, lambda: self.item is None or bool(shown_test(self.item)), of_item=True
+            ),
             "adjudicate.both_bad": Handler(
                 lambda: self._rule(BOTH_BAD),
                 lambda: self.item is not None and self.item.current.both_bad,

@@ -6,18 +6,48 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from screens.items.views import ItemView, PaneText
+from screens.items.pair import run_panes
+from screens.items.runs import results
+from screens.items.views import ItemView, PaneText, TestRunView
 from screens.widgets.text.overlay import Span
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
 from store.record.evidence import Citation
-from store.studies.disputes import Dispute, DisputedLabel, goes_against
+from store.studies.disputes import Dispute, DisputedLabel, RatersTest, goes_against
 
 DIFFER = "differ"
 """The pane that says why raters differ."""
 
 _CITED_CELLS = 60
 """Cells of what a cited line says."""
+_CODES = 2
+"""Raters whose codes are written beside a line; of more the first one, and how many others."""
+
+
+def with_tests(view: ItemView, dispute: Dispute, *, names: bool) -> ItemView:
+    """Return an item with the raters' own tests beside what is shown of the agents'.
+
+    Args:
+        view: The item; those that it has already are put anew.
+        dispute: The dispute.
+        names: Whether raters have their own names.
+    """
+    if not dispute.tests:
+        return view
+    theirs = tuple(_run_of(one, names=names) for one in dispute.tests)
+    others = {None, *(one.execution for one in theirs)}
+    runs = (*(one for one in view.runs if one.execution not in others), *theirs)
+    at = next((place for place, one in enumerate(runs) if one.execution == view.execution), 0)
+    if not any(part.id == "test" for part in view.case):
+        view = replace(view, tests="own", case=(*runs[0].panes, *view.case))
+    return replace(view, runs=runs, run=at).with_run(at)
+
+
+def _run_of(test: RatersTest, *, names: bool) -> TestRunView:
+    whose = f"{one_line(test.name, 24) if names else test.rater}'s test"
+    heading = " · ".join([f"{whose}, run again by you" if test.again else whose, *results(test.execution)])
+    panes = tuple(replace(pane, heading=heading) for pane in run_panes(test.execution))
+    return TestRunView(test.execution.id, panes)
 
 
 def of_disputes(view: ItemView, disputes: Sequence[Dispute]) -> ItemView:
@@ -54,16 +84,23 @@ def laid_out(view: ItemView, dispute: Dispute, adjudicator: str, *, names: bool)
 
 
 def _marked(part: PaneText, dispute: Dispute) -> PaneText:
-    """Return a part with the lines marked that raters cite."""
-    cited = frozenset(
-        number
-        for label in dispute.labels
-        for one in label.citations
-        if one.part == part.part and one.fits(part.text)
-        for number in range(one.first, one.last + 1)
-    )
-    start = min(cited) if cited and part.start is None else part.start
-    return replace(part, cited=cited, recorded=True, start=start)
+    """Return a part with the codes of the raters beside the lines that they cite."""
+    by_line: dict[int, dict[str, None]] = defaultdict(dict)
+    for label in dispute.labels:
+        for one in label.citations:
+            if one.part == part.part and one.fits(part.text):
+                for number in range(one.first, one.last + 1):
+                    by_line[number][label.rater] = None
+    # Those of another question, which was asked before, are taken away; glyphs of the part itself stay.
+    gutter = {number: glyph[0] for number, glyph in part.gutter.items() if glyph[0] != " "}
+    gutter |= {number: gutter.get(number, " ") + _codes([*raters]) for number, raters in by_line.items()}
+    start = min(by_line) if by_line and part.start is None else part.start
+    return replace(part, cited=frozenset(), recorded=True, gutter=gutter, start=start)
+
+
+def _codes(raters: Sequence[str]) -> str:
+    """Return the codes of raters in few cells: "R1", "R1R3", "R1+2"."""
+    return "".join(raters) if len(raters) <= _CODES else f"{raters[0]}+{len(raters) - 1}"
 
 
 def name_of(label: DisputedLabel, *, names: bool) -> str:
@@ -96,6 +133,12 @@ def _why_they_differ(dispute: Dispute, adjudicator: str, *, names: bool) -> Pane
         )
         for label in labels:
             add(_said(label, dispute, names=names))
+    if dispute.sent_back is not None:
+        waiting = [one.rater for one in dispute.labels if one.again is None]
+        add([""])
+        add(["Sent back to the raters"], heading=True)
+        add(_indented(dispute.sent_back))
+        add([f"    not judged again yet: {', '.join(waiting)}"] if waiting else [])
     if not dispute.hidden:
         add([""])
         add(["◆ the agents"], heading=True)
@@ -123,13 +166,17 @@ def _said(label: DisputedLabel, dispute: Dispute, *, names: bool) -> Iterator[st
     """Yield what a rater said: how, how long, why."""
     seen = "agents' label shown" if label.revealed else "blind" if label.blind else ""
     words = [
-        name_of(label, names=names),
+        f"{name_of(label, names=True)} ({label.rater})" if names else label.rater,
         "" if label.seconds is None else f"{label.seconds:.1f} s",
         seen,
         "" if label.later is None else f"after the reveal {dispute.spec.scale.word(label.later)}",
+        "" if label.again is None else f"asked again {dispute.spec.scale.word(label.again)}",
     ]
     yield " · ".join(word for word in words if word)
     yield from _indented(label.comment)
+    if label.again_comment:
+        yield "    asked again:"
+        yield from _indented(label.again_comment)
     if label.reason:
         yield f"    reason: {label.reason}"
     for one in label.citations:
@@ -149,7 +196,8 @@ def labels_in_a_row(dispute: Dispute, *, names: bool) -> str:
     """Return the labels in a row: `R1 0 ●  R2 0 ●  R3 1 ○`; a ring: a ruling for it needs a reason."""
     scale, values = dispute.spec.scale, dispute.values
     words = [
-        f"{name_of(one, names=names)} {_sign(dispute, one.value)} "
+        f"{name_of(one, names=names)} {_sign(dispute, one.value)}"
+        f"{'' if one.again is None else f'→{_sign(dispute, one.again)}'} "
         f"{'○' if goes_against(scale, values, one.value) else '●'}"
         for one in dispute.labels
     ]

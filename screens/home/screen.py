@@ -169,7 +169,7 @@ class HomeScreen(BaseScreen):
         if command.id == "home.annotate":
             possible = self.plan is None or self.plan.annotation is not None
             return self._has_work_for_agents and possible and self.context.jobs.running is None
-        if command.id in ("home.resume", "home.queue", "home.studies"):
+        if command.id in ("home.resume", "home.queue", "home.studies", "home.sql"):
             return not self.empty
         if command.id == "home.splits":
             return not self.empty and not self.context.settings.blind
@@ -297,6 +297,11 @@ class HomeScreen(BaseScreen):
         """List the splits."""
         if self._holds_items():
             self.navigator.open_splits()
+
+    def action_open_sql(self) -> None:
+        """Ask the workspace in SQL."""
+        if self._holds_items():
+            self.navigator.open_sql()
 
     @property
     def _why_not_adjudicate(self) -> str:

@@ -215,6 +215,13 @@ class StudyHomeScreen(BaseScreen):
         else:
             self.navigator.open_queue()
 
+    def action_open_sql(self) -> None:
+        """Ask for what the rater may see in SQL."""
+        if self.context.needs_consent:
+            self.action_show_consent()
+        else:
+            self.navigator.open_sql()
+
     def action_open_other(self) -> None:
         """Go to the rater's next open study."""
         if self._other is None:

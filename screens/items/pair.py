@@ -290,6 +290,14 @@ def _reading(case: AgentCase) -> str:
     return str(case.reply_of("test_writer").get("interpretation", ""))
 
 
+def run_panes(execution: ExecutionView) -> tuple[PaneText, PaneText]:
+    """Lay out a run of a test that is not the agents': the test and its log."""
+    return _test(_NO_CASE, execution, ""), _run(_NO_CASE, execution)
+
+
+_NO_CASE = AgentCase(None, (), None)
+
+
 def _test(case: AgentCase, execution: ExecutionView | None, own: str) -> PaneText:
     reply = case.reply_of("test_correction") or case.reply_of("test_writer")
     program = execution.program if execution is not None else str(reply.get("test_program", ""))

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from sqlalchemy import select
 
-from screens.items.views import GUIDELINE, ItemView, PaneText, review_parts
+from screens.items.views import ASKED_AGAIN, GUIDELINE, ItemView, PaneText, review_parts
 from screens.widgets.text.markdown import rendered
 from screens.widgets.text.sanitize import one_line
 from store.errors import UnknownName
 from store.kinds.spec import task_kinds
+from store.queries.sent_back import notes_for
 from store.record.scope import Scope
 from store.studies.studies import StudyGuideline, study_guideline
 from store.tables.columns import table_of
@@ -79,6 +80,7 @@ class ItemReader:
             view = part.load(connection, self._scope, item_id)
             if self._scope.sitting is not None:
                 view = _with_guideline(view, study_guideline(connection, self._scope.sitting.study))
+                view = _with_note(view, notes_for(connection, self._scope).get(item_id))
         for pane in (view.subject, *view.case):
             if pane.kind == "markdown" and len(pane.text) <= RENDERED_AHEAD:
                 # The panes find it ready; longer texts would keep the item from the screen.
@@ -108,3 +110,12 @@ def _with_guideline(view: ItemView, shown: StudyGuideline) -> ItemView:
     else:
         case = (*view.case, PaneText(GUIDELINE, "Guide", shown.text, heading=heading))
     return replace(view, case=case)
+
+
+def _with_note(view: ItemView, note: str | None) -> ItemView:
+    """Return an item that is asked again with what an adjudicator wrote about that; None for another one."""
+    if note is None:
+        return view
+    text = "Judge it as you see it now; your earlier label stays as it is."
+    part = PaneText(ASKED_AGAIN, "Asked again", f"{note}\n\n{text}".strip())
+    return replace(view, case=(part, *view.case))

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 GUIDELINE = "guideline"
 """The id of the pane that shows the guideline."""
 
+ASKED_AGAIN = "asked-again"
+"""The id of the pane that says why an item is asked again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -84,7 +87,7 @@ class PaneText:
         heading: The text of its border in place of the title.
         above: Words shown over it; its lines are counted without them.
         spans: Stretches of the text that are marked; in Markdown those of its source.
-        gutter: Glyphs before lines, by the line's number, from 1.
+        gutter: Glyphs or a few letters before lines, by the line's number, from 1.
         start: The line, from 1, that is in view when the item is first shown; None for the first.
         places: The line, from 1, at which the part on a response begins, by the pane of that response.
         run: The name of the agents' run that it is of, in its border while two runs are compared.

@@ -36,10 +36,12 @@ class Stopwatch:
 
     Args:
         idle_seconds: The longest pause between two keys that does not count as time away.
+        before: Milliseconds that it was on the screen before, and those in which the rater was active.
     """
 
-    def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(self, idle_seconds: float = IDLE_SECONDS, before: tuple[int, int] = (0, 0)) -> None:
         self._idle = idle_seconds
+        self._before = before
         self._began = self._last = time.monotonic()
         self._away = 0.0
 
@@ -55,10 +57,15 @@ class Stopwatch:
         self._last = moment
 
     def read(self) -> tuple[int, int]:
-        """Return milliseconds since the item was painted, and those of them in which the rater was active."""
+        """Return milliseconds on the screen, and those of them in which the rater was active."""
         self.touch()
-        elapsed = self._last - self._began
-        return round(elapsed * 1000), round((elapsed - self._away) * 1000)
+        return self.until_last_key
+
+    @property
+    def until_last_key(self) -> tuple[int, int]:
+        """The same until the rater did something last."""
+        elapsed, (before, active) = self._last - self._began, self._before
+        return before + round(elapsed * 1000), active + round((elapsed - self._away) * 1000)
 
 
 @dataclass(frozen=True, slots=True)

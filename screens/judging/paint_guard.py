@@ -21,6 +21,7 @@ from textual.widget import Widget
 from screens.items.views import ItemView
 from screens.judging.judgment_builder import IDLE_SECONDS, Stopwatch
 from screens.judging.order import OrderPlace
+from screens.judging.time_spent import TimeSpent
 
 ARRIVAL_SECONDS = 0.7
 """How long after the agents' label came onto the screen no key judges."""
@@ -146,7 +147,7 @@ class PaintGuard:
         wanted: The place that was gone to last; None while there is none.
         on_screen: The item on the screen; None where there is none.
         is_bare: Whether it is known that no item can be shown.
-        watch: Measures how long the question has been asked.
+        spent: Measures how long the question has been asked.
     """
 
     def __init__(
@@ -160,13 +161,17 @@ class PaintGuard:
         self.wanted: OrderPlace | None = None
         self.on_screen: DisplayedItem | None = None
         self.is_bare = False
-        self.watch = Stopwatch(idle_seconds)
-        self._idle_seconds = idle_seconds
+        self.spent = TimeSpent(idle_seconds)
         self._screen = screen
         self._widgets = widgets
         self._painted = painted
         self._awaited = awaited
         self._paints = 0
+
+    @property
+    def watch(self) -> Stopwatch:
+        """Measures the question that is asked."""
+        return self.spent.watch
 
     @property
     def item(self) -> ItemView | None:
@@ -190,6 +195,7 @@ class PaintGuard:
     def show_no_item(self) -> None:
         """Take note that no item can be shown."""
         self.on_screen, self.is_bare = None, True
+        self.spent.stop()
 
     def show_as(self, view: ItemView) -> None:
         """Take another view of the item on the screen: with another question, run, label or citation."""
@@ -210,10 +216,11 @@ class PaintGuard:
         shown, has_other_claim = self.on_screen, False
         assert shown is not None
         if before is None:
-            self.watch = Stopwatch(self._idle_seconds)
+            self.spent.begin(shown.view)
         elif not before.current.is_same_as(shown.view.current):
             # The question has changed, so that the keys have another meaning.
             self.await_paint("question")
+            self.spent.begin(shown.view)
         elif _verdict(before) != _verdict(shown.view):
             # A key that was on its way must not judge a claim that nobody has read.
             seen = self.is_painted and self._screen.is_active
@@ -228,7 +235,7 @@ class PaintGuard:
         """Ask another question of the item; no key answers it before it is seen."""
         self.show_as(view)
         self.await_paint("question")
-        self.watch = Stopwatch(self._idle_seconds)
+        self.spent.begin(view)
 
     # -- visibility ----------------------------------------------------------------------------------
 

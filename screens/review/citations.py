@@ -45,7 +45,8 @@ class Citations:
         shared: The context shared by the screen's components.
         panes: The panes.
         changed: Called when a draft has changed.
-        bring_out: Shows the execution whose test or log is cited.
+        show_execution: Shows the execution whose test or log is cited.
+        judgment: The word for what cites the lines.
 
     Attributes:
         drafts: Changed citations that no label has.
@@ -57,11 +58,13 @@ class Citations:
         panes: PaneController,
         changed: Callable[[], None],
         show_execution: Callable[[Citation], None],
+        judgment: str = "label",
     ) -> None:
         self._shared = shared
         self._panes = panes
         self._changed = changed
         self._bring_out = show_execution
+        self._judgment = judgment
         self.drafts: Drafts[tuple[Citation, ...]] = Drafts(
             "citations", as_json, lambda kept: readable_citations(str(kept))
         )
@@ -180,7 +183,7 @@ class Citations:
         ours = cite(part.part, part.text, Document(part.text).lines, marked, part.execution)
         if len(others) + len(ours) > CITATIONS_MOST:
             self._shared.show_message(
-                f"More than {CITATIONS_MOST} places cannot be cited for one label.", alarm=True
+                f"More than {CITATIONS_MOST} places cannot be cited for one {self._judgment}.", alarm=True
             )
             return
         self.drafts.put(item.item_id, in_order([*others, *ours]))
@@ -189,13 +192,13 @@ class Citations:
         if item.item_id not in self.drafts:
             cited = format_citations(self.cited, item)
             self._shared.show_message(
-                f"Your label cites {cited} as before." if cited else "Nothing is cited."
+                f"Your {self._judgment} cites {cited} as before." if cited else "Nothing is cited."
             )
             return
         cited = format_citations(self.cited, item) or "nothing"
         word = "No more cited" if removing else "▌ Cited"
         these = f"{part.side or part.part} {lines[0]}" + (f"-{lines[-1]}" if len(lines) > 1 else "")
-        self._shared.show_message(f"{word}: {these} · your next label of this item cites {cited}")
+        self._shared.show_message(f"{word}: {these} · your next {self._judgment} of this item cites {cited}")
 
     def _part_of(self, pane: TextPane) -> PaneText | None:
         """Return what a pane shows of the item."""
@@ -261,7 +264,7 @@ class Citations:
         draft = self.drafts.get(item_id)
         if draft is not None:
             cited = format_citations(draft, self._shared.item) or "nothing"
-            self._shared.append_message(f"Not recorded yet: your next label cites {cited}.")
+            self._shared.append_message(f"Not recorded yet: your next {self._judgment} cites {cited}.")
 
 
 def _stored(view: ItemView) -> tuple[Citation, ...]:

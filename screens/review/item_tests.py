@@ -388,10 +388,6 @@ class ItemTests:
         return "No test of yours was run. Press again to label without one."
 
 
-WITHOUT_TEST = "no own test was run"
-"""The reason of a label that was given without the test which the condition asks for."""
-
-
 def shown_test(item: ItemView) -> str:
     """Return the test that an item shows; empty where it shows none."""
     return next((part.text for part in item.case if part.part == "test"), "")

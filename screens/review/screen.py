@@ -20,7 +20,7 @@ from screens.commands import Command, CommandState, Scope, bindings
 from screens.context import ScreenContext
 from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
-from screens.items.views import ItemView
+from screens.items.views import ASKED_AGAIN, ItemView
 from screens.jobs.job_line import JobLine
 from screens.judging.context import JudgingContext, MessageLine
 from screens.judging.controller import JudgingController
@@ -38,7 +38,7 @@ from screens.review.comparison import RunComparison
 from screens.review.context_files import ContextFiles
 from screens.review.copying import TextCopier
 from screens.review.end_card import EndCard, EndOfList
-from screens.review.item_tests import WITHOUT_TEST, ItemTests
+from screens.review.item_tests import ItemTests
 from screens.review.next_item import next_open, restored_order
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.review.reference_cover import ReferenceCover
@@ -53,6 +53,7 @@ from store.errors import WorkbenchError
 from store.queries.queue import items_by_kind
 from store.record.actions import Action
 from store.record.evidence import Citation
+from store.record.expert_runs import WITHOUT_TEST
 from store.record.scope import RunRef
 from store.studies.session import StudySession
 
@@ -68,6 +69,9 @@ TINY_BELOW = 10
 """Rows below which it takes the room of the lines above."""
 
 _NO_SESSION: Mapping[str, Any] = MappingProxyType({})
+
+NOTE_CELLS = 240
+"""Cells of a note with which an item is asked again; the pane has all of it."""
 
 
 class ReviewScreen(BaseScreen):
@@ -135,6 +139,7 @@ class ReviewScreen(BaseScreen):
             self.tests.drafts,
             self.revisions,
             self.cover,
+            self.guard.spent,
         )
         owners = (self.judging, self.panes, self.search, self.citations, self.tests, self.comparison)
         others = (
@@ -338,6 +343,10 @@ class ReviewScreen(BaseScreen):
         self.sides.scroll_together()
         self.judging.complete_undo_message(view)
         self.panes.by_id.end_cursors()
+        for part in view.case:
+            if part.id == ASKED_AGAIN:
+                said = " · ".join(part.text.split("\n\n"))
+                self.shared.append_message(f"Asked again: {one_line(said, NOTE_CELLS)}")
         places = self.session.places_of(view)
         self.comments.mention_draft(view.item_id)
         self.panes.by_id.restore(places)

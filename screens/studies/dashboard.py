@@ -206,7 +206,8 @@ class DashboardScreen(BaseScreen):
             checks.append(f"training {one.training.right:,} of {one.training.given:,} right")
         if one.too_fast:
             seconds = found.study.protocol.fast_seconds
-            checks.append(f"! {one.too_fast:,} of {pluralize(one.labels, 'label')} in under {seconds:g} s")
+            number = pluralize(one.decisions, "decision")
+            checks.append(f"! {one.too_fast:,} of {number} in under {seconds:g} s")
         return [*lines, *(Content(f"  {line}") for line in joined(checks, room - 2))]
 
     def _room(self) -> int:

@@ -164,7 +164,7 @@ class NewStudyScreen(BaseScreen):
             self._decimal("fast_seconds", "Fast seconds"),
         )
         own = self.context.rater
-        chosen = ItemChoice(
+        items_chosen = ItemChoice(
             kind,
             query=self._text("query") if items == QUERY else None,
             sample=sample,
@@ -189,7 +189,7 @@ class NewStudyScreen(BaseScreen):
         return StudyPlan(
             self._text("name"),
             tuple(raters),
-            chosen,
+            items_chosen,
             protocol,
             self._file("items_file") if items == FILE else None,
             *(self._file(name) for name in ("gold", "training", "guideline", "consent")),

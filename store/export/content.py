@@ -13,10 +13,11 @@ import duckdb
 from store.errors import ExportFailed
 from store.events import Progress, Report
 from store.export import labelled, labels, records
+from store.export.bundle import write_bundle
 from store.export.items import pending, stored_items
 from store.export.traces import traces
 from store.export.true_labels import TrueLabels
-from store.formats.protocol import Corpus, Entity, Rows, StoredItem, WriteResult
+from store.formats.protocol import Corpus, CurrentLabel, Entity, Rows, StoredItem, WriteResult
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.queries.labels import named_question
 from store.record.ids import now
@@ -85,6 +86,9 @@ class WorkspaceContent:
     only_kept: bool = False
     truth: TrueLabels | None = None
     corpus: Corpus = "judged"
+    pseudonyms: bool = False
+    without_replies: bool = False
+    with_withdrawn: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -188,6 +192,27 @@ class WorkspaceContent:
             "licences": dict(licences),
             "made_at": now(),
         }
+
+    def labelled_items(
+        self, kind: str
+    ) -> tuple[WriteResult, Iterator[tuple[Entity, Sequence[CurrentLabel]]]]:
+        """Return every item of a kind with the current labels of the rater, or of all people, on it.
+
+        Raises:
+            ExportFailed: There is none.
+        """
+        return labels.labels_by_item(self.cursor, self.rater_id, task_kinds()[kind])
+
+    def bundle(self) -> WriteResult:
+        """Write every table of the workspace, and a manifest, to the target."""
+        return write_bundle(
+            self.cursor,
+            self.target,
+            self.progress,
+            pseudonyms=self.pseudonyms,
+            without_replies=self.without_replies,
+            with_withdrawn=self.with_withdrawn,
+        )
 
     def traces(self) -> Iterator[Mapping[str, Any]]:
         """Yield the trace of every item that the run `rater_id` has a step or a verdict of."""

@@ -1,4 +1,4 @@
-"""Export: the record of a workspace, or one rater's current labels, as a file that an import reads back."""
+"""Export: a workspace, its record or one rater's current labels, as a file that an import reads back."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ class ExportReport:
         sampled: Items of the sample that was written; None for all items.
         strata: The strata of the sample, each with its items and those sampled; None without strata.
         study: The only study whose records were written; None for all.
-        pseudonyms: Whether raters have their pseudonyms of that study in place of names.
+        pseudonyms: Whether raters have pseudonyms in place of names.
         withdrawn: Records of raters who withdrew from a study, which were left out.
         split: The split whose items were written; None for all items.
         parts: The parts of it that were written.
         digest: The digest of the split's labels.
         changes: How the labels of now differ from those of the split, where labels of now were asked for.
+        names_left: Where names of people are found although they were replaced: rows by table and column.
     """
 
     destination: str
@@ -73,6 +74,7 @@ class ExportReport:
     parts: Sequence[str] = ()
     digest: str | None = None
     changes: SplitChanges | None = None
+    names_left: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -97,6 +99,8 @@ def export(
     part: str | None = None,
     now: bool = False,
     corpus: Corpus = "judged",
+    pseudonyms: bool = False,
+    without_replies: bool = False,
     progress: Report | None = None,
     overwrite: bool = False,
 ) -> ExportReport:
@@ -121,6 +125,8 @@ def export(
         part: The only part of it; None for all.
         now: Whether its labels are those of now.
         corpus: Which codes a retrieval benchmark holds, where the format is one.
+        pseudonyms: Whether all people of a bundle have pseudonyms.
+        without_replies: Whether a bundle leaves out the replies of models.
         progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
 
@@ -144,6 +150,8 @@ def export(
         "sample": sample is not None,
         "study": study is not None,
         "withdrawn": with_withdrawn,
+        "pseudonyms": pseudonyms,
+        "without_replies": without_replies,
     }
     _check_choices(form, chosen)
     _check_split(rater, policy, split, part, sample, now=now)
@@ -202,9 +210,12 @@ def export(
             only_kept,
             truth,
             corpus,
+            pseudonyms=pseudonyms,
+            without_replies=without_replies,
+            with_withdrawn=with_withdrawn,
         )
         written = _write(form, wanted)
-        left = count_withdrawn(cursor) if "study" in form.choices and not with_withdrawn else 0
+        left = count_withdrawn(cursor) if form.choices & {"study", "withdrawn"} and not with_withdrawn else 0
         cursor.execute("COMMIT")
         _put_in_place(partial, target)
     except OSError as error:
@@ -228,12 +239,13 @@ def export(
         None if sample is None else len(sample.item_ids),
         None if sample is None else sample.strata_as_json(),
         study,
-        not names and (study is not None or form.published),
+        pseudonyms or (not names and (study is not None or form.published)),
         left,
         split,
         () if truth is None else truth.parts,
         None if truth is None or truth.split is None else truth.split.digest,
         None if truth is None else truth.changes,
+        written.names_left,
     )
 
 
@@ -249,6 +261,14 @@ _CHOICES: dict[Choice, tuple[str, str]] = {
     "withdrawn": (
         "does not hold the full record",
         "Leave --with-withdrawn away, or write the record: --format jsonl",
+    ),
+    "pseudonyms": (
+        "does not hold the whole workspace",
+        "Leave --pseudonyms away, and use --study; or write all of it: --format bundle",
+    ),
+    "without_replies": (
+        "does not hold the whole workspace",
+        "Leave --without-replies away, or write all of it: --format bundle",
     ),
 }
 

@@ -5,14 +5,17 @@ A run of the agents is a rater, too: its verdicts are its labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import duckdb
 
 from store.errors import ExportFailed
 from store.export.studied import STUDIED, STUDY_COLUMNS
 from store.export.true_labels import TRUE_LABELS
-from store.formats.protocol import WriteResult
+from store.formats.protocol import CurrentLabel, Entity, WriteResult
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
 from store.record.response_names import response_name_sql
@@ -36,6 +39,9 @@ SIMILARITIES = """(SELECT item_id,
         to_json(map_from_entries(list({'k': model, 'v': value} ORDER BY model))) AS similarity
     FROM similarity GROUP BY item_id)"""
 """The similarities of items by model, as JSON: a subquery (item_id, similarity)."""
+
+_ITEMS = 10_000
+"""Items whose labels are fetched together."""
 
 QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))"
 """The readable name of a question `asks`, with the reference `ref` to its response, if any; as SQL."""
@@ -216,6 +222,59 @@ def long_labels(
             LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
             LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value
         ) ORDER BY place, model NULLS FIRST, setting, trial, asked, rater"""
+
+
+def labels_by_item(
+    cursor: duckdb.DuckDBPyConnection, rater_id: int | None, kind: TaskKind
+) -> tuple[WriteResult, Iterator[tuple[Entity, Sequence[CurrentLabel]]]]:
+    """Return the items of a kind with the current labels of the question that lists show.
+
+    Args:
+        cursor: The cursor that reads them while they are taken.
+        rater_id: Whose labels; None for all people's.
+        kind: The kind.
+
+    Returns:
+        How many labels there are, and the items that have one, in the order of import.
+
+    Raises:
+        ExportFailed: There is none.
+    """
+    create_current_labels(cursor, rater_id)
+    question = quoted(kind.label_question.name if kind.label_question else "")
+    source = f"""
+        FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id
+        JOIN question q ON q.id = s.question_id AND q.name = {question}"""
+    total, others = count(cursor, f"SELECT count(*) {source}"), _others_labelled(cursor, kind)
+    if not total:
+        there = f", but labels of {count_by_kind(others)}" if others else ""
+        raise ExportFailed(
+            "Nothing to export",
+            f"There are no current labels of {kind.plural}{there}.",
+            "Write these: --format labels" if others else "See what is there: workbench items WORKSPACE",
+        )
+    select = f"""
+        SELECT i.external_id, i.extra, p, a.name, a.kind = 'agent',
+            s.value, coalesce(j.comment, v.reason, ''), coalesce(j.created_at, v.created_at), j.active_ms
+        {source} JOIN ({kind.record.select}) p ON p.item_id = i.id JOIN exported_rater a ON a.id = s.rater_id
+        LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
+        WHERE s.item_id BETWEEN $low AND $high AND i.id BETWEEN $low AND $high ORDER BY i.id, a.name"""
+    items = f"SELECT DISTINCT s.item_id {source} ORDER BY 1"
+    return WriteResult(total, others=others), _by_item(cursor, kind, items, select)
+
+
+def _by_item(
+    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, items: str, select: str
+) -> Iterator[tuple[Entity, Sequence[CurrentLabel]]]:
+    """Yield items with their labels; so many at once that their texts are never all in memory."""
+    ids = cursor.execute(items).fetchnumpy()["item_id"].tolist()
+    for place in range(0, len(ids), _ITEMS):
+        part = ids[place : place + _ITEMS]
+        rows = cursor.execute(select, {"low": part[0], "high": part[-1]}).fetchall()
+        for external_id, of_item in groupby(rows, key=itemgetter(0)):
+            first, *more = of_item
+            item = Entity(kind.name, {**first[2], "external_id": external_id}, json.loads(first[1]))
+            yield item, [CurrentLabel(*row[3:]) for row in (first, *more)]
 
 
 def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> WriteResult:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from store.formats.fields import Field, FieldType, Layout
-from store.formats.labels import STUDY_FIELDS
 from store.formats.protocol import ANY, Format
 from store.tables.record import ORIGINS
 
 _OPTIONAL: dict[FieldType, tuple[str, ...]] = {
     "text": (
         *("content_hash", "question", "phase", "guideline", "reason", "comment", "evidence"),
-        *("shown_as", "query", "code", "name", "language", "repository", "path", "licence"),
+        *("shown_as", "study", "condition", "query", "code", "name", "language", "repository", "path"),
+        "licence",
     ),
     "uuid": ("assignment", "supersedes", "target_action", "restores", "shown_verdict", "shown_execution"),
     "number": ("value",),
@@ -36,12 +36,16 @@ RECORD_FIELDS = (
 )
 """The fields of a judgment or mark, which are staged under the same names."""
 
-_WORD = Field("word", ("word",))
-"""The word of the value, for people; only the value itself is read."""
+_FOR_PEOPLE = (
+    Field("word", ("word",)),
+    Field("presentation", ("presentation",), "integer"),
+    Field("pseudonym", ("pseudonym",)),
+)
+"""What is written for people, and follows from the rest; it is not read."""
 
 JUDGMENTS = Format(
     name="judgments",
     description="every judgment and mark with its provenance, as export writes it without --rater",
     containers=ANY,
-    layouts=(Layout("judgment", (*RECORD_FIELDS, _WORD, *STUDY_FIELDS[1:]), extra=False),),
+    layouts=(Layout("judgment", (*RECORD_FIELDS, *_FOR_PEOPLE), extra=False),),
 )

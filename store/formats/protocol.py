@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -15,7 +16,19 @@ from store.plugins import registered
 
 GROUP = "workbench.formats"
 
-Choice = Literal["rater", "setting", "only_kept", "sample", "study", "withdrawn", "policy", "split", "corpus"]
+Choice = Literal[
+    "rater",
+    "setting",
+    "only_kept",
+    "sample",
+    "study",
+    "withdrawn",
+    "policy",
+    "split",
+    "corpus",
+    "pseudonyms",
+    "without_replies",
+]
 
 Corpus = Literal["judged", "all"]
 """Which codes a retrieval benchmark holds: those of the items that are written, or all of the workspace."""
@@ -83,12 +96,14 @@ class FileContext:
         stem: Its name without folder and endings.
         model: The model that the user named for it; "" for none.
         setting: The setting that the user named for it; "" for none.
+        columns: The user's names of the format's `inner_fields`.
         shared: The state that the converters of one import share: one dict for all its files.
     """
 
     stem: str
     model: str = ""
     setting: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
 
 
@@ -140,6 +155,27 @@ class StoredItem:
 
 
 @dataclass(frozen=True, slots=True)
+class CurrentLabel:
+    """A current label of an item.
+
+    Attributes:
+        rater: The rater's name.
+        by_agents: Whether the rater is a run of the agents.
+        value: The value.
+        comment: The comment; of a run its reason.
+        made_at: When it was given; None for one that no rater gave, as by a policy.
+        active_ms: The milliseconds that it took, pauses left out; None where that is not known.
+    """
+
+    rater: str
+    by_agents: bool
+    value: float
+    comment: str
+    made_at: datetime | None
+    active_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class WriteResult:
     """How much a writer wrote.
 
@@ -147,11 +183,13 @@ class WriteResult:
         records: How many are in the file.
         left_out: Rows of its sort that are not in the file: items without a label, answers without a score.
         others: Items of other kinds that have labels of the rater, by kind.
+        names_left: Where names of people are found although they were replaced: rows by table and column.
     """
 
     records: int
     left_out: int = 0
     others: Mapping[str, int] = field(default_factory=dict)
+    names_left: Mapping[str, int] = field(default_factory=dict)
 
 
 class Rows(Protocol):
@@ -228,6 +266,23 @@ class Export(Protocol):
 
     def long_labels(self) -> Rows:
         """Return the current labels of the rater or of all, one for each item, question and rater."""
+        ...
+
+    def labelled_items(
+        self, kind: str
+    ) -> tuple[WriteResult, Iterator[tuple[Entity, Sequence[CurrentLabel]]]]:
+        """Return every item of a kind with the current labels of the rater, or of all people, on it.
+
+        Returns:
+            How many labels there are, and the items that have one, in the order of import.
+
+        Raises:
+            ExportFailed: There is none.
+        """
+        ...
+
+    def bundle(self) -> WriteResult:
+        """Write every table of the workspace, and a manifest, to the target."""
         ...
 
     def labelled(self, *, provenance: bool) -> Rows:
@@ -330,10 +385,12 @@ class Format:
             one rater, or the full record.
         leaves_out: The words for one and several rows left out, where these are no items without a label.
         folder: Whether it is written as a folder of several files.
+        whole_workspace: Whether it holds all of a workspace, and an import makes one of it.
         published: Whether it is made to be published, so that people have pseudonyms in it.
         may_be_empty: Whether a file without records says something among others of the format, as the list of
             the comments of an issue that nobody commented on.
         converter: Makes a converter of the records of one file; None where each record is one item or label.
+        inner_fields: Fields that the converter finds within a record, under names that the user can map.
     """
 
     name: str
@@ -350,7 +407,14 @@ class Format:
     folder: bool = False
     may_be_empty: bool = False
     published: bool = False
+    whole_workspace: bool = False
     converter: Callable[[FileContext], Converter] | None = None
+    inner_fields: frozenset[str] = frozenset()
+
+    @property
+    def readable(self) -> bool:
+        """Whether an import can read it."""
+        return bool(self.layouts) or self.whole_workspace
 
     def detect(self, sample: Sample) -> str | None:
         """Return why a file is of this format, or None when it is not."""
@@ -367,6 +431,10 @@ class Format:
                 )
                 return f"{sample.container} with the fields {', '.join(named)}"
         return None
+
+    def knows(self, mapping: Mapping[str, str]) -> bool:
+        """Return whether every name that is mapped is one of its fields."""
+        return mapping.keys() <= self.inner_fields or any(layout.knows(mapping) for layout in self.layouts)
 
     def layout(self, sample: Sample) -> Layout:
         """Return the layout whose required fields a file lacks least."""

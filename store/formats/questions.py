@@ -164,7 +164,9 @@ QUESTIONS = Format(
         recognized_by("answer", question="text", answer="text"),
         recognized_by("answer", question="text"),
     ),
-    unless=frozenset({"question_id", "rater", "query", "model", "record", "value"}),
+    unless=frozenset(
+        {"question_id", "rater", "query", "model", "record", "value", "_server_id", "_task_hash"}
+    ),
     converter=Questions,
     write=write_questions,
     choices=frozenset({"setting", "split"}),

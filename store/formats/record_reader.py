@@ -114,6 +114,10 @@ class RecordReader:
             raise Refused(f"missing field {self.named(name)!r}")
         return self._take(name)
 
+    def anything(self, name: str) -> Any:
+        """Take a field of any type; None when it is missing."""
+        return self._take(name)
+
     def object(self, name: str, *, required: bool = False) -> RecordReader:
         """Take an object, whose own fields are taken from what is returned; an empty one when it is missing.
 

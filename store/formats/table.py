@@ -53,7 +53,7 @@ JSONL = Format(
     description="JSON, an object a line: id, query, code, and name, language, rank, label, similarity...",
     containers=JSON,
     layouts=(TABLE,),
-    unless=frozenset({"record", "action"}),
+    unless=frozenset({"record", "action", "_server_id", "_task_hash"}),
     write=partial(write_table, "jsonl"),
     choices=frozenset({"rater", "policy", "sample", "study", "withdrawn", "split"}),
 )

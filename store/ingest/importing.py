@@ -35,6 +35,7 @@ from store.ingest.resolve_items import (
 )
 from store.ingest.resolve_labels import label_counts, publish_labels, reserve, resolve_labels
 from store.ingest.resolve_records import (
+    add_late_assignments,
     publish_judgments,
     record_counts,
     resolve_judgments,
@@ -131,7 +132,7 @@ def import_files(
         cursor = workspace.native()
         try:
             work = _Import(workspace, cursor, inputs, rejects, report)
-            work.stage(prefix, model, setting)
+            work.stage(prefix, model, setting, mapping)
             work.resolve(label_as)
             return replace(work.finish(licence, dry_run=dry_run), empty_files=empty)
         finally:
@@ -166,9 +167,9 @@ class _Import:
             spec.name: NamedQuestion(kind, spec) for kind in task_kinds().values() for spec in kind.questions
         }
 
-    def stage(self, prefix: str, model: str, setting: str) -> None:
+    def stage(self, prefix: str, model: str, setting: str, mapping: Mapping[str, str] | None) -> None:
         """Read every file into the staging tables."""
-        converters = make_converters(self._inputs, model, setting)
+        converters = make_converters(self._inputs, model, setting, mapping)
         for given in self._inputs:
             staging = self._stages.add(given, prefix, self._progress, converters.get(given.file.number))
             if staging.records == 0:
@@ -428,6 +429,7 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
             rater_row(connection, name, rater_kind)
         for kind_name, version in versions:
             guideline_number(connection, kind_name, version)
+        add_late_assignments(connection, cursor)
 
     try:
         workspace.lane.submit(write, urgent=True).result()

@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 
 from store.errors import MOST_LISTED, EmptyFile, ImportFailed, RecordsRefused, place
+from store.formats.bundle import is_bundle
 from store.formats.fields import Layout
 from store.formats.protocol import (
     Container,
@@ -214,6 +215,12 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
         if path.is_file():
             files.append(path)
             continue
+        if is_bundle(path):
+            raise ImportFailed(
+                "A whole workspace",
+                f"{path} is a bundle, which becomes a workspace of its own. Nothing was imported.",
+                "Import it alone, into a new file: workbench import NEW.duckdb FOLDER",
+            )
         if not path.is_dir():
             raise ImportFailed(
                 "Not a file",
@@ -344,19 +351,24 @@ def _detect(file: InputFile, sample: Sample, candidates: dict[str, Format]) -> t
 
 def _candidates(mapping: Mapping[str, str]) -> dict[str, Format]:
     readable = [known for known in formats().values() if known.layouts]
-    fitting = [known for known in readable if any(layout.knows(mapping) for layout in known.layouts)]
+    fitting = [known for known in readable if known.knows(mapping)]
     # Without any, the plain table says which of the names is unknown.
     return {known.name: _mapped(known, mapping) for known in fitting or [formats()["jsonl"]]}
 
 
 def _mapped(format_: Format, mapping: Mapping[str, str]) -> Format:
-    if not mapping:
+    if mapping.keys() <= format_.inner_fields:
         return format_
     layouts = tuple(layout for layout in format_.layouts if layout.knows(mapping)) or format_.layouts[:1]
     return replace(format_, layouts=tuple(layout.mapped(mapping) for layout in layouts))
 
 
-def make_converters(inputs: Sequence[Input], model: str = "", setting: str = "") -> dict[int, Converter]:
+def make_converters(
+    inputs: Sequence[Input],
+    model: str = "",
+    setting: str = "",
+    mapping: Mapping[str, str] | None = None,
+) -> dict[int, Converter]:
     """Return the converters of the files that need one, by the number of the file.
 
     Those of one import share what they gather; those that need two passes have made the first one.
@@ -365,11 +377,18 @@ def make_converters(inputs: Sequence[Input], model: str = "", setting: str = "")
         inputs: The files.
         model: The model that the user named for them; "" for none.
         setting: The setting that the user named for them; "" for none.
+        mapping: Our field name to the files' column.
     """
     shared: dict[str, Any] = {}
     converters = {
         given.file.number: given.format.converter(
-            FileContext(bare_name(given.file.path.name), model, setting, shared)
+            FileContext(
+                bare_name(given.file.path.name),
+                model,
+                setting,
+                mapping if mapping and given.format.inner_fields else {},
+                shared,
+            )
         )
         for given in inputs
         if given.format.converter is not None

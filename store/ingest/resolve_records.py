@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
 import duckdb
+from sqlalchemy import Connection
 
 from store.ingest.problems import Problem, invalid_rater_names, refused_rows
 from store.ingest.resolve_items import keys_for
@@ -14,8 +15,11 @@ from store.ingest.staging import Stages
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
 from store.record.evidence import NONE, BadEvidence, citations_of
 from store.record.ids import END, IdClock
+from store.record.late_assignments import LATE_PHASES, assign_late
+from store.record.raters import rater_row
 from store.record.revisions import REVISION
 from store.sql import any_row
+from store.tables.people import BLIND
 from store.tables.record import MARK_KINDS
 
 _SAME = (
@@ -24,6 +28,32 @@ _SAME = (
 )
 _SAME_JUDGMENT = (*_SAME, "question_id", "response_ref_id", "value", "reason", "comment", "evidence")
 _SAME_MARK = (*_SAME, "kind", "active", "text")
+
+
+_LATE = (
+    "LEFT JOIN assignment late ON (late.study_id, late.rater_id, late.item_id, late.phase) "
+    "= (n.study_id, r.id, n.item_id, n.phase)"
+)
+"""Joins the assignments of rulings and of items that were sent back, which have other keys elsewhere."""
+
+
+def add_late_assignments(connection: Connection, cursor: duckdb.DuckDBPyConnection) -> None:
+    """Make the assignments of new rulings and discussions that the workspace lacks; in the lane.
+
+    Args:
+        connection: The lane's, with raters stored.
+        cursor: The cursor that holds the staging tables.
+    """
+    found = cursor.execute(
+        "SELECT DISTINCT ON (n.study_id, n.rater, n.item_id, n.phase) n.study_id, trim(n.rater), "
+        "coalesce(n.rater_kind, 'human'), n.item_id, n.phase, n.condition, n.assignment "
+        "FROM new_record n WHERE n.study_id IS NOT NULL AND NOT (n.held OR n.repeated) ORDER BY n.id"
+    ).fetchall()
+    for study_id, rater, kind, item_id, phase, condition, key in found:
+        rater_id = rater_row(connection, rater, kind).id
+        assign_late(
+            connection, study_id, rater_id, item_id, phase=phase, condition=condition or BLIND, key=key
+        )
 
 
 def stage_carried_items(stages: Stages) -> None:
@@ -56,7 +86,8 @@ def resolve_judgments(
     KEYED_RECORD.fill(
         cursor,
         f"""
-        SELECT s.*, a.allowed, a.base, a.model, a.setting, a.trial, f.id AS response_ref_id, i.id AS item_id,
+        SELECT s.* REPLACE (coalesce(late.id, s.assignment) AS assignment), t.id AS study_id,
+            a.allowed, a.base, a.model, a.setting, a.trial, f.id AS response_ref_id, i.id AS item_id,
             i.content_hash AS item_hash, q.id AS question_id, r.id AS rater_id,
             r.kind AS known_kind, coalesce(j.id, m.id) IS NOT NULL AS held
         FROM stage_judgment s
@@ -66,6 +97,10 @@ def resolve_judgments(
         LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
             = (i.id, a.model, a.setting, a.trial)
         LEFT JOIN rater r ON r.name = trim(s.rater)
+        LEFT JOIN study t ON t.name = s.study AND t.frozen_at IS NOT NULL
+            AND s.phase IN {LATE_PHASES} AND s.assignment IS NOT NULL
+        LEFT JOIN assignment late ON (late.study_id, late.rater_id, late.item_id, late.phase)
+            = (t.id, r.id, i.id, s.phase)
         LEFT JOIN judgment j ON j.id = s.id AND s.record = 'judgment'
         LEFT JOIN mark m ON m.id = s.id AND s.record = 'mark'
         """,
@@ -195,11 +230,11 @@ def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
         ids: The workspace's clock, whose floor is raised above the ids that arrive.
     """
     cursor.execute(
-        """
+        f"""
         INSERT INTO judgment BY NAME
         SELECT n.id, n.action, n.item_id, q.id AS question_id, f.id AS response_ref_id, r.id AS rater_id,
-            n.assignment AS assignment_id, coalesce(n.phase, 'review') AS phase, n.value, n.origin,
-            n.supersedes, n.target_action, n.restores, n.shown_verdict, n.shown_execution,
+            coalesce(late.id, n.assignment) AS assignment_id, coalesce(n.phase, 'review') AS phase,
+            n.value, n.origin, n.supersedes, n.target_action, n.restores, n.shown_verdict, n.shown_execution,
             g.id AS guideline_id, coalesce(n.blind, false) AS blind,
             coalesce(n.reason, '') AS reason, coalesce(n.comment, '') AS comment,
             coalesce(n.evidence, '[]') AS evidence, coalesce(n.shown_as, '') AS shown_as, n.elapsed_ms,
@@ -208,16 +243,18 @@ def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
         LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
             = (n.item_id, n.model, n.setting, n.trial)
         LEFT JOIN guideline g ON g.task_kind = n.kind AND g.version = n.guideline
+        {_LATE}
         WHERE n.record = 'judgment' AND NOT (n.held OR n.repeated) ORDER BY n.id
         """
     )
     cursor.execute(
-        """
+        f"""
         INSERT INTO mark BY NAME
-        SELECT n.id, n.action, n.item_id, r.id AS rater_id, n.assignment AS assignment_id,
+        SELECT n.id, n.action, n.item_id, r.id AS rater_id, coalesce(late.id, n.assignment) AS assignment_id,
             coalesce(n.phase, 'review') AS phase, n.mark AS kind, n.active, coalesce(n.comment, '') AS text,
             n.origin, n.supersedes, n.target_action, n.restores, n.created_at
         FROM new_record n JOIN rater r ON r.name = trim(n.rater)
+        {_LATE}
         WHERE n.record = 'mark' AND NOT (n.held OR n.repeated) ORDER BY n.id
         """
     )

@@ -200,7 +200,7 @@ _RECORD = (
     *("value", "supersedes", "target_action", "restores", "shown_verdict", "shown_execution", "guideline"),
     *("blind", "reason", "comment", "evidence", "elapsed_ms", "active_ms", "active", "shown_as"),
     *("allowed", "base", "model", "setting", "trial", "response_ref_id", "item_id", "item_hash"),
-    *("question_id", "rater_id", "known_kind", "held"),
+    *("question_id", "rater_id", "known_kind", "held", "study", "condition", "study_id"),
 )
 KEYED_RECORD = Stage("keyed_record", _RECORD, (ASKED, ITEM_KEY))
 """Every staged judgment and mark with the keys of its names, and whether the workspace has it."""

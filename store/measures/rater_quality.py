@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
@@ -13,6 +13,10 @@ PARTS = 3
 """Parts of a list over which drift is shown."""
 
 
+Answered = tuple[int, str]
+"""What an answer is about: the item, and the readable name of the question with its response."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A rater's decision on one presentation of an item.
@@ -21,7 +25,7 @@ class Decision:
         phase: The phase of the assignment.
         position: Its place in the rater's list.
         item_id: The item.
-        value: The label; None where another question than the one that is compared was answered.
+        values: The answers by the readable names of questions, with the response that each is about.
         active: Seconds in which the rater was active; None where that is not known.
         elapsed: Seconds between the item coming onto the screen and the label.
     """
@@ -29,9 +33,15 @@ class Decision:
     phase: str
     position: int
     item_id: int
-    value: float | None
+    values: Mapping[str, float]
     active: float | None
     elapsed: float | None
+
+    def answers(self, question: str) -> Iterator[tuple[Answered, float]]:
+        """Yield the answers to a question: what each is about, and the value."""
+        for name, value in self.values.items():
+            if name == question or name.startswith(f"{question}@"):
+                yield (self.item_id, name), value
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,7 @@ class Score:
 
     Attributes:
         right: Labels that are right.
-        labelled: Items with a label.
+        labelled: Labels of these.
         accuracy: The share of the labels that are right; None without any.
     """
 
@@ -56,7 +66,7 @@ class ListPart:
     Attributes:
         items: Items of the part with a label.
         median_seconds: The median of the active seconds; None where none are known.
-        percent: The mean over items of the share of others with the same label, times 100; None where no
+        percent: The mean over labels of the share of others with the same label, times 100; None where no
             other rater has one.
     """
 
@@ -77,7 +87,7 @@ class RaterQuality:
         too_fast: Decisions that were too fast to have read the item.
         gold: The labels of gold items.
         training: The labels of training items.
-        repeated: Items with a label and one more of a hidden repeat.
+        repeated: Labels with one more of a hidden repeat.
         repeat_percent: The share of these with equal labels, times 100.
         drift: The list in three parts, in order.
     """
@@ -94,46 +104,69 @@ class RaterQuality:
     drift: tuple[ListPart, ...]
 
 
+def too_fast(decisions: Sequence[Decision], fast_seconds: float) -> tuple[int, int]:
+    """Return how many decisions were too fast to have read the item, and of how many; training aside.
+
+    Args:
+        decisions: A rater's decisions.
+        fast_seconds: Active seconds under which a decision is too fast.
+    """
+    active = _active(decisions)
+    return sum(one < fast_seconds for one in active), len(active)
+
+
 def rater_quality(
     decisions: Sequence[Decision],
-    others: Mapping[int, Sequence[float]],
-    right: Mapping[int, float],
+    question: str,
+    others: Mapping[Answered, Sequence[float]],
+    right: Mapping[Answered, float],
     fast_seconds: float,
 ) -> RaterQuality:
     """Compute the figures of a rater.
 
     Args:
         decisions: The rater's decisions, one for each presentation.
-        others: The labels of other raters, by item.
-        right: The right labels of gold and training items.
+        question: The question whose answers are compared, those on responses one by one.
+        others: The answers of other raters.
+        right: The right answers on gold and training items.
         fast_seconds: Active seconds under which a decision is too fast.
     """
     of = {phase: [one for one in decisions if one.phase == phase] for phase in (TRAIN, LABEL, GOLD, REPEAT)}
-    timed = [one for one in decisions if one.phase != TRAIN and one.active is not None]
-    active = [one.active for one in timed if one.active is not None]
+    timed = [one for one in decisions if one.phase != TRAIN]
+    active = _active(decisions)
     idle = [one.elapsed - one.active for one in timed if one.elapsed is not None and one.active is not None]
-    first = {one.item_id: one.value for one in of[LABEL]}
-    again = [one for one in of[REPEAT] if first.get(one.item_id) is not None and one.value is not None]
-    equal = sum(one.value == first[one.item_id] for one in again)
+    first = {about: value for one in of[LABEL] for about, value in one.answers(question)}
+    again = [
+        value == first[about]
+        for one in of[REPEAT]
+        for about, value in one.answers(question)
+        if about in first
+    ]
     listed = sorted(of[LABEL], key=lambda one: one.position)
     return RaterQuality(
         items=len(listed),
         median_seconds=median(active) if active else None,
         mean_seconds=fmean(active) if active else None,
         idle_seconds=sum(idle),
-        too_fast=sum(each < fast_seconds for each in active),
-        gold=_score(of[GOLD], right),
-        training=_score(of[TRAIN], right),
+        too_fast=too_fast(decisions, fast_seconds)[0],
+        gold=_score(of[GOLD], question, right),
+        training=_score(of[TRAIN], question, right),
         repeated=len(again),
-        repeat_percent=100 * equal / len(again) if again else None,
-        drift=tuple(_part(part, others) for part in _parts(listed)),
+        repeat_percent=100 * sum(again) / len(again) if again else None,
+        drift=tuple(_part(part, question, others) for part in _parts(listed)),
     )
 
 
-def _score(decisions: Sequence[Decision], right: Mapping[int, float]) -> Score:
-    known = [one for one in decisions if one.value is not None and one.item_id in right]
-    hits = sum(one.value == right[one.item_id] for one in known)
-    return Score(hits, len(known), hits / len(known) if known else None)
+def _active(decisions: Sequence[Decision]) -> list[float]:
+    """Return the active seconds of decisions that are no training, where they are known."""
+    return [one.active for one in decisions if one.phase != TRAIN and one.active is not None]
+
+
+def _score(decisions: Sequence[Decision], question: str, right: Mapping[Answered, float]) -> Score:
+    hits = [
+        value == right[about] for one in decisions for about, value in one.answers(question) if about in right
+    ]
+    return Score(sum(hits), len(hits), sum(hits) / len(hits) if hits else None)
 
 
 def _parts(listed: Sequence[Decision]) -> list[Sequence[Decision]]:
@@ -142,12 +175,15 @@ def _parts(listed: Sequence[Decision]) -> list[Sequence[Decision]]:
     return [listed[start:end] for start, end in pairwise(ends)]
 
 
-def _part(decisions: Sequence[Decision], others: Mapping[int, Sequence[float]]) -> ListPart:
+def _part(
+    decisions: Sequence[Decision], question: str, others: Mapping[Answered, Sequence[float]]
+) -> ListPart:
     active = [one.active for one in decisions if one.active is not None]
     shares = [
-        sum(other == one.value for other in others[one.item_id]) / len(others[one.item_id])
+        sum(other == value for other in others[about]) / len(others[about])
         for one in decisions
-        if one.value is not None and others.get(one.item_id)
+        for about, value in one.answers(question)
+        if others.get(about)
     ]
     return ListPart(
         len(decisions), median(active) if active else None, 100 * fmean(shares) if shares else None

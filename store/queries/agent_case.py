@@ -201,6 +201,9 @@ def _expert_runs(
     here = own & (made.c.assignment_id == access.assignment_id)
     if access.blind:
         conditions = [here]
+    elif scope.adjudicates:
+        # Others' runs name them; what an adjudicator sees of these comes under pseudonyms.
+        conditions = [own]
     elif access.phase == REPEAT:
         conditions = [or_(~own, here)]
     with_agents = access.tests == "agents"

@@ -35,7 +35,7 @@ from sqlalchemy import (
 from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
 from store.queries.rows import NEEDS_SANDBOX
-from store.record.scope import ADJUDICATE, FIRST_PHASES, Scope
+from store.record.scope import ADJUDICATE, FIRST_PHASES, REVEAL, Scope
 from store.tables.columns import among, table_of
 from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, TESTS, Assignment, Question, Study, StudyRater
 from store.tables.record import JudgmentRow, MarkRow
@@ -68,6 +68,20 @@ def hides_anything(scope: Scope, connection: Connection) -> bool:
     return scope.blind or bool(
         connection.execute(select(_assigned(scope, BLIND, OWN_TEST).exists())).scalar()
     )
+
+
+def may_see(scope: Scope, records: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a judgment or a mark is in what a session sees of its item's history.
+
+    Others' records are where the agents' work is shown. In a study the own ones are those of the sitting; on
+    an item that comes again to be revealed all of them are.
+    """
+    shown = ~hides_agents(scope, records.c.item_id)
+    if scope.sitting is None:
+        return or_(records.c.rater_id == scope.rater_id, shown)
+    again = _assignments(scope).where(table_of(Assignment).c.phase == REVEAL)
+    of_others = or_(records.c.rater_id != scope.rater_id, records.c.item_id.in_(again))
+    return in_scope(scope, records.c.item_id) & or_(is_own(scope, records), and_(shown, of_others))
 
 
 def assignment_of(connection: Connection, scope: Scope, item_id: int) -> Row[Any] | None:

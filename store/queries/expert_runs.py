@@ -81,6 +81,14 @@ def expert_runs(
     return {item_id: tuple(each) for item_id, each in runs.items()}
 
 
+def own_run(connection: Connection, assignment_id: UUID | None) -> UUID | None:
+    """Return the latest test that a rater ran under an assignment; None without any."""
+    execution = table_of(ExecutionRow)
+    found = select(execution.c.id).where(execution.c.assignment_id == assignment_id)
+    latest: UUID | None = connection.execute(found.order_by(execution.c.id.desc()).limit(1)).scalar()
+    return latest
+
+
 def agents_tests(connection: Connection, item_id: int) -> frozenset[str]:
     """Return every test program that agents wrote or ran for an item, exactly."""
     execution, step = table_of(ExecutionRow), table_of(StepRow)

@@ -18,10 +18,10 @@ from store.measures.rating_table import RatingTable
 from store.queries.current import all_values, first_values, on_label, ruling_values
 from store.queries.questions import refs_with_text
 from store.record.response_names import ResponseName
-from store.record.scope import ADJUDICATE, FIRST_PHASES, RunRef
+from store.record.scope import ADJUDICATE, FIRST_PHASES, REVIEW, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Assignment, Rater, Study
+from store.tables.people import Rater, Study
 from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef, Score
 from store.tables.runs import Run, VerdictRow
@@ -352,8 +352,10 @@ def _people(
     any_of = select(judgment.c.id).where(judgment.c.phase.in_(phases)).limit(1)
     if connection.execute(any_of).first() is None:
         return []
-    # Without assignments every label is of a first presentation, and nothing need be ranked.
-    assigned = connection.execute(select(table_of(Assignment).c.id).limit(1)).first() is not None
+    # Outside of studies every label is of a first presentation, and nothing need be ranked. Not asked of
+    # assignments: records of a study elsewhere are imported without them.
+    of_studies = select(judgment.c.id).where(judgment.c.phase != REVIEW).limit(1)
+    assigned = connection.execute(of_studies).first() is not None
     last = connection.execute(select(func.coalesce(func.max(item.c.id), 0))).scalar_one()
     for start in range(0, last + 1, _ITEMS_AT_ONCE):
         items = range(start, start + _ITEMS_AT_ONCE)

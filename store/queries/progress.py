@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,7 +27,7 @@ from store.record.rater_ref import RaterRef
 from store.record.scope import EVERYTHING, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item, Source
-from store.tables.people import Question, Rater
+from store.tables.people import Assignment, Question, Rater
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow, QuestionTarget
 from store.tables.responses import ResponseRef, Score
 from store.tables.runs import StepRow
@@ -413,3 +413,33 @@ def _records(connection: Connection, like: Judgment | Mark) -> list[Judgment | M
         )
         found += [model(**row) for row in rows.mappings()]
     return sorted(found, key=lambda record: record.id)
+
+
+def sitting_statuses(connection: Connection, scope: Scope) -> Sequence[Any]:
+    """Return how many items of a sitting there are by phase, condition and status."""
+    assert scope.sitting is not None
+    item, assignment = table_of(Item), table_of(Assignment)
+    marks, answers = own_marks(scope), answered_count(scope)
+    required, responses = required_count(item, scope=scope)
+    status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
+    statement = (
+        select(
+            assignment.c.phase,
+            assignment.c.condition,
+            status.label("status"),
+            func.count().label("items"),
+        )
+        .select_from(assignment)
+        .join(item, item.c.id == assignment.c.item_id)
+        .outerjoin(answers, answers.c.item_id == item.c.id)
+        .outerjoin(marks, marks.c.item_id == item.c.id)
+        .where(
+            assignment.c.study_id == scope.sitting.study,
+            assignment.c.sitting == scope.sitting.number,
+            assignment.c.rater_id == scope.rater_id,
+        )
+        .group_by(assignment.c.phase, assignment.c.condition, status)
+    )
+    if responses is not None:
+        statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
+    return connection.execute(statement).all()

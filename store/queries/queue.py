@@ -222,8 +222,13 @@ def _containing(scope: Scope, kind: TaskKind, text: str) -> Select[Any]:
     return containing(kind, text)
 
 
-def select_rows(scope: Scope, ids: Sequence[int]) -> Select[Any]:
-    """Return the select of the rows of some items, its columns named as the parts of `QueueRow`."""
+def select_rows(scope: Scope, ids: Sequence[int] | None) -> Select[Any]:
+    """Return the select of the rows of some items, its columns named as the parts of `QueueRow`.
+
+    Args:
+        scope: Whose labels and marks count, and on which items the agents' labels are hidden.
+        ids: Of which items; None for all of the scope.
+    """
     item = table_of(Item)
     listed = summaries(ids).subquery("listed")
     marks = own_marks(scope, ids)
@@ -260,7 +265,7 @@ def select_rows(scope: Scope, ids: Sequence[int]) -> Select[Any]:
         .outerjoin(listed, listed.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
         .outerjoin(answers, answers.c.item_id == item.c.id)
-        .where(among(item.c.id, ids), in_scope(scope, item.c.id))
+        .where(in_scope(scope, item.c.id), *([] if ids is None else [among(item.c.id, ids)]))
     )
     if responses is not None:
         statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
 from store.kinds.spec import task_kinds
-from store.measures.rater_quality import Decision, RaterQuality, rater_quality
-from store.queries.current import all_values
+from store.measures.rater_quality import Answered, RaterQuality, rater_quality
+from store.queries.decisions import known_answer, study_decisions
 from store.queries.labels import named_question
+from store.queries.progress import sitting_statuses
 from store.record.rater_ref import RaterRef
-from store.record.scope import GOLD, LABEL, REPEAT, TRAIN, Scope, Sitting
-from store.studies.dashboard import sitting_statuses
+from store.record.scope import GOLD, LABEL, Scope, Sitting
 from store.studies.studies import StudyDetails, find_study, study_items
 from store.tables.columns import table_of
-from store.tables.people import Assignment, Question
+from store.tables.people import Assignment
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-_PHASES = (TRAIN, LABEL, GOLD, REPEAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +82,8 @@ def raters_report(connection: Connection, name: str, question: str | None = None
     Args:
         connection: A reading connection.
         name: The study's name.
-        question: The question whose labels are compared; None for the first one of the study. Time is that
-            of all answers to an item together.
+        question: The question whose labels are compared, those on responses one by one; None for the first
+            one of the study. Time is that of all answers to an item together.
 
     Raises:
         UnknownName: There is no such study or question.
@@ -94,17 +91,17 @@ def raters_report(connection: Connection, name: str, question: str | None = None
     study = find_study(connection, name)
     asked = question or next(iter(study.protocol.questions), "") or _main_question(study)
     spec = named_question(asked).spec
-    decisions = _decisions(connection, study, spec.name)
-    right = {
-        one.item_id: one.gold[spec.name]
-        for one in study_items(connection, study.id)
-        if one.gold and spec.name in one.gold
-    }
-    labels: dict[int, dict[int, float]] = defaultdict(dict)
+    decisions = study_decisions(connection, study.id)
+    gold = {one.item_id: one.gold for one in study_items(connection, study.id)}
+    labels: dict[Answered, dict[int, float]] = defaultdict(dict)
+    right: dict[Answered, float] = {}
     for rater, own in decisions.items():
         for one in own:
-            if one.phase == LABEL and one.value is not None:
-                labels[one.item_id][rater] = one.value
+            for about, value in one.answers(spec.name):
+                if one.phase == LABEL:
+                    labels[about][rater] = value
+                elif (known := known_answer(gold.get(one.item_id), about[1])) is not None:
+                    right[about] = known
     assigned = _assigned(connection, study)
     rows = []
     for member in study.members:
@@ -113,7 +110,7 @@ def raters_report(connection: Connection, name: str, question: str | None = None
             continue
         statuses = _statuses(connection, study, member.rater)
         others = {
-            item: [value for rater, value in own.items() if rater != number] for item, own in labels.items()
+            about: [value for rater, value in own.items() if rater != number] for about, own in labels.items()
         }
         rows.append(
             RaterRow(
@@ -121,7 +118,9 @@ def raters_report(connection: Connection, name: str, question: str | None = None
                 member.pseudonym,
                 assigned.get((number, LABEL), 0),
                 assigned.get((number, GOLD), 0),
-                rater_quality(decisions.get(number, []), others, right, study.protocol.fast_seconds),
+                rater_quality(
+                    decisions.get(number, []), spec.name, others, right, study.protocol.fast_seconds
+                ),
                 statuses["cannot_decide"],
                 statuses["skipped"],
             )
@@ -140,52 +139,6 @@ def raters_report(connection: Connection, name: str, question: str | None = None
 def _main_question(study: StudyDetails) -> str:
     kind = task_kinds()[study.protocol.kind]
     return (kind.label_question or kind.questions[0]).name
-
-
-def _decisions(connection: Connection, study: StudyDetails, question: str) -> dict[int, list[Decision]]:
-    """Return the decisions of each rater: of all answers to a presentation one, with their time together."""
-    assignment, asks = table_of(Assignment), table_of(Question)
-    labels = all_values(_PHASES)
-    rows = connection.execute(
-        select(
-            *(assignment.c[name] for name in ("id", "rater_id", "phase", "position", "item_id")),
-            *(labels.c[name] for name in ("value", "active_ms", "elapsed_ms", "response_ref_id")),
-            asks.c.name.label("question"),
-        )
-        .join(labels, labels.c.assignment_id == assignment.c.id)
-        .join(asks, asks.c.id == labels.c.question_id)
-        .where(assignment.c.study_id == study.id, labels.c.origin != "ruling")
-        .order_by(assignment.c.rater_id, assignment.c.position, labels.c.id)
-    ).all()
-    of_assignment: dict[Any, list[Any]] = defaultdict(list)
-    for row in rows:
-        of_assignment[row.id].append(row)
-    found: dict[int, list[Decision]] = defaultdict(list)
-    for answers in of_assignment.values():
-        one = answers[0]
-        value = next(
-            (each.value for each in answers if each.question == question and each.response_ref_id is None),
-            None,
-        )
-        found[one.rater_id].append(
-            Decision(
-                one.phase,
-                one.position,
-                one.item_id,
-                value,
-                *(_together(getattr(each, name) for each in answers) for name in _TIMES),
-            )
-        )
-    return found
-
-
-_TIMES = ("active_ms", "elapsed_ms")
-
-
-def _together(milliseconds: Iterator[int | None]) -> float | None:
-    """Return the sum of known times in seconds; None where none is known."""
-    known = [each for each in milliseconds if each is not None]
-    return sum(known) / 1000 if known else None
 
 
 def _assigned(connection: Connection, study: StudyDetails) -> dict[tuple[int, str], int]:

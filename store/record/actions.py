@@ -24,6 +24,7 @@ from sqlalchemy import (
 from store.errors import JudgmentRefused
 from store.record.evidence import BadEvidence, citations_of
 from store.record.ids import following_id, now
+from store.record.late_assignments import LATE_PHASES
 from store.record.rater_ref import RaterRef
 from store.record.response_names import ResponseName, question_name
 from store.record.revisions import REVISION, refused_mark
@@ -125,11 +126,26 @@ class Recorder:
             JudgmentRefused: (from the future) A value is off its scale, or the item does not exist.
             ValueError: A mistake of the program: another rater's records, or several items' in one action.
         """
+        self._check_action(action)
+        return self._workspace.lane.submit(
+            lambda connection: self._write(connection, [action])[0], urgent=True
+        )
+
+    def submit_all(self, actions: Sequence[Action]) -> Future[list[Action]]:
+        """Record several actions, all of them or none; see `submit`.
+
+        Args:
+            actions: The actions, in order.
+        """
+        for action in actions:
+            self._check_action(action)
+        return self._workspace.lane.submit(lambda connection: self._write(connection, actions), urgent=True)
+
+    def _check_action(self, action: Action) -> None:
         if any(record.rater_id != self.rater.id for record in action.records):
             raise ValueError(f"the records of {action.id} are another rater's")
         if any(record.item_id != action.item_id for record in action.records):
             raise ValueError(f"the records of {action.id} are about several items")
-        return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
     def undo(
         self,
@@ -168,7 +184,16 @@ class Recorder:
             lambda connection: self._redo(connection, action, made_in), urgent=True
         )
 
-    def _write(self, connection: Connection, action: Action) -> Action:
+    def _write(self, connection: Connection, actions: Sequence[Action]) -> list[Action]:
+        """Store actions; their lines come last into the journal, so that refused records are not in it."""
+        lines: list[dict[str, Any]] = []
+        stored = [self._store(connection, action, lines) for action in actions]
+        if lines:
+            self._journal.append(lines)
+        return stored
+
+    def _store(self, connection: Connection, action: Action, lines: list[dict[str, Any]]) -> Action:
+        """Store an action, and add the lines that it has in the journal."""
         item = _item(connection, action.item_id)
         records = _read(connection, action.item_id)
         written: list[Record] = []
@@ -184,9 +209,7 @@ class Recorder:
             for further in records.consequences(record):
                 fresh.append(_insert(connection, records, further))
                 written.append(fresh[-1])
-        if fresh:
-            # Last, so that refused records are not in it.
-            self._journal.append([self._line(connection, record, item) for record in fresh])
+        lines += [self._line(connection, record, item) for record in fresh]
         return Action(action.id, tuple(written))
 
     def _undo(
@@ -236,7 +259,8 @@ class Recorder:
             if content is None:
                 fresh |= {"active": False, "text": ""} if isinstance(like, Mark) else NO_LABEL
             records.append((content or like).model_copy(update=fresh))
-        return replace(self._write(connection, Action(action, tuple(records))), about=tuple(about))
+        (written,) = self._write(connection, [Action(action, tuple(records))])
+        return replace(written, about=tuple(about))
 
     def _check(self, connection: Connection, record: Record, item: RowMapping | None) -> None:
         """Refuse a record that is invalid; a restored one was valid before."""
@@ -305,7 +329,7 @@ class Recorder:
 
     def _line(self, connection: Connection, record: Record, item: RowMapping | None) -> dict[str, Any]:
         of_item = ("", "", "") if item is None else (item["kind"], item["external_id"], item["content_hash"])
-        under = _ruled_under(connection, record)
+        under = late_study(connection, record)
         if isinstance(record, Mark):
             return journal_line(record, self.rater.name, of_item, under=under)
         asked = question_name(
@@ -316,9 +340,9 @@ class Recorder:
         return journal_line(record, self.rater.name, of_item, asked, version, under=under)
 
 
-def _ruled_under(connection: Connection, record: Record) -> dict[str, str]:
-    """Return the study and the condition of a ruling: its assignment is made with it, not at the freeze."""
-    if record.phase != ADJUDICATE or record.assignment_id is None:
+def late_study(connection: Connection, record: Record) -> dict[str, str]:
+    """Return the study and the condition of a record whose assignment was made after the freeze."""
+    if record.phase not in LATE_PHASES or record.assignment_id is None:
         return {}
     assignment, study = table_of(Assignment), table_of(Study)
     found = connection.execute(
@@ -346,7 +370,7 @@ def journal_line(
         item: Kind, external id and content hash of the item.
         question: Of a judgment the readable name of the question.
         guideline: Of a judgment the version of the guideline; None where none was shown.
-        under: Of a ruling in a study the names of the study and the condition.
+        under: Of a record whose assignment was made after the freeze the names of study and condition.
     """
     kind, external_id, content = item
     of_judgment = {"question": question, "guideline": guideline} if isinstance(record, Judgment) else {}

@@ -18,6 +18,8 @@ from store.workspace.journal import Journal, journal_path
 
 TYPE = "execution"
 """The type of such a record in the journal."""
+WITHOUT_TEST = "no own test was run"
+"""The reason of a label that was given without the test which the condition asks for."""
 
 
 def record_expert_run(

@@ -21,6 +21,8 @@ REPEAT = "repeat"
 """The phase of a study in which raters meet items again, so that each is compared with their own label."""
 REVEAL = "reveal"
 """The phase of a study in which raters meet their items again and see what was hidden."""
+DISCUSS = "discuss"
+"""The phase of a study in which raters meet items again that an adjudicator sent back to them."""
 
 FIRST_PHASES = (REVIEW, LABEL)
 """The phases whose labels count in measures: those of a rater's first presentation of an item."""

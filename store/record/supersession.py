@@ -6,12 +6,12 @@ decide withdraws judgments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from store.record.evidence import NONE
-from store.record.ids import following_id
+from store.record.ids import ROOM, following_id
 
 if TYPE_CHECKING:
     from store.tables.record import Judgment, Mark
@@ -75,16 +75,39 @@ class ItemRecords:
                     further.append(_withdrawn(cast("Judgment", record), mark))
                 else:
                     further.append(_ended(mark, record))
-        elif (mark := cast("Mark", record)).active and mark.kind in ("cannot_decide", "skip"):
-            judgments = self._current_judgments(record)
-            later = [judgment for judgment in judgments if judgment.id > record.id]
-            if later:
-                further.append(_ended(mark, later[0]))
-            elif mark.kind == "cannot_decide":
-                further += [_withdrawn(judgment, record) for judgment in judgments]
+        else:
+            further = self._of_mark(cast("Mark", record))
+        return self._numbered(further, record)
+
+    def reconcile(self) -> list[Record]:
+        """Return the records that follow where records of one assignment came from two files.
+
+        As if they had been made in one: a later judgment ends a mark, and a later "cannot decide" withdraws
+        judgments. Where nothing contradicts there are none.
+        """
+        current = {key_of(one): one for one in sorted(self._records, key=lambda one: one.id)}
+        marks = [cast("Mark", one) for one in current.values() if not is_judgment(one)]
+        return [one for mark in marks for one in self._numbered(self._of_mark(mark), mark)]
+
+    def _of_mark(self, mark: Mark) -> list[Record]:
+        """Return what follows from a current mark, without ids."""
+        if not mark.active or mark.kind not in ("cannot_decide", "skip"):
+            return []
+        judgments = self._current_judgments(mark)
+        later = [judgment for judgment in judgments if judgment.id > mark.id]
+        if later:
+            return [_ended(mark, later[0])]
+        if mark.kind == "cannot_decide":
+            return [_withdrawn(judgment, mark) for judgment in judgments]
+        return []
+
+    def _numbered(self, further: Sequence[Record], cause: Record) -> list[Record]:
+        """Return records that follow from one, with the next ids after its own, and what they supersede."""
+        used = {one.id for one in self._records}
+        free = (one for place in range(1, ROOM + 1) if (one := following_id(cause.id, place)) not in used)
         return [
-            one.model_copy(update={"id": following_id(record.id, place)})
-            for place, one in enumerate(further, start=1)
+            one.model_copy(update={"id": number, "supersedes": one.id})
+            for one, number in zip(further, free, strict=False)
         ]
 
     def _current_marks(self, record: Record) -> list[Mark]:

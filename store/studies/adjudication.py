@@ -20,25 +20,35 @@ from store.kinds.comparison import PREFERENCE, canonical_scale
 from store.kinds.listing import relation
 from store.kinds.spec import QuestionSpec, question_named, task_kinds
 from store.queries.current import all_values, current_verdicts, first_values, ruling_values
+from store.queries.executions import load_executions
 from store.queries.item import item_access
 from store.queries.labels import named_question
 from store.queries.questions import refs_with_text
 from store.queries.responses import letter, load_responses, summarize_scores
+from store.queries.sent_back import sent_back
 from store.queries.shown_ids import shown_id
 from store.record.actions import Action, Recorder
 from store.record.evidence import Citation, readable_citations
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
-from store.record.scope import ADJUDICATE, REVEAL, RunRef, Scope, Sitting, Visibility
+from store.record.scope import ADJUDICATE, DISCUSS, REVEAL, RunRef, Scope, Sitting, Visibility
 from store.record.session import load_session, save_session
-from store.studies.disputes import AgentsLabel, Dispute, DisputedLabel, Ruling, goes_against, summary
+from store.studies.disputes import (
+    AgentsLabel,
+    Dispute,
+    DisputedLabel,
+    RatersTest,
+    Ruling,
+    goes_against,
+    summary,
+)
 from store.studies.session import refuse_sealed
 from store.studies.studies import StudyDetails, find_study, withdrawn_assignments
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import BLIND, REVEALED, TESTS, Assignment, Question, Rater, Study
 from store.tables.record import Judgment, JudgmentRow, MarkRow, QuestionTarget
-from store.tables.runs import Run
+from store.tables.runs import ExecutionRow, Run
 from store.workspace.duckdb import Workspace
 
 SESSION = "adjudicate"
@@ -235,8 +245,11 @@ def read_disputes(
         return []
     items = sorted({item_id for item_id, _ in units})
     names = _pseudonyms(connection, adjudication.study)
-    comments, later = _comments(connection, items), _later(connection, items, study)
+    comments, later = _comments(connection, items), _later(connection, items, study, REVEAL)
+    again = _later(connection, items, study, DISCUSS)
+    notes = {} if study is None else sent_back(connection, study)
     rulings = _rulings(connection, items, study)
+    tests = _tests(connection, adjudication, units, names, shown)
     facts = {row.id: row for row in _items(connection, items)}
     specs = _asked(connection, adjudication.study)
     letters: dict[int, str] = {}
@@ -260,19 +273,14 @@ def read_disputes(
                 name=names[one.rater_id][1],
                 value=one.value,
                 seconds=None if one.milliseconds is None else one.milliseconds / 1000,
-                comment="\n".join(
-                    text
-                    for text in (
-                        one.comment,
-                        comments.get((item_id, one.rater_id, one.assignment_id, one.phase), ""),
-                    )
-                    if text
-                ),
+                comment=_said(one, comments),
                 reason=one.reason if item_id in shown or one.shown_verdict is None else "",
                 citations=_citations(one.evidence, hidden=item_id not in shown),
                 blind=one.blind,
                 revealed=one.shown_verdict is not None,
-                later=later.get((item_id, target, one.rater_id)),
+                later=_value(later.get((item_id, target, one.rater_id))),
+                again=_value(answer := again.get((item_id, target, one.rater_id))),
+                again_comment="" if answer is None else _said(answer, comments),
             )
             for one in sorted(rows, key=lambda one: _natural(names[one.rater_id][0]))
         )
@@ -289,9 +297,54 @@ def read_disputes(
                 rulings=tuple(rulings.get((item_id, target), ())),
                 agents=agents.get((item_id, target), ()),
                 hidden=item_id not in shown,
+                tests=tuple(tests.get(item_id, ())),
+                sent_back=notes.get(item_id),
             )
         )
     found.sort(key=lambda one: (bool(one.rulings), -one.size, one.item_id))
+    return found
+
+
+def _tests(
+    connection: Connection,
+    adjudication: Adjudication,
+    units: Mapping[tuple[int, QuestionTarget], Sequence[Any]],
+    names: Mapping[int, tuple[str, str]],
+    shown: Collection[int],
+) -> dict[int, list[RatersTest]]:
+    """Return by item the raters' own tests that their labels rest on, and the adjudicator's runs of these.
+
+    Where the agents' work is shown, the adjudicator's runs are among its own.
+    """
+    execution = table_of(ExecutionRow)
+    cited = {
+        one.shown_execution: one.rater_id
+        for rows in units.values()
+        for one in rows
+        if one.shown_execution is not None
+    }
+    ran = (execution.c.id, execution.c.item_id, execution.c.rater_id, execution.c.program)
+    rows = connection.execute(select(*ran).where(among(execution.c.id, list(cited)))) if cited else ()
+    own = {row.id: row for row in rows if row.rater_id == cited[row.id]}
+    if not own:
+        return {}
+    wrote = {(row.item_id, row.program): row.rater_id for row in own.values()}
+    items = sorted({item_id for item_id, _ in wrote} - set(shown))
+    mine = select(*ran).where(
+        execution.c.rater_id == adjudication.adjudicator.id, among(execution.c.item_id, items)
+    )
+    again = {
+        row.id: row
+        for row in (connection.execute(mine) if items else ())
+        if row.id not in own and (row.item_id, row.program) in wrote
+    }
+    found: dict[int, list[RatersTest]] = defaultdict(list)
+    for one in load_executions(connection, among(execution.c.id, [*own, *again])):
+        row = own.get(one.id) or again[one.id]
+        by = row.rater_id if one.id in own else wrote[row.item_id, row.program]
+        found[row.item_id].append(RatersTest(*names[by], one, again=one.id in again))
+    for tests in found.values():
+        tests.sort(key=lambda test: (test.again, _natural(test.rater), test.execution.id))
     return found
 
 
@@ -420,15 +473,27 @@ def _comments(connection: Connection, items: list[int]) -> dict[tuple[Any, ...],
     }
 
 
-def _later(connection: Connection, items: list[int], study: int | None) -> dict[tuple[Any, ...], float]:
-    """Return raters' values after the reveal, by item, question and rater."""
-    values, assignment = all_values((REVEAL,), items), table_of(Assignment)
+def _said(label: Any, comments: Mapping[tuple[Any, ...], str]) -> str:
+    """Return what a rater wrote with a label, and about its item."""
+    about = comments.get((label.item_id, label.rater_id, label.assignment_id, label.phase), "")
+    return "\n".join(text for text in (label.comment, about) if text)
+
+
+def _value(label: Any) -> float | None:
+    return None if label is None else label.value
+
+
+def _later(
+    connection: Connection, items: list[int], study: int | None, phase: str
+) -> dict[tuple[Any, ...], Any]:
+    """Return raters' labels of a later phase, by item, question and rater."""
+    values, assignment = all_values((phase,), items), table_of(Assignment)
     found = select(values).order_by(values.c.id)
     if study is not None:
         of_study = select(assignment.c.id).where(assignment.c.study_id == study)
         found = found.where(values.c.assignment_id.in_(of_study))
     return {
-        (row.item_id, QuestionTarget(row.question_id, row.response_ref_id), row.rater_id): row.value
+        (row.item_id, QuestionTarget(row.question_id, row.response_ref_id), row.rater_id): row
         for row in connection.execute(found)
     }
 

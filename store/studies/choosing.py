@@ -16,6 +16,7 @@ from store.kinds.listing import relation
 from store.kinds.spec import TaskKind, task_kinds
 from store.queries.item import find_item
 from store.queries.sampling import Stratification, sample_single_items
+from store.record.response_names import question_name, split_question
 from store.record.scales import scale_value
 from store.studies.studies import ChosenItem
 from store.tables.columns import among, table_of
@@ -131,6 +132,8 @@ def _sample(
 def read_answers(connection: Connection, kind: str, path: Path, role: str) -> Iterator[ChosenItem]:
     """Read items with known answers: lines `item,value` or `item,question,value`, or `item` alone.
 
+    A question on responses is one on each of them, or names one: `accuracy@MODEL`.
+
     Args:
         connection: A reading connection.
         kind: The task kind of the items.
@@ -161,16 +164,15 @@ def read_answers(connection: Connection, kind: str, path: Path, role: str) -> It
             raise _bad_line(path, number, f"{unknown.message}{header}") from None
         if len(cells) == 1:
             continue
-        question = (
-            asked if len(cells) == 2 else spec.question(cells[1]) or spec.question(f"{kind}.{cells[1]}")
-        )
-        if question is None:
+        name, response = split_question(cells[1]) if len(cells) == 3 else (asked.name, None)
+        question = spec.question(name) or spec.question(f"{kind}.{name}")
+        if question is None or (response is not None and not question.of_responses):
             raise _bad_line(path, number, f"No question of {spec.plural} is called {cells[1]!r}.")
         try:
             value = scale_value(question.scale, cells[-1])
         except JudgmentRefused as refused:
             raise _bad_line(path, number, f"{refused.message} {refused.hint}") from None
-        if own.setdefault(question.name, value) != value:
+        if own.setdefault(question_name(question.name, response), value) != value:
             raise _bad_line(path, number, f"{cells[0]} has another answer above.")
     yield from (ChosenItem(item, role, gold=given) for item, given in answers.items())
 

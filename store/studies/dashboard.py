@@ -5,36 +5,40 @@ All of it rests on the work of several raters, so it is refused to raters of ope
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, case, func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from store.errors import WorkbenchError
+from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
 from store.measures.intervals import INTERVALS, Bootstrap
+from store.measures.rater_quality import Decision, too_fast
 from store.measures.table_agreement import table_agreement
-from store.queries.current import all_values, own_marks, status_of
+from store.queries.current import all_values
+from store.queries.decisions import known_answer, study_decisions
 from store.queries.labels import question_labels
-from store.queries.questions import answered_count, required_count
+from store.queries.progress import sitting_statuses
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
-from store.record.scope import GOLD, LABEL, TRAIN, Scope, Sitting
+from store.record.scope import DISCUSS, GOLD, LABEL, TRAIN, Scope, Sitting
 from store.studies.protocol import StudyProtocol
 from store.studies.session import refuse_sealed
-from store.studies.studies import StudyDetails, StudyMember, find_study, list_studies
+from store.studies.studies import StudyDetails, StudyMember, find_study, list_studies, study_items
 from store.tables.columns import table_of
-from store.tables.imported import Item
-from store.tables.people import Assignment, Question, StudyItem, StudyLook
+from store.tables.people import Assignment, Question, StudyLook
 from store.tables.record import JudgmentRow
 from store.workspace.duckdb import Workspace
 
 PACE_FROM = 3
 """Items decided from which an end is expected."""
+
+AGAIN = "again"
+"""The part of a rater's list that an adjudicator sent back."""
 
 MADE = ("independent", "accept", "override")
 """Origins of the labels that a rater gave by a key."""
@@ -72,11 +76,12 @@ class MemberProgress:
 
     Attributes:
         member: The rater, with their consent.
-        parts: How far the rater is in each condition; `training` is a part of its own.
+        parts: How far the rater is in each condition; `training` is a part of its own, and so is what an
+            adjudicator sent back (`AGAIN`).
         gold: The labels of gold items.
         training: The labels of training items.
-        labels: How many labels the rater gave by a key, those taken back included.
-        too_fast: How many of these came sooner after the item than the protocol's `fast_seconds`.
+        decisions: How many presentations are judged whose time is known, training aside.
+        too_fast: How many of these were judged in fewer active seconds than the protocol's `fast_seconds`.
         hours: For how many hours the rater worked, pauses left out.
         first_at: When the first of these was given; None for none yet.
         last_at: When the last one was.
@@ -88,8 +93,8 @@ class MemberProgress:
     parts: Mapping[str, Done]
     gold: GoldScore
     training: GoldScore
-    labels: int
     too_fast: int
+    decisions: int
     hours: float
     first_at: datetime | None
     last_at: datetime | None
@@ -126,7 +131,7 @@ class MemberProgress:
             "conditions": {name: asdict(one) for name, one in self.parts.items()},
             "gold": asdict(self.gold),
             "training": asdict(self.training),
-            "labels": self.labels,
+            "decisions": self.decisions,
             "too_fast": self.too_fast,
             "per_hour": self.per_hour,
             **{name: getattr(self, name) for name in times},
@@ -209,9 +214,17 @@ class Dashboard:
         least = min(self.judgments.values(), default=0)
         looked = max((look.judgments for look in self.looks if look.planned), default=0)
         if self.study.protocol.half_width is None:
-            return least if least > looked and not self.left else None
+            return least if least > looked and self._is_judged else None
         reached = (number for number in self.study.protocol.looks if looked < number <= least)
         return max(reached, default=None)
+
+    @property
+    def _is_judged(self) -> bool:
+        """Whether all is decided but what an adjudicator sent back, which counts in no agreement."""
+        again = [
+            one.parts[AGAIN] for one in self.raters if AGAIN in one.parts and not one.member.withdrawn_at
+        ]
+        return self.left == sum(part.total - part.done for part in again)
 
     @property
     def latest(self) -> tuple[Look, ...]:
@@ -224,7 +237,7 @@ class Dashboard:
         """Whether the study may stop: all is judged, or the latest planned look saw narrow intervals."""
         width = self.study.protocol.half_width
         if width is None:
-            return self.study.frozen_at is not None and not self.left
+            return self.study.frozen_at is not None and self._is_judged
         latest = self.latest
         return {look.question for look in latest} == set(self.questions) and all(
             look.half_width is not None and look.half_width <= width for look in latest
@@ -263,12 +276,15 @@ def dashboard(connection: Connection, name: str, reader: RaterRef | None) -> Das
     """
     refuse_sealed(connection, reader, "The progress of a study rests")
     study = find_study(connection, name)
-    parts, timing, scores = _parts(connection, study), _timing(connection, study), _scores(connection, study)
+    parts, timing = _parts(connection, study), _timing(connection, study)
+    decisions = study_decisions(connection, study.id)
+    scores, fast = _scores(connection, study, decisions), study.protocol.fast_seconds
     raters = []
     for member in study.members:
         number = member.rater.id
         own, times = parts[number], timing.get(number, _NO_TIMES)
-        progress = MemberProgress(member, own, scores[number, GOLD], scores[number, TRAIN], *times)
+        rushed = too_fast(decisions.get(number, ()), fast)
+        progress = MemberProgress(member, own, scores[number, GOLD], scores[number, TRAIN], *rushed, *times)
         raters.append(_with_end(progress))
     questions = compared_questions(study.protocol)
     return Dashboard(
@@ -299,7 +315,7 @@ def compared_questions(protocol: StudyProtocol) -> tuple[str, ...]:
     )
 
 
-_NO_TIMES = (0, 0, 0.0, None, None)
+_NO_TIMES = (0.0, None, None)
 
 
 def _with_end(progress: MemberProgress) -> MemberProgress:
@@ -324,12 +340,14 @@ def _parts(connection: Connection, study: StudyDetails) -> dict[int, dict[str, D
     counts: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for rater_id, sitting in sittings:
         for row in sitting_statuses(connection, Scope(refs[rater_id], Sitting(study.id, sitting))):
-            part = "training" if row.phase == TRAIN else row.condition
+            # The sides of a comparison are no condition.
+            condition = row.condition.removesuffix(f" {SWAPPED}")
+            part = {TRAIN: "training", DISCUSS: AGAIN}.get(row.phase, condition)
             counts[rater_id][part][0] += row.items if row.status in ("judged", "cannot_decide") else 0
             counts[rater_id][part][1] += row.items
     # In the order of the protocol, so that those of all raters stand one under the other.
     protocol = study.protocol
-    order = ["training", *protocol.conditions, *([protocol.reveal] if protocol.reveal else [])]
+    order = ["training", *protocol.conditions, *([protocol.reveal] if protocol.reveal else []), AGAIN]
     return {
         member.rater.id: {
             name: Done(*counts[member.rater.id][name])
@@ -340,86 +358,54 @@ def _parts(connection: Connection, study: StudyDetails) -> dict[int, dict[str, D
     }
 
 
-def sitting_statuses(connection: Connection, scope: Scope) -> Sequence[Any]:
-    """Return how many items of a sitting there are by phase, condition and status."""
-    assert scope.sitting is not None
-    item, assignment = table_of(Item), table_of(Assignment)
-    marks, answers = own_marks(scope), answered_count(scope)
-    required, responses = required_count(item, scope=scope)
-    status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
-    statement = (
-        select(
-            assignment.c.phase,
-            assignment.c.condition,
-            status.label("status"),
-            func.count().label("items"),
-        )
-        .select_from(assignment)
-        .join(item, item.c.id == assignment.c.item_id)
-        .outerjoin(answers, answers.c.item_id == item.c.id)
-        .outerjoin(marks, marks.c.item_id == item.c.id)
-        .where(
-            assignment.c.study_id == scope.sitting.study,
-            assignment.c.sitting == scope.sitting.number,
-            assignment.c.rater_id == scope.rater_id,
-        )
-        .group_by(assignment.c.phase, assignment.c.condition, status)
-    )
-    if responses is not None:
-        statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
-    return connection.execute(statement).all()
-
-
 def _timing(connection: Connection, study: StudyDetails) -> dict[int, tuple[Any, ...]]:
-    """Return of each rater: labels, too fast ones, hours of work, when the first and the last was given."""
+    """Return of each rater the hours of work, and when the first and the last label was given."""
     judgment, assignment = table_of(JudgmentRow), table_of(Assignment)
     of_study = select(assignment.c.id).where(assignment.c.study_id == study.id, assignment.c.sitting > 0)
-    fast = judgment.c.elapsed_ms < study.protocol.fast_seconds * 1000
-    rows = connection.execute(
+    # A label that is given again has the time of the one before in its own.
+    asked = ("rater_id", "assignment_id", "question_id", "response_ref_id")
+    spent = (
         select(
             judgment.c.rater_id,
-            func.count(),
-            func.count(case((fast, 1))),
-            func.coalesce(func.sum(judgment.c.active_ms), 0),
-            func.min(judgment.c.created_at),
-            func.max(judgment.c.created_at),
+            func.max(judgment.c.active_ms).label("active_ms"),
+            func.min(judgment.c.created_at).label("first_at"),
+            func.max(judgment.c.created_at).label("last_at"),
         )
         .where(
             judgment.c.assignment_id.in_(of_study),
             judgment.c.origin.in_(MADE),
             judgment.c.value.is_not(None),
         )
-        .group_by(judgment.c.rater_id)
+        .group_by(*(judgment.c[name] for name in asked))
+        .subquery("spent")
     )
-    return {row[0]: (row[1], row[2], float(row[3]) / 3_600_000, row[4], row[5]) for row in rows}
+    rows = connection.execute(
+        select(
+            spent.c.rater_id,
+            func.coalesce(func.sum(spent.c.active_ms), 0),
+            func.min(spent.c.first_at),
+            func.max(spent.c.last_at),
+        ).group_by(spent.c.rater_id)
+    )
+    return {row[0]: (float(row[1]) / 3_600_000, row[2], row[3]) for row in rows}
 
 
-def _scores(connection: Connection, study: StudyDetails) -> dict[tuple[int, str], GoldScore]:
+def _scores(
+    connection: Connection, study: StudyDetails, decisions: Mapping[int, Sequence[Decision]]
+) -> dict[tuple[int, str], GoldScore]:
     """Return how many labels equal the known answers, by rater and phase."""
-    chosen, question = table_of(StudyItem), table_of(Question)
-    known = {
-        (row.item_id, name): value
-        for row in connection.execute(
-            select(chosen.c.item_id, chosen.c.gold).where(
-                chosen.c.study_id == study.id, chosen.c.role != "item"
-            )
-        )
-        for name, value in json.loads(row.gold).items()
-    }
-    found: dict[tuple[int, str], list[bool]] = defaultdict(list)
-    if known:
-        values = all_values((GOLD, TRAIN), {item for item, _ in known})
-        assignment = table_of(Assignment)
-        rows = select(values.c.rater_id, values.c.phase, values.c.item_id, question.c.name, values.c.value)
-        rows = rows.join(question, question.c.id == values.c.question_id).join(
-            assignment, assignment.c.id == values.c.assignment_id
-        )
-        for row in connection.execute(rows.where(assignment.c.study_id == study.id)):
-            if (row.item_id, row.name) in known:
-                found[row.rater_id, row.phase].append(row.value == known[row.item_id, row.name])
+    gold = {one.item_id: one.gold for one in study_items(connection, study.id)}
     scores: dict[tuple[int, str], GoldScore] = defaultdict(lambda: GoldScore(0, 0))
-    for key, right in found.items():
-        scores[key] = GoldScore(sum(right), len(right))
+    for rater_id, own in decisions.items():
+        for phase in (GOLD, TRAIN):
+            right = [
+                value == known
+                for one in own
+                if one.phase == phase
+                for name, value in one.values.items()
+                if (known := known_answer(gold.get(one.item_id), name)) is not None
+            ]
+            scores[rater_id, phase] = GoldScore(sum(right), len(right))
     return scores
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from store.errors import UnknownName
 from store.kinds.spec import QuestionSpec
+from store.queries.executions import ExecutionView
 from store.record.evidence import Citation, as_json
 from store.record.scales import Scale
 from store.tables.record import QuestionTarget
@@ -31,6 +32,8 @@ class DisputedLabel:
         blind: Whether it was judged in a blind review.
         revealed: Whether the agents' label was on the screen.
         later: The rater's value after the reveal; None without one.
+        again: The rater's value after the item was sent back; None without one.
+        again_comment: What the rater wrote about that.
     """
 
     rater: str
@@ -43,6 +46,25 @@ class DisputedLabel:
     blind: bool
     revealed: bool
     later: float | None
+    again: float | None = None
+    again_comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RatersTest:
+    """A run of a test that a rater wrote and had on the screen with the label.
+
+    Attributes:
+        rater: The rater under a name that tells nothing.
+        name: The rater's own name.
+        execution: The run.
+        again: Whether the adjudicator ran it again.
+    """
+
+    rater: str
+    name: str
+    execution: ExecutionView
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +117,8 @@ class Dispute:
         rulings: The current rulings.
         agents: The agents' labels, where they are shown.
         hidden: Whether the agents' labels stay hidden from the adjudicator.
+        tests: The raters' own tests.
+        sent_back: The note with which it was sent back to the raters; None where it was not.
     """
 
     item_id: int
@@ -108,6 +132,8 @@ class Dispute:
     rulings: tuple[Ruling, ...]
     agents: tuple[AgentsLabel, ...] = ()
     hidden: bool = True
+    tests: tuple[RatersTest, ...] = ()
+    sent_back: str | None = None
 
     @property
     def values(self) -> list[float]:
@@ -132,6 +158,7 @@ class Dispute:
             "question": self.spec.name,
             "response": self.response or None,
             "size": self.size,
+            "sent_back": self.sent_back,
             "labels": [
                 {
                     "rater": one.name if names else one.rater,
@@ -141,6 +168,16 @@ class Dispute:
                 }
                 for one in self.labels
             ],
+            "tests": [
+                {
+                    "rater": one.name if names else one.rater,
+                    "execution": one.execution.id,
+                    "passed": one.execution.passed,
+                    "tests": len(one.execution.outcomes),
+                }
+                for one in self.tests
+                if not one.again
+            ],
             "rulings": [asdict(one) for one in self.rulings],
             "agents": None
             if self.hidden
@@ -148,7 +185,7 @@ class Dispute:
         }
 
 
-_OF_LABELS = ("value", "seconds", "comment", "reason", "blind", "revealed", "later")
+_OF_LABELS = ("value", "seconds", "comment", "reason", "blind", "revealed", "later", "again", "again_comment")
 
 
 def disagreement(scale: Scale, values: Sequence[float]) -> float:

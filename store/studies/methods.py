@@ -11,6 +11,7 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.comparison_texts import CHANGES
 from store.kinds.spec import task_kinds
+from store.queries.sent_back import sent_back
 from store.studies.protocol import condition_words
 from store.studies.studies import StudyDetails, study_items
 from store.tables.columns import table_of
@@ -38,7 +39,8 @@ def methods_table(connection: Connection, study: StudyDetails) -> str:
             f"Freeze it first: workbench study freeze WORKSPACE {study.name}",
         )
     rows = [("Study", study.name), *_items(connection, study), *_raters(study), *_design(study)]
-    rows += [*_known(study), *_texts(study), *_stopping(connection, study), *_dates(connection, study)]
+    rows += [*_known(study), *_texts(study), *_stopping(connection, study)]
+    rows += [*_sent_back(connection, study), *_dates(connection, study)]
     rows += [(f"SHA-256 of {what}", f"`{study.manifest[f'{what}_sha256']}`") for what in _HASHED]
     lines = [f"| {name} | {_cell(value)} |" for name, value in rows]
     return "\n".join(["| Method | Value |", "|---|---|", *lines]) + "\n"
@@ -145,6 +147,13 @@ def _stopping(connection: Connection, study: StudyDetails) -> Iterator[tuple[str
         for one in looks
     ]
     yield "Looks", "; ".join(said) or "none"
+
+
+def _sent_back(connection: Connection, study: StudyDetails) -> Iterator[tuple[str, str]]:
+    number = len(sent_back(connection, study.id))
+    if number:
+        again = "judged again by their raters; these labels count in no measure"
+        yield "Sent back by an adjudicator", f"{pluralize(number, 'item')}, {again}"
 
 
 def _dates(connection: Connection, study: StudyDetails) -> Iterator[tuple[str, str]]:

@@ -84,6 +84,7 @@ def sealed_rows(kind: TaskKind) -> dict[str, tuple[SealedRows, ...]]:
                 "id",
             ),
         ),
+        "notes": (SealedRows("sent_back", "study_id, item_id, note", "item_id"),),
         "guideline": (SealedRows("guideline", "id, task_kind, version, text", "id", "id = 1"),),
         "study": (
             SealedRows("study", "id, name, protocol, frozen_at, closed_at, manifest", "id"),

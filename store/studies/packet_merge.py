@@ -21,7 +21,7 @@ from store.errors import JudgmentRefused, WorkspaceError
 from store.events import Progress, Report, silent
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
-from store.record.actions import journal_line
+from store.record.actions import journal_line, late_study
 from store.record.evidence import BadEvidence, as_json, citations_of
 from store.record.expert_runs import add_execution
 from store.record.expert_runs import journal_line as run_line
@@ -30,6 +30,7 @@ from store.record.raters import guideline_number
 from store.record.response_names import ResponseName, question_name
 from store.record.revisions import REVISION, refused_mark
 from store.record.scales import Scale
+from store.record.supersession import ItemRecords
 from store.studies.packet_contents import digests
 from store.studies.packet_writer import RATER, study_digest
 from store.studies.packets import undecided
@@ -75,8 +76,8 @@ class PacketReport:
         expert_runs: Tests that the rater ran that were new.
         known: Records that were here already.
         consent: Whether the rater's consent or experience was new.
-        also_judged: Items of the packet that the rater also judged elsewhere, under the same assignment; of
-            the labels of both the later one is current.
+        also_judged: Items of the packet that the rater also decided elsewhere, under the same assignment; the
+            later decision counts.
         left: Items of the rater's whole list that are not decided now; None in a dry run.
     """
 
@@ -480,6 +481,7 @@ def _merge(
             raise _differ(one, differing)
         fresh = [record for record in records if record.id not in stored]
         before |= {record.id: record for record in fresh}
+        twice = _decided_elsewhere(connection, records)
         report = PacketReport(
             packet=str(one.path),
             id=one.fact.id,
@@ -492,11 +494,13 @@ def _merge(
             expert_runs=sum(isinstance(record, Execution) for record in fresh),
             known=len(records) - len(fresh),
             consent=bool(one.consent),
-            also_judged=_also_judged(connection, records),
+            also_judged=tuple(sorted(set(twice.values()))),
         )
         if journal is not None:
             _write(connection, one, fresh)
-            lines += _journal_lines(connection, one, fresh)
+            further = _reconciled(connection, twice)
+            _append(connection, further)
+            lines += _journal_lines(connection, one, [*fresh, *further])
             report = replace(report, left=len(undecided(connection, one.study, one.member)))
         reports.append(report)
     if journal is not None and lines:
@@ -546,27 +550,58 @@ def _differ(arrived: _Arrived, ids: Sequence[UUID]) -> WorkspaceError:
     )
 
 
-def _also_judged(connection: Connection, records: Sequence[Record]) -> tuple[str, ...]:
-    """Return the items under whose assignments the workspace has judgments that the packet lacks."""
-    judgment, item = table_of(JudgmentRow), table_of(Item)
-    own = [record for record in records if isinstance(record, Judgment)]
-    ids, under = {record.id for record in own}, {record.assignment_id for record in own}
-    found: set[str] = set()
-    keys = sorted(key for key in under if key is not None)
-    for start in range(0, len(keys), _BATCH):
-        rows = connection.execute(
-            select(judgment.c.id, item.c.external_id)
-            .join(item, item.c.id == judgment.c.item_id)
-            .where(among(judgment.c.assignment_id, keys[start : start + _BATCH]))
+def _decided_elsewhere(connection: Connection, records: Sequence[Record]) -> dict[UUID, str]:
+    """Return the items that were decided under a packet's assignments outside it, too, by the assignment."""
+    item = table_of(Item)
+    own = [record for record in records if not isinstance(record, Execution) and _decides(record)]
+    ids = {record.id for record in records}
+    keys = sorted({record.assignment_id for record in own if record.assignment_id is not None})
+    found: dict[UUID, str] = {}
+    for model in (Judgment, Mark):
+        table = _TABLES[model]
+        for start in range(0, len(keys), _BATCH):
+            rows = connection.execute(
+                select(table, item.c.external_id)
+                .join(item, item.c.id == table.c.item_id)
+                .where(among(table.c.assignment_id, keys[start : start + _BATCH]))
+            ).mappings()
+            found |= {
+                row["assignment_id"]: row["external_id"]
+                for row in rows
+                if row["id"] not in ids and _decides(model.model_validate(dict(row)))
+            }
+    return found
+
+
+def _decides(record: Judgment | Mark) -> bool:
+    """Return whether a record is a label, or says that there is none."""
+    return isinstance(record, Judgment) or record.kind in ("cannot_decide", "skip")
+
+
+def _reconciled(connection: Connection, assignments: Iterable[UUID]) -> list[Judgment | Mark]:
+    """Return the records that follow where a rater decided in a packet and elsewhere, as in one workspace."""
+    found: list[Judgment | Mark] = []
+    for key in assignments:
+        known = ItemRecords(
+            model(**row)
+            for model in (Judgment, Mark)
+            for row in connection.execute(
+                select(_TABLES[model]).where(_TABLES[model].c.assignment_id == key)
+            ).mappings()
         )
-        found |= {row.external_id for row in rows if row.id not in ids}
-    return tuple(sorted(found))
+        found += known.reconcile()
+    return found
+
+
+def _append(connection: Connection, records: Sequence[Record]) -> None:
+    """Append judgments and marks."""
+    for model in (Judgment, Mark):
+        rows = [record.model_dump() for record in records if isinstance(record, model)]
+        append_rows(connection, _TABLES[model], rows)
 
 
 def _write(connection: Connection, arrived: _Arrived, fresh: Sequence[Record]) -> None:
-    for model in (Judgment, Mark):
-        rows = [record.model_dump() for record in fresh if isinstance(record, model)]
-        append_rows(connection, _TABLES[model], rows)
+    _append(connection, fresh)
     for record in fresh:
         if isinstance(record, Execution):
             add_execution(connection, record, arrived.outcomes.get(record.id, ()))
@@ -584,6 +619,8 @@ def _journal_lines(
     ref, question = table_of(ResponseRef), table_of(Question)
     items = {one.item_id: one.item for one in arrived.assigned.values()}
     names = dict(connection.execute(select(question.c.id, question.c.name)).all())
+    guideline = table_of(Guideline)
+    versions = dict(connection.execute(select(guideline.c.id, guideline.c.version)).all())
     asked_of = {record.response_ref_id for record in fresh if isinstance(record, Judgment)}
     keys = sorted(key for key in asked_of if key is not None)
     responses: dict[int | None, ResponseName | None] = {None: None}
@@ -597,8 +634,10 @@ def _journal_lines(
         if isinstance(record, Execution):
             lines.append(run_line(rater, item, record, arrived.outcomes.get(record.id, ())))
         elif isinstance(record, Mark):
-            lines.append(journal_line(record, rater, item))
+            lines.append(journal_line(record, rater, item, under=late_study(connection, record)))
         else:
             asked = question_name(names[record.question_id], responses[record.response_ref_id])
-            lines.append(journal_line(record, rater, item, asked, arrived.guidelines.get(record.id)))
+            version = versions.get(record.guideline_id)
+            under = late_study(connection, record)
+            lines.append(journal_line(record, rater, item, asked, version, under=under))
     return lines

@@ -25,10 +25,11 @@ from store.kinds.spec import TaskKind, task_kinds
 from store.queries.agent_case import WITHOUT_TESTS
 from store.queries.current import label_questions, shown_runs
 from store.queries.expert_runs import TEST_WRITER
+from store.queries.sent_back import sent_back
 from store.queries.shown_texts import shown_candidates
 from store.record.ids import lowest_at, now
 from store.record.revisions import REVISION, changes_of
-from store.record.scope import Scope, Sitting
+from store.record.scope import DISCUSS, Scope, Sitting
 from store.sql import quoted
 from store.studies.packet_contents import digests
 from store.studies.protocol import StudyProtocol
@@ -105,6 +106,7 @@ class PacketWriter:
         self._guideline = guideline_text(connection, study.protocol)
         self._run = self._shown_run(connection)
         self._revised = self._revisions(connection)
+        self._notes = sent_back(connection, study.id)
         self._changed = self._changed_texts(connection)
 
     def _shown_run(self, connection: Connection) -> Row[Any] | None:
@@ -273,6 +275,17 @@ class PacketWriter:
             f"{RATER} AS rater_id, p.place AS item_id, p.phase, p.place AS position, p.condition, 0 AS seed, "
             "p.sitting FROM packed p ORDER BY p.place"
         )
+        for entry in self.entries:
+            if entry.phase == DISCUSS:
+                _insert(
+                    cursor,
+                    "sent_back",
+                    study_id=1,
+                    item_id=entry.place,
+                    rater_id=0,
+                    note=self._notes.get(entry.assignment.item_id, ""),
+                    sent_at=MOMENT,
+                )
         return {}
 
     def _write_items(self, cursor: duckdb.DuckDBPyConnection) -> dict[str, Any]:

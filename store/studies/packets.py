@@ -25,7 +25,7 @@ from store.events import Report, silent
 from store.formatting import pluralize
 from store.queries.queue import select_ids
 from store.queries.rows import QueueFilter, QueueSort
-from store.record.scope import LABEL, REVEAL, TRAIN, Scope, Sitting
+from store.record.scope import DISCUSS, LABEL, REVEAL, TRAIN, Scope, Sitting
 from store.studies.packet_writer import Entry, PacketWriter, as_text
 from store.studies.studies import StudyDetails, StudyMember, find_study
 from store.tables.columns import table_of
@@ -75,7 +75,7 @@ def make_packet(
     seed: int | None = None,
     progress: Report | None = None,
 ) -> MadePacket:
-    """Write a packet: what is left for a rater in an open study, the reveal apart and after all else.
+    """Write a packet: what is left for a rater in an open study; the reveal apart, and what was sent back.
 
     Args:
         workspace: The open workspace.
@@ -181,19 +181,22 @@ def _choose(
     """Return the assignments of the next packet, and whether they are those of the reveal."""
     packet, name = table_of(Packet), member.rater.name
     left = undecided(connection, study, member)
-    first = [row for row in left if row.phase != REVEAL]
-    reveal = not first
-    wanted = first or left
+    # What comes again, and tells something by that, comes when all before it is decided.
+    parts = [[row for row in left if row.phase not in (REVEAL, DISCUSS)]]
+    parts += [[row for row in left if row.phase == phase] for phase in (REVEAL, DISCUSS)]
+    wanted = next((part for part in parts if part), [])
+    reveal = bool(wanted) and wanted[0].phase == REVEAL
     if not wanted:
         raise WorkspaceError(
             "Nothing left", f"{name} has decided all of {study.name}.", "No packet is needed."
         )
     made = connection.execute(
-        select(packet.c.reveal, packet.c.made_at, packet.c.merged_at)
+        select(packet.c.mapping, packet.c.made_at, packet.c.merged_at)
         .where(packet.c.study_id == study.id, packet.c.rater_id == member.rater.id)
         .order_by(packet.c.made_at)
     ).all()
-    same = [row for row in made if row.reveal == reveal]
+    keys = {str(row.id) for row in wanted}
+    same = [row for row in made if any(real in keys for _, real in json.loads(row.mapping)["assignments"])]
     latest = same or made
     lost = "If the file is lost, --again makes one with what is left."
     if latest and not again and all(row.merged_at is None for row in latest):
@@ -204,7 +207,8 @@ def _choose(
         )
     if same and not again:
         are = "is" if len(wanted) == 1 else "are"
-        after = " The reveal comes when they are." if study.protocol.reveal and not reveal else ""
+        first = wanted is parts[0] and study.protocol.reveal
+        after = " The reveal comes when they are." if first else ""
         raise WorkspaceError(
             "Not decided yet",
             f"{name} has a packet, and {pluralize(len(wanted), 'item')} {are} not decided.{after}",
@@ -220,7 +224,7 @@ def _entries(rows: Sequence[Row[Any]]) -> list[Entry]:
         Entry(
             place,
             row,
-            row.phase if row.phase in (TRAIN, REVEAL) else LABEL,
+            row.phase if row.phase in (TRAIN, REVEAL, DISCUSS) else LABEL,
             2 if trains and row.phase != TRAIN else 1,
         )
         for place, row in enumerate(rows, 1)

@@ -10,8 +10,9 @@ from math import inf
 from typing import Any
 
 from store.errors import WorkbenchError
-from store.kinds.comparison import scale_values
+from store.kinds.comparison import COMPARISON, scale_values
 from store.kinds.comparison_texts import CHANGES
+from store.kinds.pair import PAIR
 from store.tables.people import BLIND, CONDITION_WORDS, OWN_TEST, REVEALED
 
 IDLE_MINUTES = 5.0
@@ -101,8 +102,8 @@ class StudyProtocol:
         """Return it with conditions in their canonical form.
 
         Raises:
-            WorkbenchError: A condition has an unknown word or contradicts itself, looks are missing, or there
-                is no such scale or change of texts.
+            WorkbenchError: A condition has an unknown word, contradicts itself, or is not for the kind, looks
+                are missing, or there is no such scale or change of texts.
         """
         if self.half_width is not None and not 0 < self.half_width < 1:
             raise WorkbenchError(
@@ -126,6 +127,20 @@ class StudyProtocol:
                 "Give both: --half-width 0.1 --looks 300,600,900",
             )
         scale_values(self.scale)
+        if self.kind != COMPARISON.name and (self.scale or self.texts):
+            raise WorkbenchError(
+                "Of comparisons only",
+                f"A scale and changed texts belong to comparisons; this study is of the kind {self.kind}.",
+                "Leave --scale, --mask-names, --strip-docstrings and --format-alike away.",
+            )
+        if self.kind != PAIR.name and any(
+            OWN_TEST in condition(one).split() for one in (*self.conditions, self.reveal or BLIND)
+        ):
+            raise WorkbenchError(
+                "No own tests",
+                f"Tests of the rater's own are written for pairs; a study of the kind {self.kind} has none.",
+                "Leave own-test out of --conditions and --reveal.",
+            )
         if unknown := [one for one in self.texts if one not in CHANGES]:
             known = ", ".join(CHANGES)
             raise WorkbenchError(

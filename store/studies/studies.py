@@ -219,6 +219,9 @@ def new_study(
     refuse_packet(workspace, "Studies are made")
     name, raters = _checked_name(name), [checked_name(rater) for rater in raters]
     protocol = protocol.checked()
+    # It brings Arrow, which no start needs.
+    from store.tables.appending import append_rows
+
     # Refused before anything is stored.
     make_design(protocol, items, raters)
 
@@ -251,8 +254,9 @@ def new_study(
                     experience="",
                 )
             )
-        connection.execute(
-            insert(chosen),
+        append_rows(
+            connection,
+            chosen,
             [
                 {
                     "study_id": number,
@@ -332,7 +336,7 @@ def make_design(
         raise UnknownName(
             "Unknown kind", f"No kind is called {protocol.kind!r}.", f"Kinds: {', '.join(task_kinds())}."
         )
-    own = {one.role: [item.item_id for item in items if item.role == one.role] for one in items}
+    gold, training = ([one.item_id for one in items if one.role == role] for role in ("gold", "training"))
     return design_study(
         [StudyItem(one.item_id, one.stratum) for one in items if one.role == "item"],
         list(raters),
@@ -341,8 +345,8 @@ def make_design(
         block_size=protocol.block_size,
         repeats=protocol.repeats,
         repeat_distance=protocol.repeat_distance,
-        gold=own.get("gold", []),
-        training=own.get("training", []),
+        gold=gold,
+        training=training,
         reveal=protocol.reveal,
         seed=protocol.seed,
     )
@@ -394,6 +398,9 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
             hashes = _content_hashes(connection, [*named])
             items.sort(key=lambda one: hashes[one.item_id])
     _refuse_frozen(found)
+    # It brings Arrow, which no start needs.
+    from store.tables.appending import append_rows
+
     design = make_design(found.protocol, items, [one.rater.name for one in found.members])
     swapped = draw_sides(design, named, found.protocol.seed) if named else {}
     rows = [
@@ -417,15 +424,13 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
     ]
 
     def write(connection: Connection) -> StudyDetails:
-        study, assignment = table_of(Study), table_of(Assignment)
-        current = find_study(connection, name)
+        study, current = table_of(Study), find_study(connection, name)
         _refuse_frozen(current)
         if current != found:
             raise WorkbenchError(
                 "Draft changed", f"{name} was made again while it was being frozen.", "Freeze it again."
             )
-        for start in range(0, len(rows), 10_000):
-            connection.execute(insert(assignment), rows[start : start + 10_000])
+        append_rows(connection, table_of(Assignment), rows)
         moment = at or now()
         manifest = _manifest(connection, found, items, rows, moment)
         manifest["balance"] = asdict(balance(design))

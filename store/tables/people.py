@@ -102,6 +102,18 @@ class StudyLook(SQLModel, table=True):
     planned: bool = False
 
 
+class SentBack(SQLModel, table=True):
+    """An item that an adjudicator (`rater_id`) sent back to the raters of a study, with a note to them."""
+
+    __tablename__ = "sent_back"
+
+    study_id: int = big(primary_key=True)
+    item_id: int = big(primary_key=True)
+    rater_id: int = big()
+    note: str = string()
+    sent_at: datetime = moment()
+
+
 BLIND = "blind"
 """The word in an assignment's condition that hides the agents' and other raters' work from the rater."""
 HIDDEN_MODELS = "hidden-models"

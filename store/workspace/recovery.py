@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import DataError, IntegrityError
 
 from store.errors import JudgmentRefused, WorkspaceError
@@ -22,14 +22,14 @@ from store.kinds.spec import question_named
 from store.record.expert_runs import TYPE as EXPERT_RUN
 from store.record.expert_runs import add_execution
 from store.record.ids import is_ordered
+from store.record.late_assignments import LATE_PHASES, assign_late, frozen_study_number
 from store.record.rater_ref import name_fault
 from store.record.raters import guideline_number, rater_row, register_kinds, response_ref_number
 from store.record.response_names import split_question
 from store.record.scales import Scale
-from store.record.scope import ADJUDICATE
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.tables.people import BLIND, Assignment, Question, Study
+from store.tables.people import BLIND, Question
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
 from store.workspace.duckdb import Workspace
@@ -316,39 +316,21 @@ def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _P
     if fault := name_fault(place.rater):
         raise JudgmentRefused("Not a rater's name", f"{place.rater[:40]!a}, which is the rater, {fault}")
     keys["rater_id"] = rater_row(connection, place.rater, "human").id
-    if isinstance(record, (Judgment, Mark)) and place.study:
-        keys["assignment_id"] = _adjudicators(
-            connection,
-            record.model_copy(update={name: keys[name] for name in ("item_id", "rater_id")}),
-            place,
-        )
+    if isinstance(record, (Judgment, Mark)) and record.phase in LATE_PHASES and record.assignment_id:
+        study = frozen_study_number(connection, place.study)
+        if study is not None:
+            keys["assignment_id"] = assign_late(
+                connection,
+                study,
+                keys["rater_id"],
+                found.id,
+                phase=record.phase,
+                condition=place.condition,
+                key=record.assignment_id,
+            )
     if isinstance(record, Judgment) and place.guideline is not None:
         keys["guideline_id"] = guideline_number(connection, place.kind, place.guideline)
     return keys
-
-
-def _adjudicators(connection: Connection, record: Judgment | Mark, place: _Place) -> UUID | None:
-    """Return the assignment of a ruling, made again where the workspace has the study and lacks it."""
-    study, assignment = table_of(Study), table_of(Assignment)
-    frozen = select(study.c.id).where(study.c.name == place.study, study.c.frozen_at.is_not(None))
-    number = connection.execute(frozen).scalar()
-    if number is None or record.assignment_id is None:
-        return record.assignment_id
-    row = {
-        "study_id": number,
-        "rater_id": record.rater_id,
-        "item_id": record.item_id,
-        "phase": ADJUDICATE,
-    }
-    same = [assignment.c[name] == value for name, value in row.items()]
-    known: UUID | None = connection.execute(select(assignment.c.id).where(*same)).scalar()
-    if known is not None:
-        return known
-    own = select(func.count()).where(*same[:2], assignment.c.phase == ADJUDICATE)
-    position = connection.execute(own).scalar_one() + 1
-    row |= {"position": position, "condition": place.condition, "seed": 0, "sitting": 0}
-    connection.execute(insert(assignment).values(id=record.assignment_id, **row))
-    return record.assignment_id
 
 
 def _write_rejects(path: Path, replay: _Replay) -> Path:

@@ -24,6 +24,19 @@ def migrations() -> list[tuple[int, str, str]]:
     return [(int(name[:4]), name, (folder / name).read_text(encoding="utf-8")) for name in files]
 
 
+def tables_of(cursor: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
+    """Return every table of a workspace, those of other packages too, with the type of each column."""
+    found = cursor.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+        "JOIN duckdb_tables() USING (database_name, schema_name, table_name) "
+        "WHERE database_name = current_database() ORDER BY table_name, column_index"
+    )
+    tables: dict[str, dict[str, str]] = {}
+    for table, column, type_ in found.fetchall():
+        tables.setdefault(table, {})[column] = type_
+    return tables
+
+
 def version_of(master: duckdb.DuckDBPyConnection, path: Path, catalog: str | None = None) -> int:
     """Return the schema version of a file, 0 for an empty one.
 
@@ -63,13 +76,14 @@ def version_of(master: duckdb.DuckDBPyConnection, path: Path, catalog: str | Non
     return version
 
 
-def migrate(master: duckdb.DuckDBPyConnection, path: Path, version: int) -> None:
+def migrate(master: duckdb.DuckDBPyConnection, path: Path, version: int, newest: int | None = None) -> None:
     """Bring a file to the newest schema, all steps or none.
 
     Args:
         master: A connection to it.
         path: Its name, for what is said of it.
         version: The version that it has; 0 makes a new workspace of it.
+        newest: The version that it gets, if it is not the newest.
 
     Raises:
         WorkspaceError: A step failed; nothing was changed.
@@ -83,19 +97,21 @@ def migrate(master: duckdb.DuckDBPyConnection, path: Path, version: int) -> None
                     "applied_at TIMESTAMPTZ NOT NULL)"
                 )
             for number, name, sql in migrations():
-                if number > version:
+                if version < number <= (newest or number):
                     master.execute(sql)
                     master.execute("INSERT INTO schema_version VALUES (?, ?, ?)", [number, name, now()])
             if version == 0:
                 master.execute("INSERT INTO workspace_fact VALUES ('id', ?)", [str(uuid.uuid4())])
             master.execute("COMMIT")
         except BaseException:
-            master.execute("ROLLBACK")
+            # A full disk has ended the transaction already, and is what is to be said.
+            with suppress(duckdb.Error):
+                master.execute("ROLLBACK")
             raise
     except duckdb.Error as error:
         raise WorkspaceError(
             "Cannot prepare workspace",
-            f"{path} could not be brought from schema {version} to {migrations()[-1][0]}: {error}",
+            f"{path} could not be brought from schema {version} to {newest or migrations()[-1][0]}: {error}",
             "Nothing was changed. Free space on the disk if it is full; otherwise please report this.",
         ) from error
 

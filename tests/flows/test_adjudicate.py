@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from adjudication_bench import pressed, ready, screen_of, shown
 from app_at_work import app_of, until
 from judging import Desk
-from review_bench import CASES
+from review_bench import CASES, Ran, write_expert_run
+from small_workspace import rows
 from sqlalchemy import select
 
 from screens.adjudicate.screen import AdjudicateScreen
 from screens.home.screen import HomeScreen
+from screens.widgets.text.view import TextPane
+from store.record.evidence import as_json, citations_of, cite
 from store.record.raters import ensure_rater
 from store.studies.protocol import StudyProtocol
 from store.studies.studies import ChosenItem, freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment
 from store.tables.record import JudgmentRow
+from store.tables.runs import ExecutionRow
 from store.workspace.duckdb import Workspace
 
 VALUES = {"ann": (1, 1, 1, 0), "bob": (1, 0, 1, 0), "cat": (1, 0, 0, 0)}
 """Three raters' labels of four pairs: they disagree about the second and the third."""
 
 
-def labelled_study(workspace: Workspace, values: dict[str, tuple[int, ...]] | None = None) -> None:
-    """A frozen study in which raters have labelled pairs, with a comment of the last rater."""
+def labelled_study(
+    workspace: Workspace,
+    values: dict[str, tuple[int, ...]] | None = None,
+    rests_on: dict[tuple[str, int], UUID] | None = None,
+) -> None:
+    """A frozen study in which raters have labelled pairs, with a comment of the last rater.
+
+    Args:
+        workspace: The open workspace.
+        values: The labels.
+        rests_on: The executions that were shown with labels, by rater and item.
+    """
     values = values or VALUES
     items = [ChosenItem(item) for item, _ in enumerate(next(iter(values.values())), start=1)]
     new_study(workspace, "rq2", StudyProtocol("pair"), items, list(values))
@@ -42,6 +57,10 @@ def labelled_study(workspace: Workspace, values: dict[str, tuple[int, ...]] | No
                 assigned = connection.execute(key).scalar_one()
             comment = "a lone newline is no blank file" if name == "cat" and not value else ""
             fields: dict[str, Any] = {"blind": True, "elapsed_ms": 4000, "comment": comment}
+            if name == "cat" and not value:
+                code = CASES[item - 1].code
+                fields["evidence"] = as_json(cite("code", code, code.splitlines(), [1, 2], None))
+            fields["shown_execution"] = (rests_on or {}).get((name, item))
             desk.judge(item, float(value), assignment_id=assigned, phase="label", **fields)
 
 
@@ -118,6 +137,56 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
         assert "all labels › 1 of 2 disputes" in shown(screen, "place")
         await pilot.press("q")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_a_raters_own_test_is_run_again_and_lines_are_cited(workspace: Workspace) -> None:
+    own = "def test_own():\n    assert 1\n"
+    key = write_expert_run(workspace, 2, "bob", own, Ran([("test_own", "passed", "")]))
+    labelled_study(workspace, rests_on={("bob", 2): key})
+    app = app_of(workspace, "eve", start_with="adjudicate")
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await ready(pilot)
+        assert shown(screen, "test") == own
+        title = str(screen.query_one("#test", TextPane).border_title)
+        assert title.startswith("R2's test · 1 of 1 passed")
+        assert "bob" not in title
+        await pilot.press("r")
+        await until(pilot, lambda: not app.context.tests.running, "the test ended", seconds=60)
+        await until(pilot, lambda: screen.item is not None and len(screen.item.runs) == 2)
+        await ready(pilot)
+        title = str(screen.query_one("#test", TextPane).border_title)
+        assert title.startswith("R2's test, run again by you · 1 of 1 passed")
+        (again,) = (
+            row
+            for row in rows(workspace, ExecutionRow)
+            if row["rater_id"] == ensure_rater(workspace, "eve").id
+        )
+        # The raters' codes are beside the lines that they cite, and the ruling cites lines of its own.
+        assert screen.item is not None
+        assert screen.item.subject.gutter == {1: " R3", 2: " R3"}
+        await pressed(pilot, "v")
+        assert "▌ Cited: code 1 · your next ruling" in await pressed(pilot, "v")
+        await pressed(pilot, "0")
+        ruling = rows(workspace, JudgmentRow, phase="adjudicate")[-1]
+        assert [(one.part, one.first) for one in citations_of(ruling["evidence"])] == [("code", 1)]
+        assert (ruling["shown_execution"], ruling["shown_verdict"]) == (again["id"], None)
+        # Sent back with a note: the raters get it again, and the ruling stays.
+        await pressed(pilot, "p")
+        assert "Name no label" in await pressed(pilot, "b")
+        await pilot.press(*"line 2?")
+        await pilot.press("enter")
+        await until(pilot, lambda: "sent back to R1, R2, R3" in screen.shared.message)
+        await until(pilot, lambda: "Sent back to the raters\n    line 2?" in shown(screen, "differ"))
+        assert "not judged again yet: R1, R2, R3" in shown(screen, "differ")
+        assert "sent back before" in await pressed(pilot, "b")
+        await pressed(pilot, "n")
+        # Where nobody wrote a test, and the agents' is hidden, none is run.
+        assert "the agents' work is hidden; A shows it" in await pressed(pilot, "r")
+        await pressed(pilot, "A", "A")
+        await until(pilot, lambda: screen.item is not None and screen.item.claim is not None)
+        await ready(pilot)
+        assert shown(screen, "test")
+        assert screen.item.tests == "agents"
 
 
 async def test_who_sees_no_adjudication_and_nothing_to_rule_on(workspace: Workspace) -> None:

@@ -99,7 +99,8 @@ async def _adjudicate(workspace: Workspace) -> None:
         assert screen.item is not None
         subject = screen.item.subject
         assert "MASKED" in subject.text or "chunks" in subject.text
-        cited = [part for part in (subject, *screen.item.case) if part.cited]
+        # Beside a cited line stands who cites it.
+        cited = [part for part in (subject, *screen.item.case) if any(part.gutter)]
         assert [part.part for part in cited] == [
             citation.part for citation in screen.dispute.labels[0].citations
         ]  # type: ignore[union-attr]

@@ -18,6 +18,7 @@ from sealed_bench import SECRETS, STUDY, items_of, plain, session_of, study_pair
 from sqlalchemy import false, true
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
 import screens
@@ -31,6 +32,7 @@ from store.workspace.duckdb import Workspace
 
 WALKED = {
     *("StudyHomeScreen", "QueueScreen", "FilterScreen", "SortScreen", "ReviewScreen", "KeysScreen"),
+    "SqlScreen",
     # These say that they are refused.
     *("StudiesScreen", "DashboardScreen", "AdjudicateScreen", "SplitsScreen"),
 }
@@ -198,9 +200,23 @@ async def in_an_item(app: Sealed, pilot: Pilot[Any]) -> None:
     await an_item(app, pilot, 0)
 
 
+async def in_sql(app: Sealed, pilot: Pilot[Any]) -> None:
+    """The views, and the rows of some of them."""
+    await pilot.press("S")
+    await until(pilot, lambda: "SELECT from these views" in screen_text(app), "the views")
+    await app.look(pilot, "sql")
+    for view in ("marks", "verdicts", "raters"):
+        prompt = app.screen.query_one("#statement", Input)
+        prompt.value = f"FROM {view}"
+        await pilot.press("enter")
+        await app.look(pilot, f"rows of {view}")
+    await pilot.press("escape")
+
+
 async def everywhere(app: Sealed, pilot: Pilot[Any]) -> None:
     """All screens."""
     await home(app, pilot)
+    await in_sql(app, pilot)
     await in_queue(app, pilot)
     app.go_home()
     await in_review(app, pilot)
@@ -245,6 +261,7 @@ OFF: dict[str, tuple[str, Any, Walk]] = {
     "items of the sitting": ("store.queries.queue.in_scope", lambda *_: true(), in_queue),
     "closed screens": ("screens.context.ScreenContext.is_sealed", lambda _: False, home),
     "runs in lists": ("store.record.scope.Scope.hides_lists", property(lambda scope: scope.blind), in_queue),
+    "records in SQL": ("store.sql_views.views.may_see", lambda *_: true(), in_sql),
     "history of others": ("store.queries.item._in_history", lambda *_: true(), in_an_item),
 }
 

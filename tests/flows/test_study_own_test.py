@@ -23,8 +23,9 @@ from study_bench import frozen_study, place_of
 from textual import events
 
 from screens.review.bars import ClaimLine
-from screens.review.item_tests import WITHOUT_TEST, TestEditor
+from screens.review.item_tests import TestEditor
 from screens.widgets.text.view import TextPane
+from store.record.expert_runs import WITHOUT_TEST
 from store.tables.people import Assignment
 from store.tables.record import JudgmentRow
 from store.tables.runs import ExecutionRow

@@ -59,7 +59,12 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             await press(pilot, "g")
 
             # The first sitting, its last label taken back and given again.
-            await press(pilot, *"1" * sizes[0])
+            again = next(one for one in own if one.phase == "repeat" and one.sitting == 2)
+            place = [one.item_id for one in own].index(again.item_id)
+            await press(pilot, *"1" * place)
+            await press(pilot, "m", *"why", "escape")
+            assert said(app).startswith("Draft kept")
+            await press(pilot, *"1" * (sizes[0] - place))
             await until(pilot, lambda: "Sitting 1 of 3 done" in line_of(app, EndCard))
             await press(pilot, "u")
             assert said(app).startswith("Taken back")
@@ -74,7 +79,14 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             # What was done in the first sitting cannot be taken back from here.
             await press(pilot, "u")
             assert said(app).startswith("Nothing to undo")
-            await press(pilot, *"1" * sizes[1])
+            # Nor does anything come along of what was begun with an item that comes again.
+            place = [one.item_id for one in own if one.sitting == 2].index(again.item_id)
+            await press(pilot, *"1" * place)
+            shown = await painted(pilot, place + 1)
+            assert shown.item is not None
+            assert shown.item.item_id == again.item_id
+            assert "comment is kept" not in said(app)
+            await press(pilot, *"1" * (sizes[1] - place))
             await until(pilot, lambda: "with what was hidden" in line_of(app, EndCard))
 
             # Home says the same, and goes on with the sitting in which everything is revealed.

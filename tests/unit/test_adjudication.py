@@ -9,15 +9,21 @@ from judging import EVIDENCE, Desk, judged_workspace, judgments
 from several_kinds import three_kinds
 from sqlalchemy import select
 
+from screens.items.reader import ItemReader
 from store.errors import HiddenData, JudgmentRefused, UnknownName, WorkbenchError
+from store.export.exporting import export
+from store.ingest.importing import import_files
 from store.kinds.spec import question_named
 from store.queries.accuracy import accuracy_report
 from store.queries.item import load_own
 from store.queries.labels import question_labels
 from store.record.raters import ensure_rater, question_number
 from store.studies.adjudication import open_adjudication, rule
+from store.studies.dashboard import Done, dashboard
 from store.studies.disputes import disagreement, find_dispute, goes_against
+from store.studies.methods import methods_table
 from store.studies.protocol import StudyProtocol
+from store.studies.session import study_session
 from store.studies.studies import ChosenItem, close_study, find_study, freeze_study, new_study, withdraw
 from store.tables.columns import table_of
 from store.tables.people import Assignment
@@ -314,8 +320,84 @@ def test_what_raters_said_after_the_reveal_is_told_beside_their_label(tmp_path):
         ]
 
 
-def test_rulings_come_back_from_the_journal_in_their_study(tmp_path):
+def test_what_is_sent_back_is_judged_again_and_counts_in_no_measure(tmp_path, workbench):
     with judged_workspace(tmp_path, 6) as workspace:
+        study_of(workspace)
+        path = workspace.path
+    shutil.copy(path, tmp_path / "frozen.duckdb")
+    with Workspace.open(path) as workspace:
+        with workspace.reading() as connection:
+            study = find_study(connection, "rq2")
+        for name, values in VALUES.items():
+            for item, value in enumerate(values, start=1):
+                judge_in(workspace, study, name, item, value)
+        before = disputed(workspace)
+
+    note = "What does line 2 do?"
+    send = ("adjudicate", path, "--study", "rq2", "--rater", "eve", "--send-back")
+    done = workbench(*send, "pair/2", "--note", note, "--json").json()
+    assert done["raters"] == ["R1", "R2", "R3"]
+    for refused, why in (("pair/2", "Sent back already"), ("pair/1", "Not sent back")):
+        assert workbench(*send, refused, "--json").json()["error"]["title"] == why
+
+    # A rater meets the item in a sitting of its own, as at first, with the note and nothing else.
+    listed = workbench("items", path, "--rater", "ana", "--json").json()["items"]
+    assert [(one["item"], one["status"], one["label"], one["asked_again"]) for one in listed] == [
+        ("pair/2", "open", None, note)
+    ]
+    said = workbench("judge", path, "pair/2", "0", "--rater", "ana", "--comment", "it adds")
+    assert said.code == 0
+    # Another one has a packet of it, once.
+    packed = tmp_path / "ben.duckdb"
+    assert workbench("packet", "make", path, "rq2", "ben", packed).code == 0
+    with Workspace.open(packed) as packet, packet.reading() as connection:
+        ben = study_session(connection, ensure_rater(packet, "ben"))
+        view = ItemReader(packet, ben.scope).read(1)
+    assert view.case[0].text.startswith(note)
+    assert [one["asked_again"] for one in workbench("items", packed, "--json").json()["items"]] == [note]
+    assert workbench("packet", "make", path, "rq2", "ben", tmp_path / "more.duckdb").code == 2
+    assert workbench("judge", packed, "1", "match").code == 0
+    assert workbench("packet", "merge", path, packed).code == 0
+
+    (dispute,) = (
+        one
+        for one in workbench("adjudicate", path, "--study", "rq2", "--rater", "eve", "--json").json()["items"]
+        if one["item"] == "pair/2"
+    )
+    assert dispute["sent_back"] == note
+    assert [(one["value"], one["again"], one["again_comment"]) for one in dispute["labels"]] == [
+        (1, 0, "it adds"), (0, 1, ""), (0, None, "")
+    ]  # fmt: skip
+    with Workspace.open(path) as workspace:
+        assert disputed(workspace) == before
+        with workspace.reading() as connection:
+            seen = dashboard(connection, "rq2", None)
+            table = methods_table(connection, find_study(connection, "rq2"))
+        assert (seen.left, seen.is_met, seen.raters[0].parts["again"]) == (1, True, Done(1, 1))
+        assert "| Sent back by an adjudicator | 1 item, judged again" in table
+        again = judgments(workspace, phase="discuss")
+        close_study(workspace, "rq2")
+    assert workbench(*send, "pair/4", "--json").json()["error"]["title"] == "Not sent back"
+    with Workspace.open(tmp_path / "frozen.duckdb") as restored:
+        assert recover(restored, journal_path(path)).rejected == ()
+        assert judgments(restored, phase="discuss") == again
+        with restored.reading() as connection:
+            found = select(table_of(Assignment)).where(table_of(Assignment).c.phase == "discuss")
+            assert [(row.item_id, row.sitting) for row in connection.execute(found)] == [(2, 2), (2, 2)]
+
+
+def disputed(workspace):
+    """What raters disagree about, and their first labels."""
+    found, disputes = open_adjudication(workspace, ensure_rater(workspace, "eve"), "rq2")
+    assert found.study is not None
+    return [(one.external_id, one.values) for one in disputes]
+
+
+def test_rulings_come_back_from_the_journal_and_the_full_record_in_their_study(tmp_path):
+    pairs = [{"id": f"pair/{place}", "query": "double", "code": f"x = {place}\n"} for place in range(1, 7)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    with Workspace.create(tmp_path / "study.duckdb") as workspace:
+        import_files(workspace, [tmp_path / "pairs.jsonl"])
         study_of(workspace)
         path = workspace.path
     shutil.copy(path, tmp_path / "frozen.duckdb")
@@ -332,8 +414,23 @@ def test_rulings_come_back_from_the_journal_in_their_study(tmp_path):
             rule(workspace, found, dispute, 1.0, "it does what is asked")
         eve.recorder.undo(rulings=True).result(60)
         shown = found.revealed_items(workspace)
-    with Workspace.open(tmp_path / "frozen.duckdb") as restored:
-        assert recover(restored, journal_path(path)).rejected == ()
+        for form in ("jsonl", "csv", "parquet"):
+            export(workspace, tmp_path / f"record.{form}", form)
+    for form in ("", "jsonl", "csv", "parquet"):
+        came_back(tmp_path, path, form, shown)
+
+
+def came_back(folder, path, form, shown):
+    """Rulings are in a copy of the frozen study as they were, and so is every column of the full record."""
+    shutil.copy(folder / "frozen.duckdb", folder / f"copy{form}.duckdb")
+    with Workspace.open(folder / f"copy{form}.duckdb") as restored:
+        if form:
+            assert import_files(restored, [folder / f"record.{form}"]).items_added == 0
+            assert not import_files(restored, [folder / f"record.{form}"]).adds
+        else:
+            assert recover(restored, journal_path(path)).rejected == ()
+        export(restored, folder / "again.jsonl", "jsonl", overwrite=True)
+        assert (folder / "again.jsonl").read_text() == (folder / "record.jsonl").read_text()
         eve = Desk(restored, "eve")
         found, disputes = open_adjudication(restored, eve.rater, "rq2")
         assert sorted([ruling.value for ruling in one.rulings] for one in disputes) == [[], [1.0]]

@@ -141,7 +141,7 @@ def test_one_raters_labels_come_back_as_theirs_when_the_name_is_given(
 
 
 def test_the_help_names_the_registered_formats(workbench):
-    for command, part in (("export", "write"), ("import", "layouts")):
+    for command, part in (("export", "write"), ("import", "readable")):
         help_of_format = workbench(command, "--help").out.partition("--format")[2].partition("--")[0]
         text = re.sub(r"\[required\]|\s+", " ", help_of_format.partition(":")[2]).strip(" .")
         # A line may end at the hyphen of a name.

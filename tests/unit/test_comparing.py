@@ -133,6 +133,16 @@ def test_a_study_of_comparisons_has_its_scale_and_balanced_sides(tmp_path, workb
         if phase == LABEL:
             left[rater, (first_name == "old") != swapped] += 1
     assert sorted(left.values()) == [10] * 6
+    for rater in workbench("study", "status", path, "rq1", "--json").json()["raters"]:
+        assert rater["conditions"] == {"blind": {"done": 0, "total": 23}}
+        assert rater["left"] == 23
+    # The same of comparisons that are there already, such as imported ones.
+    given = ("--kind", "comparison", "--raters", "ana,ben", "--scale", "five", "--mask-names")
+    protocol = workbench("study", "new", path, "rq3", *given, "--json").json()["protocol"]
+    assert (protocol["scale"], len(protocol["texts"])) == ("five", 1)
+    assert workbench("study", "new", path, "rq4", "--raters", "ana", "--mask-names").says(
+        "belong to comparisons"
+    )
     with pytest.raises(WorkbenchError, match="No scale is called 'six'"):
         StudyProtocol("comparison", scale="six").checked()
 

@@ -34,6 +34,14 @@ FILES = {
 {"question_id": "till-1", "model": "ours-7b", "setting": "bm25", "answer": "In the drawer.",\
  "scores": [{"judge": "ours-70b", "measure": "accuracy", "score": 7, "reason": "It names no file."}]}
 """,
+    "tasks.json": """\
+[{"id": 1, "data": {"query": "reverse a list", "code": "x[::-1]"}, "annotations": [{"completed_by": 4,
+  "result": [{"from_name": "label", "to_name": "code", "type": "choices", "value": {"choices": ["match"]}}]}]}]
+""",
+    "renamed.json": """\
+[{"id": 1, "data": {"question": "reverse a list", "snippet": "x[::-1]"}, "annotations": [{"completed_by": 4,
+  "result": [{"from_name": "verdict", "to_name": "code", "type": "choices", "value": {"choices": ["match"]}}]}]}]
+""",
     "issues.json": """\
 [{"number": 3, "title": "The drawer stays shut", "body": "It does.", "user": {"login": "somebody-here"},
   "html_url": "https://code.example/shop/till/issues/3", "repository_url": "https://code.example/repos/shop/till"}]

@@ -18,7 +18,6 @@ from store.errors import ExportFailed, ImportFailed, UnknownName
 from store.export.exporting import export
 from store.export.labels import label_columns
 from store.export.records import RECORD_COLUMNS
-from store.export.studied import STUDY_COLUMNS
 from store.formats.judgments import JUDGMENTS
 from store.ingest.importing import import_files
 from store.ingest.staging import stage_columns
@@ -398,7 +397,9 @@ def test_what_is_staged_of_a_record_is_what_is_written_of_it():
     read = {column for field in layout.fields for column in field.columns}
     assert read == set(RECORD_COLUMNS)
     assert stage_columns()["judgment"] == {
-        field.name: field.type for field in layout.fields if field.name not in ("word", *STUDY_COLUMNS)
+        field.name: field.type
+        for field in layout.fields
+        if field.name not in ("word", "presentation", "pseudonym")
     }
 
 

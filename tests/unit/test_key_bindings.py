@@ -73,6 +73,7 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
             "new_study",
             "splits",
             "new_split",
+            "sql",
         )
     }
     for command in all_commands():

@@ -262,6 +262,21 @@ def test_a_migration_that_fails_changes_nothing(tmp_path, with_more):
     assert facts(path, "SELECT count(*) FROM information_schema.tables WHERE table_name = 'hue'") == [(0,)]
 
 
+def test_a_full_disk_is_named_although_it_ends_the_transaction(tmp_path):
+    class FullDisk:
+        def __init__(self):
+            self.connection = duckdb.connect()
+
+        def execute(self, statement, *parameters):
+            if statement == "COMMIT":
+                self.connection.execute("ROLLBACK")
+                raise duckdb.IOException("No space left on device")
+            return self.connection.execute(statement, *parameters)
+
+    with pytest.raises(WorkspaceError, match="No space left on device"):
+        store.workspace.schema.migrate(FullDisk(), tmp_path / "study.duckdb", 0)
+
+
 def test_without_a_copy_nothing_is_migrated(tmp_path, with_more):
     path = tmp_path / "study.duckdb"
     Workspace.create(path).close()

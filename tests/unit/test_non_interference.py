@@ -43,11 +43,23 @@ from screens.queue.query import QueueQuery
 from screens.review.next_item import restored_order, resumed_item
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
-from store.queries import current, executions, item, progress, questions, queue, responses, runs, shown_texts
+from store.queries import (
+    current,
+    executions,
+    item,
+    progress,
+    questions,
+    queue,
+    responses,
+    runs,
+    sent_back,
+    shown_texts,
+)
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.actions import Action
+from store.record.expert_runs import WITHOUT_TEST
 from store.record.ids import now
-from store.studies import dashboard
+from store.sql_views.views import views
 from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
 from workbench import study_session
@@ -81,6 +93,8 @@ COMMANDS: dict[str, list[str]] = {
         "WS --sample-pairs 10",
         "WS --sample-pairs 3 --stratify label",
         "WS --sample-pairs 3 --stratify label:ben --json",
+        f"WS --study {STUDY} --json",
+        f"WS --study {DRAFT}",
     ],
     "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
     "splits": ["WS", "WS parts --json", "WS parts --now"],
@@ -98,7 +112,19 @@ COMMANDS: dict[str, list[str]] = {
         f"WS {SITTING[1]} match --rater ben",
         f"WS {SITTING[1]} match --evidence code:1-2 --json",
         f"WS {SITTING[1]} 0 --comment again --rater ana --json",
+        f"WS {SITTING[1]} 0 --without-test --json",
         f"WS {SITTING[2]} no",
+        f"WS {SITTING[3]} --cannot-decide --comment unclear --study {STUDY} --json",
+        f"WS {SITTING[4]} --skip --study nothing",
+        f"WS {ELSEWHERE} --skip",
+    ],
+    "sql": [
+        "WS --json FROM/**/items",
+        "WS --csv SELECT/**/count(*),min(text)/**/FROM/**/marks",
+        "WS --json --rater ben FROM/**/items",
+        "WS --run full:scripted FROM/**/items",
+        "WS --json FROM/**/judgment",
+        "WS --views",
     ],
     "revise": [f"WS {name} --part question --file text.txt" for name in ("q1", OUTSIDE, UNKNOWN, SITTING[0])],
     "report": [
@@ -173,6 +199,7 @@ COMMANDS: dict[str, list[str]] = {
         f"WS --study {STUDY} --json",
         "WS --study nothing",
         "WS --agents",
+        f"WS --study {STUDY} --send-back {SITTING[0]} --note look",
         "WS --rater ben",
         "WS --rater nora",
     ],
@@ -322,15 +349,20 @@ def test_the_sitting_is_listed_and_judged_in_it(ask, copies):
     path = copies[1]
     listed = json.loads(ask(path, "items WS --json")[0])
     assert ([one["item"] for one in listed["items"]], listed["total"], listed["runs"]) == ([*SITTING], 5, {})
+    assert f"study {STUDY} (also open: {OF_ANSWERS})" in ask(path, "items WS")[0]
+    other = json.loads(ask(path, f"items WS --study {OF_ANSWERS} --json")[0])
+    assert (other["study"], {one["kind"] for one in other["items"]}) == (OF_ANSWERS, {"answer"})
     for name in (OUTSIDE, ELSEWHERE, "q1"):
         shown, _, code = ask(path, f"judge WS {name} match --json")
         assert (shown.replace(name, UNKNOWN), code) == (ask(path, f"judge WS {UNKNOWN} match --json")[0], 2)
-    assert ask(path, f"judge WS {SITTING[1]} match")[2] == 0
+    assert "No own test" in ask(path, f"judge WS {SITTING[1]} match --json")[0]
+    assert ask(path, f"judge WS {SITTING[1]} match --without-test")[2] == 0
     with Workspace.open(path) as workspace, workspace.reading() as connection:
         scope = session_of(workspace).scope
         number = items_of(workspace, scope)[1]
         record = item.load_history(connection, number, scope)[-1]
         assert (record.rater, record.value, record.blind) == ("ana", 1.0, True)
+        assert record.reason == WITHOUT_TEST
         own = item.load_own(connection, scope, number)
         assert len(own.labels) == 1
 
@@ -383,6 +415,7 @@ BUILDERS = {
         "hides_agents",
         "hides_models",
         "in_scope",
+        "may_see",
         "positions",
         "own_values",
         "own_labels",
@@ -449,9 +482,10 @@ QUERIES = {
     "executions_of_verdicts": lambda w, c, s, ids: executions.executions_of_verdicts(
         c, s, [row.item_id for row in queue.queue_rows(w, s, ids) if not row.blind]
     ),
+    "notes_for": lambda w, c, s, ids: sent_back.notes_for(c, s),
     "progress": lambda w, c, s, ids: progress.progress(c, s).to_dict(),
     "open_among": lambda w, c, s, ids: progress.open_among(c, s, ids),
-    "sitting_statuses": lambda w, c, s, ids: [tuple(row) for row in dashboard.sitting_statuses(c, s)],
+    "sitting_statuses": lambda w, c, s, ids: [tuple(row) for row in progress.sitting_statuses(c, s)],
     "skipped_in_order": lambda w, c, s, ids: progress.skipped_in_order(c, s),
     "queue_ids": lambda w, c, s, ids: [
         refused(lambda f=f, o=o: [int(n) for n in queue.queue_ids(w, s, f, o)])
@@ -474,6 +508,9 @@ QUERIES = {
         c, lambda c, n: responses.load_responses(c, n, s, blind=True, hidden=True), ids
     ),
     "progress_delta": lambda w, c, s, ids: progress.progress_delta(c, Action(uid(1), (a_label(c, s),)), s),
+    "views": lambda w, c, s, ids: {
+        name: c.execute(view.select(c, s)).all() for name, view in views().items()
+    },
     "study": lambda w, c, s, ids: [
         refused(lambda name=name: place(session_of(w, name)))
         for name in (None, STUDY, OF_ANSWERS, DRAFT, "nothing")
@@ -536,7 +573,7 @@ def test_every_query_is_asked():
         ):
             if "scope" in inspect.signature(function).parameters and not name.startswith("_"):
                 found.add(name)
-    screens = {"home", "resume", "study"}
+    screens = {"home", "resume", "study", "views"}
     assert found == (QUERIES.keys() - screens) | BUILDERS
 
 
@@ -553,6 +590,7 @@ def test_queries_return_the_same_where_some_items_are_revealed(mixed):
     for name, shown in bare.items():
         assert shown == busy[name], name
     assert "ben" in bare["load_item"]
+    assert "'ben'" in bare["views"]
     assert "agent_label=0.0" in bare["queue_rows"]
 
 
@@ -578,6 +616,14 @@ OFF = {
     "items of the sitting, counted": ("store.queries.progress.in_scope", lambda *_: true(), "progress"),
     "items of the sitting, by kind": ("store.queries.queue.in_scope", lambda *_: true(), "items_by_kind"),
     "items of the sitting, in rows": ("store.queries.queue.in_scope", lambda *_: true(), "queue_rows"),
+    "records, in views": ("store.sql_views.views.may_see", lambda *_: true(), "views"),
+    "items of the sitting, in views": ("store.sql_views.views.in_scope", lambda *_: true(), "views"),
+    "agents' work, in views": ("store.sql_views.views.hides_agents", lambda *_: false(), "views"),
+    "lists without runs, in views": (
+        "store.record.scope.Scope.hides_lists",
+        property(lambda self: self.blind),
+        "views",
+    ),
     "lists without runs": ("store.record.scope.Scope.hides_lists", property(lambda self: self.blind), "home"),
 }
 
@@ -651,7 +697,7 @@ def test_without_a_restriction_commands_differ(ask, copies, off, restriction):
         # Without the refusal the name of the run would be looked up.
         original = study_session.open_session
 
-        def looked_up(connection, config, given, run=None):
+        def looked_up(connection, config, given, run=None, name=None):
             session = original(connection, config, given)
             from workbench.run_option import chosen_run
 

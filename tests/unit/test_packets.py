@@ -17,7 +17,7 @@ from store.errors import WorkbenchError, WorkspaceError, WorkspaceTooNew
 from store.ingest.importing import import_files
 from store.kinds.spec import task_kinds
 from store.queries.agent_case import load_case
-from store.queries.item import item_access, item_texts, question_ids
+from store.queries.item import item_access, item_texts, load_own, question_ids
 from store.queries.questions import item_questions
 from store.record.actions import Action
 from store.record.evidence import as_json, citations_of, cite
@@ -597,6 +597,36 @@ def test_of_labels_given_in_the_packet_and_in_the_workspace_both_stay_and_are_na
     found = judgments(plain, assignment_id=row.id)
     assert len(found) == 2
     assert merge_packets(plain, [path])[0].also_judged == report.also_judged
+
+
+def test_what_was_decided_later_counts_in_packet_and_workspace(plain, workbench):
+    study(plain)
+    path = packet(plain)
+    first, second, third = assignments(plain)[:3]
+    desk = Desk(plain, "ana")
+    for row in (first, third):
+        desk.judge(row.item_id, 1.0, assignment_id=row.id, phase=row.phase)
+    desk.say(second.item_id, "cannot_decide", assignment_id=second.id, phase=second.phase)
+    refused = workbench("judge", path, "1", "match", "--skip", "--json")
+    assert (refused.code, refused.json()["error"]["title"]) == (2, "One of them")
+    for place, option in ((1, "--cannot-decide"), (3, "--skip")):
+        done = workbench("judge", path, place, option, "--comment", "no query", "--json").json()
+        assert (done["kind"], done["comment"]) == (option[2:].replace("-", "_"), "no query")
+    assert workbench("judge", path, 2, "match").code == 0
+    names = tuple(sorted(f"pair/{row.item_id}" for row in (first, second, third)))
+    assert merge_packets(plain, [path])[0].also_judged == names
+    with plain.reading() as connection:
+        scope = study_session(connection, find_rater(connection, "ana")).scope
+        own = [load_own(connection, scope, row.item_id) for row in (first, second, third)]
+    # A label that is put off stays, as in a workspace.
+    assert [len(one.labels) for one in own] == [0, 1, 1]
+    assert [one.cannot_decide for one in own] == ["no query", None, None]
+    after = state(plain)[0]
+    assert not merge_packets(plain, [path])[0].adds
+    again = state(plain)[0]
+    assert [again[name] for name in ("judgment", "mark")] == [after[name] for name in ("judgment", "mark")]
+    records = journal_ids(plain)
+    assert {one.id for one in (*judgments(plain), *marks(plain))} == set(records)
 
 
 def test_all_packets_of_a_call_are_merged_or_none(plain):

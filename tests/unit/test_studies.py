@@ -39,7 +39,9 @@ def made(workspace, items=8, raters=RATERS, gold=(), training=(), name="rq2", **
     chosen = [ChosenItem(number) for number in range(1, items + 1) if number not in {*gold, *training}]
     chosen += [ChosenItem(number, "gold", gold={"pair.match": 1.0}) for number in gold]
     chosen += [ChosenItem(number, "training") for number in training]
-    return new_study(workspace, name, StudyProtocol("pair", seed=1, **protocol), chosen, raters)
+    return new_study(
+        workspace, name, StudyProtocol(**{"kind": "pair", "seed": 1, **protocol}), chosen, raters
+    )
 
 
 def assignments(workspace, rater_id):
@@ -112,6 +114,7 @@ def test_what_is_no_condition_is_refused(text):
         {"conditions": ("blind", "blind")},
         {"idle_minutes": float("nan")},
         {"fast_seconds": float("inf")},
+        {"kind": "completion", "conditions": ("blind", "own-test")},
     ],
 )
 def test_an_impossible_protocol_is_refused_and_nothing_is_stored(workspace, protocol):

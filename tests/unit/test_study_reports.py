@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from judging import Desk, judged_workspace
 from review_bench import Ran, bench, write_expert_run
+from several_kinds import three_kinds
 from small_workspace import rows
 from sqlalchemy import update
 from study_app import assigned as study_assigned
@@ -21,12 +22,16 @@ from store.queries.agreement import agreement
 from store.queries.rater_quality import raters_report
 from store.record.actions import Action, Recorder
 from store.record.ids import now
-from store.record.raters import ensure_rater
+from store.record.raters import ensure_rater, question_number
 from store.record.scope import GOLD, LABEL, REPEAT, TRAIN
-from store.studies.studies import withdraw
+from store.studies.choosing import read_answers
+from store.studies.dashboard import GoldScore, dashboard
+from store.studies.protocol import StudyProtocol
+from store.studies.studies import ChosenItem, freeze_study, new_study, withdraw
 from store.tables.columns import table_of
 from store.tables.people import Assignment
 from store.tables.record import Judgment, Mark
+from store.tables.responses import ResponseRef
 from store.tables.runs import ExecutionRow
 from store.workspace.duckdb import Workspace
 
@@ -143,19 +148,53 @@ def test_an_item_is_skipped_or_undecidable_or_neither(tmp_path: Path) -> None:
 
 
 def test_figures_of_a_rater() -> None:
+    def given(value: float) -> dict[str, float]:
+        return {"q": value, "other": 5.0}
+
     decisions = [
-        Decision(TRAIN, 1, 9, 1.0, 0.5, 0.5),
-        *(Decision(LABEL, place, place, 1.0, float(place), place + 1.0) for place in range(2, 5)),
-        Decision(GOLD, 5, 8, 0.0, 1.0, 1.0),
-        Decision(REPEAT, 6, 2, 0.0, None, None),
+        Decision(TRAIN, 1, 9, given(1.0), 0.5, 0.5),
+        *(Decision(LABEL, place, place, given(1.0), float(place), place + 1.0) for place in range(2, 5)),
+        Decision(GOLD, 5, 8, given(0.0), 1.0, 1.0),
+        Decision(REPEAT, 6, 2, given(0.0), None, None),
     ]
-    found = rater_quality(decisions, {2: [1.0, 0.0], 3: [0.0]}, {8: 1.0, 9: 1.0}, 2.0)
+    others, right = {(2, "q"): [1.0, 0.0], (3, "q"): [0.0]}, {(8, "q"): 1.0, (9, "q"): 1.0}
+    found = rater_quality(decisions, "q", others, right, 2.0)
     assert (found.items, found.median_seconds, found.mean_seconds, found.idle_seconds) == (3, 2.5, 2.5, 3.0)
     assert (found.too_fast, found.gold, found.training) == (1, Score(0, 1, 0.0), Score(1, 1, 1.0))
     assert (found.repeated, found.repeat_percent) == (1, 0.0)
     assert found.drift == (ListPart(1, 2.0, 50.0), ListPart(1, 3.0, 0.0), ListPart(1, 4.0, None))
-    nothing = rater_quality([], {}, {}, 2.0)
+    nothing = rater_quality([], "q", {}, {}, 2.0)
     assert (nothing.items, nothing.median_seconds, nothing.gold.accuracy) == (0, None, None)
+
+
+def test_questions_on_responses_are_compared_response_by_response(tmp_path: Path) -> None:
+    with three_kinds(tmp_path) as workspace:
+        (tmp_path / "gold.csv").write_text("q2,accuracy,7\nq2,accuracy@two%23,3\n")
+        with workspace.reading() as connection:
+            gold = read_answers(connection, "answer", tmp_path / "gold.csv", "gold")
+            protocol = StudyProtocol("answer", ("answer.accuracy",), repeats=1)
+            new_study(workspace, STUDY, protocol, [ChosenItem(4), *gold], ("dana", "eli"))
+            question = question_number(connection, "answer.accuracy")
+        freeze_study(workspace, STUDY)
+        refs: dict[int, list[int]] = {}
+        for ref in rows(workspace, ResponseRef):
+            refs.setdefault(ref["item_id"], []).append(ref["id"])
+        for rater in ("dana", "eli"):
+            desk = Desk(workspace, rater)
+            desk.question = question
+            for one in assigned(workspace, rater):
+                for place, ref in enumerate(refs[one["item_id"]]):
+                    # The second answer of the gold item is wrong; eli's repeat differs.
+                    value = 7.0 - place - (rater == "eli" and one["phase"] == REPEAT)
+                    under = {"assignment_id": one["id"], "phase": one["phase"]}
+                    desk.judge(one["item_id"], value, response_ref_id=ref, active_ms=500, **under)
+        with workspace.reading() as connection:
+            dana, eli = raters_report(connection, STUDY).raters
+            seen = dashboard(connection, STUDY, None).raters[0]
+    assert (dana.quality.gold, seen.gold) == (Score(1, 2, 0.5), GoldScore(1, 2))
+    assert [(one.quality.repeated, one.quality.repeat_percent) for one in (dana, eli)] == [(1, 100), (1, 0)]
+    assert [part.percent for part in dana.quality.drift if part.items] == [100]
+    assert (seen.too_fast, seen.decisions) == (dana.quality.too_fast, 3) == (3, 3)
 
 
 def test_a_withdrawn_rater_counts_in_no_measure(path: Path, tmp_path: Path) -> None:
@@ -210,6 +249,28 @@ def test_an_export_of_a_study_has_pseudonyms_and_leaves_out_who_withdrew(
     assert len(exported(workbench, copy, out, "--format", "jsonl", "--with-withdrawn")) == len(record)
     refused = workbench("export", copy, out, "--format", "labels", "--with-withdrawn", "--overwrite")
     assert "does not hold the full record" in refused.err
+
+
+def test_the_first_presentation_counts_where_the_record_of_a_study_is_imported(
+    tmp_path: Path, workbench: Any
+) -> None:
+    path, record, pairs = tmp_path / "pairs.duckdb", tmp_path / "record.jsonl", tmp_path / "pairs.jsonl"
+    lines = [json.dumps({"id": f"p{place}", "query": "double", "code": f"# {place}"}) for place in (1, 2)]
+    pairs.write_text("\n".join(lines))
+    assert workbench("import", path, pairs).code == 0
+    with Workspace.open(path) as workspace:
+        desk = Desk(workspace, "ana")
+        desk.judge(1, 1.0)
+        open_study(workspace)
+        one = next(one for one in study_assigned(workspace) if one.item_id == 1)
+        desk.judge(1, 0.0, assignment_id=one.id, phase=one.phase)
+    exported(workbench, path, record, "--format", "jsonl")
+    elsewhere = tmp_path / "elsewhere.duckdb"
+    assert workbench("import", elsewhere, record).code == 0
+    for place in (path, elsewhere):
+        with Workspace.open(place) as workspace, workspace.reading() as connection:
+            (ana,) = agreement(connection, "pair.match").labels.raters
+            assert list(ana.values) == [1.0]
 
 
 def test_the_methods_of_a_study_are_a_table(path: Path, tmp_path: Path, workbench: Any) -> None:

@@ -47,6 +47,15 @@ def adjudicate_command(
         ),
     ] = False,
     names: Annotated[bool, typer.Option("--names", help="Show the raters' names.")] = False,
+    back: Annotated[
+        str | None,
+        typer.Option(
+            "--send-back", metavar="ITEM", help="Have the raters of an open study judge this item again."
+        ),
+    ] = None,
+    remark: Annotated[
+        str, typer.Option("--note", metavar="TEXT", help="What they are told with it; name no label.")
+    ] = "",
     run: RunName = None,
     rater: RaterName = None,
     config: ConfigFile = None,
@@ -54,10 +63,13 @@ def adjudicate_command(
 ) -> None:
     """List what raters disagree about, the largest disagreement first: `workbench adjudicate WS --study rq2`.
 
-    Raters have pseudonyms, and the agents' labels stay hidden unless they are asked for.
+    Raters have pseudonyms, and the agents' labels stay hidden unless they are asked for. An item is sent back
+    by: `workbench adjudicate WS --study rq2 --send-back q-0042 --note "what does an empty list give?"`.
     """
+    from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.studies.adjudication import open_adjudication
+    from store.studies.discussion import send_back
     from store.workspace.duckdb import Workspace
     from workbench.cli.items import reader
     from workbench.output import note, print_json, print_table, say
@@ -74,15 +86,25 @@ def adjudicate_command(
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "Adjudication rests", given_rater(rater))
         register_kinds(opened)
-        if agents:
+        if agents or back is not None:
             who = ensure_rater(opened, name or "")
         with opened.reading() as connection:
-            who = who if agents else reader(connection, None, name)
+            who = who if agents or back is not None else reader(connection, None, name)
             chosen = chosen_run(connection, run, blind=blind)
         found, disputes = open_adjudication(opened, who, study, question=question, run=chosen, assign=agents)
         if agents and disputes:
             found.reveal(opened, {one.item_id for one in disputes})
             disputes = found.read(opened)
+        if back is not None:
+            with opened.reading() as connection:
+                number = find_item(connection, back)
+            asked = send_back(opened, found, number, remark)
+    if back is not None:
+        if as_json:
+            print_json({"study": study, "item": back, "raters": asked, "note": remark})
+        else:
+            say(f"↩ {back}: sent back to {', '.join(asked)}, who find it at the end of their lists.")
+        return
     open_still = sum(not one.rulings for one in disputes)
     if as_json:
         print_json(

@@ -24,6 +24,25 @@ class ScaleName(StrEnum):
     five = "five"
 
 
+MaskNames = Annotated[
+    bool, typer.Option("--mask-names", help="Raters see no names of the sets and of models in the texts.")
+]
+StripDocstrings = Annotated[
+    bool, typer.Option("--strip-docstrings", help="Raters see Python code without its docstrings.")
+]
+FormatAlike = Annotated[
+    bool, typer.Option("--format-alike", help="Raters see both sides in one format, without comments.")
+]
+
+
+def text_changes(*, mask_names: bool, strip_docstrings: bool, format_alike: bool) -> tuple[str, ...]:
+    """Return the changes of the texts of comparisons that were asked for."""
+    from store.kinds.comparison_texts import FORMATTED, MASKED_NAMES, NO_DOCSTRINGS
+
+    changes = {MASKED_NAMES: mask_names, NO_DOCSTRINGS: strip_docstrings, FORMATTED: format_alike}
+    return tuple(change for change, wanted in changes.items() if wanted)
+
+
 compare_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 
@@ -86,15 +105,9 @@ def compare_new(
         ScaleName,
         typer.Option(help="forced: one is better; tie: or the same; five: or much better."),
     ] = ScaleName.tie,
-    mask_names: Annotated[
-        bool, typer.Option("--mask-names", help="Raters see no names of the sets and of models in the texts.")
-    ] = False,
-    strip_docstrings: Annotated[
-        bool, typer.Option("--strip-docstrings", help="Raters see Python code without its docstrings.")
-    ] = False,
-    format_alike: Annotated[
-        bool, typer.Option("--format-alike", help="Raters see both sides in one format, without comments.")
-    ] = False,
+    mask_names: MaskNames = False,
+    strip_docstrings: StripDocstrings = False,
+    format_alike: FormatAlike = False,
     coordinators: Annotated[
         str | None, typer.Option(metavar="A,B", help="Who coordinates the study; you by default.")
     ] = None,
@@ -109,7 +122,6 @@ def compare_new(
     freeze WS NAME.
     """
     from store.kinds.comparison import COMPARISON
-    from store.kinds.comparison_texts import FORMATTED, MASKED_NAMES, NO_DOCSTRINGS
     from store.record.raters import register_kinds
     from store.studies.comparing import ComparisonPlan, carry_out
     from store.studies.plan import people
@@ -121,7 +133,6 @@ def compare_new(
 
     loaded = settings(config)
     own = rater_name(given_rater(rater), loaded)
-    changes = {MASKED_NAMES: mask_names, NO_DOCSTRINGS: strip_docstrings, FORMATTED: format_alike}
     plan = ComparisonPlan(
         name,
         codes_from=codes_from,
@@ -140,7 +151,9 @@ def compare_new(
             seed=seed,
             coordinators=tuple(people(coordinators) or ([own] if own else [])),
             scale=scale.value,
-            texts=tuple(change for change, wanted in changes.items() if wanted),
+            texts=text_changes(
+                mask_names=mask_names, strip_docstrings=strip_docstrings, format_alike=format_alike
+            ),
         ),
     )
     with Workspace.open(workspace) as opened:

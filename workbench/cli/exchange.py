@@ -68,7 +68,7 @@ class FormatsInHelp(TyperCommand):
         """Print the help."""
         from store.formats.protocol import formats
 
-        usable = attrgetter("write" if ctx.info_name == "export" else "layouts")
+        usable = attrgetter("write" if ctx.info_name == "export" else "readable")
         try:
             names = ", ".join(sorted(name for name, known in formats().items() if usable(known)))
         except WorkbenchError as error:
@@ -144,11 +144,16 @@ def import_command(
 
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
     """
+    from store.formats.bundle import BUNDLE, is_bundle
     from store.ingest.importing import import_files
     from store.processes import tuned_for_throughput
     from workbench.output import Bar, print_json, say
     from workbench.study_session import refuse_in_study
 
+    if format == BUNDLE.name or (format is None and len(files) == 1 and is_bundle(files[0])):
+        chosen = (label_as, mapping, prefix, licence, model, setting, rejects)
+        _import_bundle(workspace, files, any(chosen), dry_run=dry_run, as_json=as_json)
+        return
     loaded = settings(config)
     fields = parse_mapping(mapping or [])
     opening = workspace_for_import(workspace, dry_run=dry_run)
@@ -180,6 +185,40 @@ def import_command(
             say(f"{pluralize(report.rejected, 'record')} would be refused, and written to {rejects}.")
         say(*report.beside_files())
         say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
+
+
+def _import_bundle(
+    workspace: Path, files: list[Path], has_choices: bool, *, dry_run: bool, as_json: bool
+) -> None:
+    """Make a workspace of a bundle, and say what it holds.
+
+    Raises:
+        WorkbenchError: Something else is to be imported with it, or it cannot be imported.
+    """
+    from store.ingest.bundle import import_bundle
+    from workbench.output import Bar, print_json, say
+
+    if len(files) != 1 or has_choices:
+        raise WorkbenchError(
+            "A whole workspace",
+            "A bundle is imported alone, and with no option but --dry-run. Nothing was imported.",
+            "Import other files afterwards.",
+        )
+    with Bar("importing") as bar:
+        report = import_bundle(workspace, files[0], dry_run=dry_run, progress=progress_callback(bar))
+    if as_json:
+        print_json({"workspace": workspace, **report.to_dict()})
+        return
+    rows = pluralize(sum(report.tables.values()), "row")
+    say(f"{report.bundle}: a whole workspace of {report.made_at}, {rows} of {len(report.tables)} tables.")
+    if report.pseudonyms:
+        say("People have pseudonyms in place of their names.")
+    if report.left_out:
+        parts = ", ".join(f"{table} {number:,}" for table, number in report.left_out.items())
+        say(f"Rows that were left out when it was written: {parts}.")
+    if report.migrated:
+        say(f"It had schema {report.workspace_schema}, and was brought to the newest.")
+    say(_end(workspace, dry_run=dry_run, adds=True, all_good=True))
 
 
 @command
@@ -242,6 +281,12 @@ def export_command(
         bool,
         typer.Option("--with-withdrawn", help="The full record with raters who withdrew from a study."),
     ] = False,
+    pseudonyms: Annotated[
+        bool, typer.Option("--pseudonyms", help="A bundle in which people have pseudonyms.")
+    ] = False,
+    without_replies: Annotated[
+        bool, typer.Option("--without-replies", help="A bundle without the replies of models.")
+    ] = False,
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
@@ -301,6 +346,8 @@ def export_command(
             part=part,
             now=now,
             corpus=corpus.value,
+            pseudonyms=pseudonyms,
+            without_replies=without_replies,
             progress=progress_callback(bar),
             overwrite=overwrite,
         )
@@ -385,6 +432,11 @@ def _exported(report: ExportReport) -> Iterator[str]:
     if report.study is not None:
         raters = "pseudonyms" if report.pseudonyms else "names"
         yield f"Of the study {report.study} alone, with the raters' {raters}."
+    elif report.pseudonyms:
+        yield "People have pseudonyms in place of their names."
+    if report.names_left:
+        where = ", ".join(f"{column} ({rows:,})" for column, rows in report.names_left.items())
+        yield f"Names of people also stand in {where}. Read them before you publish."
     if report.split is not None:
         yield f"Of the split {report.split}: {', '.join(report.parts)}."
     if report.changes is not None:

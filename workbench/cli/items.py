@@ -12,6 +12,7 @@ from store.errors import UnknownName, WorkbenchError
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
+    OwnStudy,
     RaterName,
     RunName,
     Workspace,
@@ -60,7 +61,9 @@ def reader(connection: Connection, given: str | None, configured: str | None) ->
     return known_rater(connection, configured) if given is None else find_rater(connection, given)
 
 
-def viewed_session(connection: Connection, loaded: Config, given: str | None, run: str | None) -> Session:
+def viewed_session(
+    connection: Connection, loaded: Config, given: str | None, run: str | None, study: str | None = None
+) -> Session:
     """Return the session of a command that shows a rater's view.
 
     Args:
@@ -68,15 +71,17 @@ def viewed_session(connection: Connection, loaded: Config, given: str | None, ru
         loaded: The configuration.
         given: The rater's name on the command line; None for none.
         run: What names the run of the agents whose labels are shown; None for the default one.
+        study: Which of the rater's open studies; None for the first one in which something is left to do.
 
     Raises:
         HiddenData: The session is sealed or blind, and another rater or a run was named.
-        UnknownName: No run is called so, or the rater was named and is not in the workspace.
+        UnknownName: No run is called so, the study is not open for the rater, or the rater was named and is
+            not in the workspace.
     """
     from store.record.raters import find_rater
     from workbench.study_session import open_session
 
-    session = open_session(connection, loaded, given, run)
+    session = open_session(connection, loaded, given, run, study)
     if given is not None and not session.scope.rater_id:
         find_rater(connection, given)
     return session
@@ -121,6 +126,7 @@ def items_command(
     stratify: Stratify = None,
     seed: Seed = None,
     rater: RaterName = None,
+    study: OwnStudy = None,
     run: RunName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -134,6 +140,7 @@ def items_command(
     from store.queries.responses import judges_scores
     from store.queries.rows import QueueFilter, phrase_of
     from store.queries.runs import shown_by_kind
+    from store.queries.sent_back import notes_for
     from store.workspace.duckdb import Workspace
     from workbench.output import harmless, print_json, print_table, say
 
@@ -147,7 +154,7 @@ def items_command(
     choice.check(blind=blind)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            session = viewed_session(connection, loaded, given_rater(rater), run)
+            session = viewed_session(connection, loaded, given_rater(rater), run, study)
             scope = session.scope
             if session.study is not None:
                 choice.refuse_in_study()
@@ -163,6 +170,7 @@ def items_command(
         executions: dict[int, ExecutionView] = {}
         by_experts: dict[int, tuple[ExpertRunView, ...]] = {}
         scores: dict[int, list[dict[str, Any]]] = {}
+        notes: dict[int, str] = {}
         listed = ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]
         for start in range(0, len(listed), 1000):
             page = listed[start : start + 1000]
@@ -175,10 +183,12 @@ def items_command(
                     executions |= executions_of_verdicts(connection, scope, revealed)
                     by_experts |= expert_runs(connection, revealed, scope.rater_id)
                     scores |= judges_scores(connection, scope, revealed)
+                    notes |= notes_for(connection, scope)
     if as_json:
         print_json(
             {
                 "rater": rater_of,
+                "study": None if session.study is None else session.study.study.name,
                 "filter": wanted.sentence(),
                 "blind": blind,
                 "runs": {kind: run.name for kind, run in shown.items()},
@@ -190,6 +200,7 @@ def items_command(
                         "execution": _execution_facts(executions.get(row.item_id)),
                         "expert_runs": [_run_facts(run) for run in by_experts.get(row.item_id, ())],
                         "scores": scores.get(row.item_id, []),
+                        **({"asked_again": notes[row.item_id]} if row.item_id in notes else {}),
                         **texts.get(row.item_id, {}),
                     }
                     for row in rows
@@ -217,6 +228,7 @@ def items_command(
     )
     parts = [f"{len(rows):,} of {len(ids):,}", wanted.sentence(), f"rater {rater_of or 'nobody'}"]
     parts += [f"agents' run {run.name}" for run in shown.values()]
+    parts += [session.where] if session.where else []
     say(harmless(" · ".join(parts)))
 
 

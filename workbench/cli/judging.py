@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from store.errors import JudgmentRefused, UnknownName
+from store.formatting import pluralize
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
+    OwnStudy,
     RaterName,
     RunName,
     Workspace,
@@ -20,26 +23,54 @@ from workbench.cli.options import (
     given_rater,
     settings,
 )
+from workbench.judgment_lines import FORM, JudgmentLine, read_lines, refused_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlalchemy import Connection
+
+    from store.record.actions import Action
     from store.record.scope import Scope
+    from store.tables.record import Judgment
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
 
 @command
 def judge_command(
     workspace: Workspace,
-    item: Annotated[str, typer.Argument(help="The item: its id in the imported file, or its number.")],
-    value: Annotated[str, typer.Argument(help="The label: a value of the scale, its word or its sign.")],
+    item: Annotated[
+        str | None,
+        typer.Argument(help="The item: its id in the imported file, or its number.", show_default=False),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Argument(help="The label: a value of the scale, its word or its sign.", show_default=False),
+    ] = None,
     *,
+    from_stdin: Annotated[
+        bool,
+        typer.Option(
+            "--from-stdin",
+            help="Read judgments as JSON from standard input, a line each: item, value, and where needed "
+            "question and comment. All are recorded, or none.",
+        ),
+    ] = False,
+    cannot_decide: Annotated[
+        bool, typer.Option("--cannot-decide", help="Say that it cannot be decided, in place of a label.")
+    ] = False,
+    skip: Annotated[bool, typer.Option("--skip", help="Put the item off, in place of a label.")] = False,
+    without_test: Annotated[
+        bool,
+        typer.Option("--without-test", help="Where the study asks for a test of your own: label without."),
+    ] = False,
     question: Annotated[
         str | None,
         typer.Option(help="The question, where an item is asked several; its kind can be left out."),
     ] = None,
     rater: RaterName = None,
-    comment: Annotated[str, typer.Option(help="A comment that stays with the judgment.")] = "",
+    study: OwnStudy = None,
+    comment: Annotated[str, typer.Option(help="A comment that stays with what is recorded.")] = "",
     evidence: Annotated[
         list[str] | None,
         typer.Option(metavar="PART:LINES", help="Lines to cite: code:3-5, test:2, log:7; can be repeated."),
@@ -48,9 +79,11 @@ def judge_command(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`."""
-    from store.queries.item import find_item
-    from store.record.evidence import NONE
+    """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`.
+
+    In place of a label: `workbench judge study.duckdb q-0042 --cannot-decide --comment "no query"`.
+    Many at once: `workbench judge study.duckdb --from-stdin < labels.jsonl`.
+    """
     from store.record.raters import ensure_rater, register_kinds
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
@@ -58,13 +91,25 @@ def judge_command(
     from workbench.run_option import refuse_blind
     from workbench.study_session import open_session
 
+    if from_stdin:
+        _refuse_beside_stdin(item, mark=cannot_decide or skip, cites=bool(evidence))
+        mark = ""
+        # To the end, before the workspace is opened: what writes it may have it open until then.
+        lines = read_lines(sys.stdin.read())
+    else:
+        if item is None:
+            raise JudgmentRefused(
+                "No item", "Name the item that is judged.", "Many at once: --from-stdin, with JSON lines."
+            )
+        of_label = bool(question or evidence)
+        mark = _mark_instead(value, cannot_decide=cannot_decide, skip=skip, of_label=of_label)
+        lines = [JudgmentLine("", item, value or "", question, comment)]
     loaded = settings(config)
-    blind = loaded.screens.blind
-    refuse_blind(run, blind=blind)
+    refuse_blind(run, blind=loaded.screens.blind)
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            session = open_session(connection, loaded, given_rater(rater), run)
+            session = open_session(connection, loaded, given_rater(rater), run, study)
             if session.study is not None and session.study.needs_consent:
                 raise JudgmentRefused(
                     "Consent first",
@@ -72,40 +117,202 @@ def judge_command(
                     "Read it in the app: workbench "
                     + shlex.join([str(workspace), "--rater", session.study.rater.name]),
                 )
-            number = find_item(connection, item, session.scope)
+            numbers = _numbers(connection, session.scope, lines)
         scope = replace(
             session.scope, rater=ensure_rater(opened, rater_name_in(opened, given_rater(rater), loaded) or "")
         )
-        cited = NONE
-        if evidence:
-            from workbench.citations import evidence_of
-
-            cited = evidence_of(opened, scope, number, evidence)
-        facts = _judge(
-            opened,
-            scope,
-            number,
-            value,
-            question,
-            comment=comment,
-            evidence=cited,
-        )
+        if mark:
+            recorded = [_mark(opened, scope, numbers[0], mark, comment)]
+        else:
+            lines = [
+                replace(line, question=line.question or question, comment=line.comment or comment)
+                for line in lines
+            ]
+            recorded = _judge(opened, scope, lines, numbers, evidence or [], without_test=without_test)
     if as_json:
-        print_json(facts)
-    else:
-        say(f"● {facts['item']}: {facts['word']} · {facts['question']} · rater {facts['rater']}")
+        print_json({"judgments": recorded} if from_stdin else recorded[0])
+        return
+    where = f" · rater {recorded[0]['rater']}" + (session.where and f" · {session.where}")
+    if from_stdin:
+        say(f"● {pluralize(len(recorded), 'judgment')} recorded{where}")
+        return
+    (facts,) = recorded
+    done = mark.replace("_", " ") if mark else f"{facts['word']} · {facts['question']}"
+    reason = f" · {facts['reason']}" if facts.get("reason") else ""
+    say(f"● {facts['item']}: {done}{reason}{where}")
+
+
+def _refuse_beside_stdin(item: str | None, *, mark: bool, cites: bool) -> None:
+    """Refuse what names one item beside those on standard input.
+
+    Raises:
+        JudgmentRefused: Something does.
+    """
+    if item is not None or mark or cites:
+        raise JudgmentRefused(
+            "Items come from standard input",
+            "With --from-stdin no item, mark or line to cite is named.",
+            FORM,
+        )
+
+
+def _numbers(connection: Connection, scope: Scope, lines: Sequence[JudgmentLine]) -> list[int]:
+    """Return the keys of the items of some lines.
+
+    Raises:
+        JudgmentRefused: Some of the lines on standard input name no item.
+        UnknownName: The one item of a command line is unknown.
+    """
+    from store.queries.item import find_item
+
+    known: dict[str, int] = {}
+    problems: list[str] = []
+    for line in lines:
+        try:
+            known[line.item] = known.get(line.item) or find_item(connection, line.item, scope)
+        except UnknownName as error:
+            if not line.place:
+                raise
+            problems.append(f"{line.place}: {error.message}")
+    if problems:
+        raise refused_lines(problems)
+    return [known[line.item] for line in lines]
+
+
+def _mark_instead(value: str | None, *, cannot_decide: bool, skip: bool, of_label: bool) -> str:
+    """Return the mark that is recorded in place of a label; empty for a label.
+
+    Raises:
+        JudgmentRefused: Not exactly one of them was given, or a mark with what belongs to a label.
+    """
+    if (value is not None) + cannot_decide + skip != 1:
+        raise JudgmentRefused(
+            "One of them", "An item gets a label, --cannot-decide or --skip.", "Give one of the three."
+        )
+    if value is None and of_label:
+        raise JudgmentRefused(
+            "Not of a label",
+            "--question and --evidence belong to a label; a mark is about the whole item.",
+            "Leave them out; --comment says why.",
+        )
+    return "cannot_decide" if cannot_decide else "skip" if skip else ""
+
+
+def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: str) -> dict[str, Any]:
+    """Record that an item cannot be decided, or is put off."""
+    from sqlalchemy import select
+
+    from store.queries.item import item_access
+    from store.queries.shown_ids import shown_id
+    from store.record.actions import Action, Recorder
+    from store.record.ids import now
+    from store.tables.columns import table_of
+    from store.tables.imported import Item
+    from store.tables.record import Mark
+
+    item, rater = table_of(Item), scope.rater
+    assert rater is not None
+    with opened.reading() as connection:
+        named = select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
+        row = connection.execute(named).one()
+        access = item_access(connection, scope, number)
+    action = opened.ids.next()
+    record = Mark(
+        id=opened.ids.next(),
+        action=action,
+        item_id=number,
+        rater_id=rater.id,
+        assignment_id=access.assignment_id,
+        phase=access.phase,
+        kind=kind,
+        active=True,
+        text=comment,
+        created_at=now(),
+    )
+    Recorder(opened, rater).submit(Action(action, (record,))).result()
+    return {
+        "mark": record.id,
+        "item": row.external_id,
+        "number": _shown_number(scope, row.kind, number),
+        "kind": kind,
+        "rater": rater.name,
+        "comment": comment,
+        "created_at": record.created_at,
+    }
+
+
+def _shown_number(scope: Scope, kind: str, number: int) -> int | None:
+    """Return an item's number where it may be shown: it follows the order of import, which can tell texts.
+
+    Whose texts a comparison has stays hidden in a study.
+    """
+    from store.kinds.spec import task_kinds
+
+    found = task_kinds().get(kind)
+    hidden = scope.sitting is not None and found is not None and found.record.hidden
+    return None if hidden else number
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A judgment with the names of what it is about."""
+
+    judgment: Judgment
+    item: str
+    kind: str
+    question: str
+    word: str
 
 
 def _judge(
     opened: OpenWorkspace,
     scope: Scope,
-    number: int,
-    value: str,
-    asked: str | None,
+    lines: Sequence[JudgmentLine],
+    numbers: Sequence[int],
+    evidence: Sequence[str],
     *,
-    comment: str,
-    evidence: str,
-) -> dict[str, Any]:
+    without_test: bool,
+) -> list[dict[str, Any]]:
+    """Record the judgments of some lines, all of them or none.
+
+    Raises:
+        JudgmentRefused: Some of the lines on standard input cannot be recorded.
+        WorkbenchError: The one judgment of a command line cannot be.
+    """
+    from store.record.actions import Action, Recorder
+
+    found: list[_Judged] = []
+    problems: list[str] = []
+    places: dict[tuple[Any, ...], str] = {}
+    for line, number in zip(lines, numbers, strict=True):
+        try:
+            judged = _judgment(opened, scope, number, line, evidence=evidence, without_test=without_test)
+        except (JudgmentRefused, UnknownName) as error:
+            if not line.place:
+                raise
+            problems.append(f"{line.place}: {error.message} {error.hint}")
+            continue
+        earlier = places.setdefault((number, judged.judgment.target), line.place)
+        if earlier != line.place:
+            problems.append(f"{line.place}: it answers the same question of the same item as {earlier}")
+        found.append(judged)
+    if problems:
+        raise refused_lines(problems)
+    assert scope.rater is not None
+    actions = [Action(one.judgment.action, (one.judgment,)) for one in found]
+    written = Recorder(opened, scope.rater).submit_all(actions).result()
+    return [_facts(scope, one, action) for one, action in zip(found, written, strict=True)]
+
+
+def _judgment(
+    opened: OpenWorkspace,
+    scope: Scope,
+    number: int,
+    line: JudgmentLine,
+    *,
+    evidence: Sequence[str],
+    without_test: bool,
+) -> _Judged:
     from sqlalchemy import select
 
     from store.kinds.comparison import (
@@ -117,11 +324,13 @@ def _judge(
         given_value,
     )
     from store.kinds.spec import task_kinds
+    from store.queries.expert_runs import own_run
     from store.queries.item import item_access, load_item
     from store.queries.questions import item_questions
     from store.queries.shown_ids import shown_id
     from store.queries.shown_texts import protocol_of
-    from store.record.actions import Action, Recorder
+    from store.record.evidence import NONE
+    from store.record.expert_runs import WITHOUT_TEST
     from store.record.ids import now
     from store.record.raters import question_number
     from store.record.response_names import question_name
@@ -130,8 +339,7 @@ def _judge(
     from store.tables.imported import Item
     from store.tables.record import Judgment
 
-    item, rater = table_of(Item), scope.rater
-    assert rater is not None
+    item = table_of(Item)
     with opened.reading() as connection:
         row = connection.execute(
             select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
@@ -144,21 +352,30 @@ def _judge(
                 "Install the package that adds it; `workbench doctor` lists the kinds.",
             )
         access = item_access(connection, scope, number)
+        execution = own_run(connection, access.assignment_id) if access.tests == "own" else None
+        if access.tests == "own" and execution is None and not without_test:
+            raise JudgmentRefused(
+                "No own test",
+                f"The study asks for a test of your own of {row.external_id}, and none of yours was run.",
+                "Write and run one in the app, or give --without-test; the label then says so.",
+            )
         questions = {
             question_name(spec.name, response): (spec, ref)
             for spec, ref, response in item_questions(connection, kind, number, scope)
         }
-        name = _question(list(questions), asked, hidden=access.hides_models)
+        name = _question(list(questions), line.question, hidden=access.hides_models)
         question, response_ref_id = questions[name]
-        reason = shown_as = ""
+        shown_as, reason = "", WITHOUT_TEST if access.tests == "own" and execution is None else ""
         if question.name == PREFERENCE.name:
             protocol = protocol_of(connection, scope)
-            on_scale, reason = given_value(canonical_scale("" if protocol is None else protocol.scale), value)
+            on_scale, reason = given_value(
+                canonical_scale("" if protocol is None else protocol.scale), line.value
+            )
             # Commands list the first candidate before the second.
             shown_as = " ".join((AS_LISTED, *load_item(connection, scope, kind, number).changes))
         else:
             words = kind.queue.label_words if question == kind.label_question else None
-            on_scale = scale_value(question.scale, value, words)
+            on_scale = scale_value(question.scale, line.value, words)
         question_id = question_number(connection, question.name)
         judged = kind.record.judged_columns
         if question.of_responses and response_ref_id is None and judged:
@@ -169,8 +386,13 @@ def _judge(
                     f"{row.external_id} has no response yet, and no replacement for one.",
                     f"Import responses, or write one: workbench revise ... --part {judged[0]}",
                 )
+    cited = NONE
+    if evidence:
+        from workbench.citations import evidence_of
+
+        cited = evidence_of(opened, scope, number, list(evidence))
     action = opened.ids.next()
-    record = Judgment(
+    judgment = Judgment(
         id=opened.ids.next(),
         action=action,
         item_id=number,
@@ -184,22 +406,30 @@ def _judge(
         reason=reason,
         shown_as=shown_as,
         blind=access.blind and access.assignment_id is not None,
-        comment=comment,
-        evidence=evidence,
+        shown_execution=execution,
+        comment=line.comment,
+        evidence=cited,
         created_at=now(),
     )
-    written = Recorder(opened, rater).submit(Action(action, (record,))).result()
-    judgment = next(each for each in written.records if isinstance(each, Judgment))
+    word = BOTH_BAD_WORD if reason == BOTH_BAD else question.scale.word(judgment.value)
+    return _Judged(judgment, row.external_id, row.kind, name, word)
+
+
+def _facts(scope: Scope, judged: _Judged, written: Action) -> dict[str, Any]:
+    """Return what was recorded, for programs."""
+    from store.tables.record import Judgment
+
+    judgment = next(one for one in written.records if isinstance(one, Judgment))
     return {
         "judgment": judgment.id,
-        "item": row.external_id,
-        # Numbers follow the order of import, which can tell whose texts a comparison has.
-        "number": None if scope.sitting is not None and kind.record.hidden else number,
-        "question": name,
+        "item": judged.item,
+        "number": _shown_number(scope, judged.kind, judgment.item_id),
+        "question": judged.question,
         "value": judgment.value,
-        "word": BOTH_BAD_WORD if judgment.reason == BOTH_BAD else question.scale.word(judgment.value),
-        "rater": rater.name,
+        "word": judged.word,
+        "rater": scope.rater.name if scope.rater else "",
         "comment": judgment.comment,
+        "reason": judgment.reason,
         "evidence": json.loads(judgment.evidence),
         "supersedes": judgment.supersedes,
         "created_at": judgment.created_at,

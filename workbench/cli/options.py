@@ -23,6 +23,15 @@ RaterName = Annotated[
     str | None,
     typer.Option("--rater", metavar="NAME", help="The rater's name; the configured rater by default."),
 ]
+OwnStudy = Annotated[
+    str | None,
+    typer.Option(
+        "--study",
+        metavar="NAME",
+        help="Which of the rater's open studies; by default the first in which something is left to do.",
+        show_default=False,
+    ),
+]
 RunName = Annotated[
     str | None,
     typer.Option(

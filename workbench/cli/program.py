@@ -29,6 +29,7 @@ from workbench.cli import (
     reporting,
     revising,
     splitting,
+    sql,
     studying,
 )
 from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
@@ -134,7 +135,8 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("merge", copies.merge_command, "Merge what agents recorded in a copy."),
     ("export", exchange.export_command, "Write judgments to a file."),
     ("items", items.items_command, "List items with their labels."),
-    ("judge", judging.judge_command, "Record a judgment."),
+    ("sql", sql.sql_command, "Run a SELECT over the views of a workspace."),
+    ("judge", judging.judge_command, "Record a judgment, or many from standard input."),
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
     ("compare", comparing.compare_command, "Make comparisons of two candidates, and studies of them."),
     ("study", studying.study_command, "Make and run studies of several experts."),

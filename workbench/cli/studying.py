@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import WorkbenchError
+from workbench.cli.comparing import FormatAlike, MaskNames, ScaleName, StripDocstrings, text_changes
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SamplePairs, Seed, Stratify
 
@@ -104,6 +105,13 @@ def study_new(
     fast_seconds: Annotated[
         float, typer.Option(min=0, metavar="S", help="Seconds under which a decision is too fast.")
     ] = 2.0,
+    scale: Annotated[
+        ScaleName | None,
+        typer.Option(help="Of comparisons: forced, tie (or the same), five (or much better), the default."),
+    ] = None,
+    mask_names: MaskNames = False,
+    strip_docstrings: StripDocstrings = False,
+    format_alike: FormatAlike = False,
     rater: RaterName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -147,6 +155,10 @@ def study_new(
             looks=numbers(looks),
             idle_minutes=idle_minutes,
             fast_seconds=fast_seconds,
+            scale=scale.value if scale else "",
+            texts=text_changes(
+                mask_names=mask_names, strip_docstrings=strip_docstrings, format_alike=format_alike
+            ),
         ),
         items=items,
         gold=gold,
@@ -449,7 +461,7 @@ def _print_status(found: Dashboard, command: str) -> None:
                 None if one.per_hour is None else f"{one.per_hour:.0f}",
                 ended(one.ends_at),
                 f"{one.gold.right} of {one.gold.given}" if one.gold.given else None,
-                f"{one.too_fast} of {one.labels}" if one.labels else None,
+                f"{one.too_fast} of {one.decisions}" if one.decisions else None,
                 progress_words(one, study.protocol),
             )
             for one in found.raters

@@ -139,18 +139,21 @@ class LineMarks:
         Args:
             row: The row.
             number: The number of its line, None for a line without one.
-            glyph: The glyph of the line where it is not cited or jumped to.
-            width: Cells, at least 2; in two there is no room for a number.
+            glyph: The glyph of the line, filled with blanks to the length of the longest; where the line is
+                cited or jumped to, the first cell is another one.
+            width: Cells, at least one more than of the glyph; in just that there is no room for a number.
             palette: The styles.
         """
         pointed = number is not None and number == self.pointed
         chosen = self.chosen is not None and number in self.chosen
-        glyph = _CITED if number in self.cited else _POINTED if pointed else glyph
-        written = str(number or "") if row.first and width > 2 else ""
+        lead = len(glyph)
+        mark = _CITED if number in self.cited else _POINTED if pointed else glyph[:1]
+        shown = (mark if row.first or mark in (_CITED, BAR) else " ") + (glyph[1:] if row.first else "")
+        written = str(number or "") if row.first and width > lead + 1 else ""
         base, cited = palette.base, palette.base + palette.cited
         segments = [
-            Segment(glyph if row.first or glyph in (_CITED, BAR) else " ", cited),
-            Segment(" " * (width - 2 - len(written)), base),
+            Segment(shown.ljust(lead), cited),
+            Segment(" " * (width - lead - 1 - len(written)), base),
             Segment(written, base + palette.gutter + (palette.pointed if pointed or chosen else Style())),
             # Beside the text, so that a line can be seen to be cited and chosen.
             Segment(_POINTED if chosen and row.first else " ", cited if chosen else base),

@@ -161,7 +161,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             landmarks: Source lines worth jumping to, from 1, such as those of failures.
             spans: Stretches of the text and how they are marked; the text stays what it is, for search,
                 copies and citations. A line of Markdown in which a `rule` begins separates documents.
-            gutter: Glyphs of one cell shown before source lines, by the line's number, from 1, where
+            gutter: Glyphs, or a few letters, shown before source lines, by the line's number, from 1, where
                 the line is not cited or pointed at.
             start: The source line, from 1, that is in view when the text is first shown; None for the first.
             tells_rest: Whether the lower border tells how much is below, or that the end was seen.
@@ -422,8 +422,13 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if not self.text:
             return 0
         if self.numbers:
-            return max(2, len(str(self._document.last_number))) + 2
-        return 2 if self._marks or self._landmarks or self._document.glyphs else 0
+            return max(2, len(str(self._document.last_number))) + self._lead + 1
+        return self._lead + 1 if self._marks or self._landmarks or self._document.glyphs else 0
+
+    @property
+    def _lead(self) -> int:
+        """Cells of the glyphs before lines."""
+        return max(map(len, self._document.glyphs.values()), default=1)
 
     @property
     def _text_width(self) -> int:
@@ -597,7 +602,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if not (width := self._gutter_width):
             return []
         number = self._document.number(row.line)
-        glyph = self._document.glyphs.get(number or 0, " ")
+        glyph = self._document.glyphs.get(number or 0, "").ljust(self._lead)
         return self._marks.gutter(row, number, glyph, width, self._painter.palette)
 
     # -- search ---------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""The SQL screen: a prompt over the views, and the rows of the result."""

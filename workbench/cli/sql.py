@@ -1,0 +1,124 @@
+"""`workbench sql`: a SELECT over the views of a workspace."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from store.errors import WorkbenchError
+from workbench.cli.items import MOST_FOR_PEOPLE, check_view, viewed_session
+from workbench.cli.options import (
+    AsJson,
+    ConfigFile,
+    OwnStudy,
+    RaterName,
+    RunName,
+    Workspace,
+    command,
+    given_rater,
+    settings,
+)
+
+if TYPE_CHECKING:
+    from store.sql_views.running import SqlResult
+
+
+@command
+def sql_command(
+    workspace: Workspace,
+    statement: Annotated[
+        str | None,
+        typer.Argument(help="The statement, or - to read it from standard input.", show_default=False),
+    ] = None,
+    *,
+    list_views: Annotated[bool, typer.Option("--views", help="List the views and their columns.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"At most so many rows; all with --json and --csv, else {MOST_FOR_PEOPLE}."),
+    ] = None,
+    seconds: Annotated[int, typer.Option(min=1, help="How many seconds the statement may take.")] = 30,
+    rater: RaterName = None,
+    study: OwnStudy = None,
+    run: RunName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one SELECT over the views of a workspace; --views lists them.
+
+    It reads nothing but what your session may see, and writes nothing.
+    """
+    from store.sql_views.running import SqlRun
+    from store.workspace.duckdb import Workspace
+    from workbench.output import print_json
+
+    if list_views:
+        _print_views(as_json=as_json)
+        return
+    if statement is None or (as_csv and as_json):
+        raise WorkbenchError(
+            "One output" if statement else "No statement",
+            "--json and --csv exclude each other." if statement else "There is nothing to run.",
+            'For example: workbench sql WORKSPACE "SELECT status, count(*) FROM items GROUP BY status"',
+        )
+    text = sys.stdin.read() if statement == "-" else statement
+    loaded = settings(config)
+    check_view(given_rater(rater), loaded)
+    with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            scope = viewed_session(connection, loaded, given_rater(rater), run, study).scope
+        rows = limit or (None if as_json or as_csv else MOST_FOR_PEOPLE)
+        found = SqlRun(opened, scope, text, rows=rows, seconds=seconds).result()
+    if as_json:
+        from store.sql_views.writing import plain_rows
+
+        names = found.rows.column_names
+        listed = [dict(zip(names, row, strict=True)) for row in plain_rows(found.rows)]
+        print_json({"columns": names, "rows": listed, "more": found.more})
+    elif as_csv:
+        from store.sql_views.writing import write_csv
+
+        write_csv(found.rows, sys.stdout)
+    else:
+        _print_rows(found)
+
+
+def _print_rows(found: SqlResult) -> None:
+    from store.formatting import pluralize
+    from store.sql_views.writing import plain_rows
+    from workbench.output import note, print_table
+
+    names = found.rows.column_names
+    rows = [[_cell(value) for value in row] for row in plain_rows(found.rows)]
+    texts = [name for place, name in enumerate(names) if any(isinstance(row[place], str) for row in rows)]
+    print_table(names, rows, wide=texts)
+    count = pluralize(found.rows.num_rows, "row")
+    note(f"The first {count}; --limit N prints more." if found.more else f"{count}.")
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as it stands in a table: lists and objects as JSON, texts in one line."""
+    from store.sql_views.writing import as_text
+
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else as_text(value)
+
+
+def _print_views(*, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from store.sql_views.views import views
+    from workbench.output import print_json, say
+
+    if as_json:
+        listed = [
+            {"name": view.name, "about": view.about, "columns": [asdict(column) for column in view.columns]}
+            for view in views().values()
+        ]
+        print_json({"views": listed})
+        return
+    for view in views().values():
+        say(f"{view.name}: {view.about}")
+        width = max(len(column.name) for column in view.columns)
+        say(*(f"  {column.name:<{width}}  {column.about}" for column in view.columns), "")
