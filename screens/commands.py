@@ -178,8 +178,8 @@ COMMANDS: tuple[Command, ...] = (
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
     Command("home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze, follow them."),
-    Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
+    Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
     Command("home.sql", "S", "open_sql", "sql", "Ask the workspace in SQL."),
     Command("home.leave", "q", "app.quit", "quit", "Write what is still unsaved, then leave.", on_line=False),
     Command("sitting.resume", "enter", "resume", "go on", "Go on with the sitting, or with the next one."),
