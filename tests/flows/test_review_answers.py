@@ -124,7 +124,10 @@ async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_a
         assert said(app).startswith("⚑ flagged")
         await press(pilot, "o")
         assert said(app) == "A reason belongs to an override, and this question has none."
-        await press(pilot, "d", "f", "w")
+        # While it is asked why, no other key does anything.
+        await press(pilot, "d", "f")
+        assert not said(app).startswith("Flag taken away")
+        await press(pilot, "escape", "f", "w")
         assert said(app).startswith("Flag taken away")
         await settled(pilot)
     rows = given(workspace)
