@@ -330,6 +330,18 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(NewComparisonsScreen(self.context, self))
 
+    def open_splits(self) -> None:
+        """List the splits with their figures; a rater of an open study is refused."""
+        from screens.splits.screen import SplitsScreen
+
+        self.push_screen(SplitsScreen(self.context, self))
+
+    def open_new_split(self) -> None:
+        """Show the form of a new split."""
+        from screens.splits.new import NewSplitScreen
+
+        self.push_screen(NewSplitScreen(self.context, self))
+
     def open_queue(self) -> None:
         """Show the queue as it was left; the first time, as it was in the session before."""
         if not self.is_screen_installed(QUEUE):

@@ -68,5 +68,11 @@ class Navigator(Protocol):
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
 
+    def open_splits(self) -> None:
+        """List the splits with their figures; a rater of an open study is refused."""
+
+    def open_new_split(self) -> None:
+        """Show the form of a new split."""
+
     def open_sitting(self, session: StudySession) -> None:
         """Go to another sitting of a study, or to another study; what shows the one before is closed."""

@@ -135,3 +135,16 @@ class JudgmentRefused(WorkbenchError):
 
 class HiddenData(WorkbenchError):
     """The request would reveal something that is hidden from the rater."""
+
+
+def blind_review(subject: str) -> HiddenData:
+    """Return the refusal, in a blind review, of what tells of the labels of others.
+
+    Args:
+        subject: What is refused, with its verb: "Agreement rests".
+    """
+    return HiddenData(
+        "Blind review",
+        f"{subject} on the labels of others, which a blind review keeps out of sight.",
+        "When the review is over, set screens.blind = false.",
+    )

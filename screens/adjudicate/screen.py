@@ -44,7 +44,7 @@ from screens.threads import in_thread
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import TextPane
-from store.errors import HiddenData, UnknownName, WorkbenchError
+from store.errors import UnknownName, WorkbenchError, blind_review
 from store.formatting import pluralize
 from store.kinds.comparison import BOTH_BAD, SAME
 from store.record.actions import Action
@@ -183,11 +183,7 @@ class AdjudicateScreen(BaseScreen):
                 "Start with --rater NAME, or set rater in the config.",
             )
         if self.context.settings.blind:
-            raise HiddenData(
-                "Blind review",
-                "Adjudication rests on the labels of others, which a blind review keeps out of sight.",
-                "When the review is over, set screens.blind = false.",
-            )
+            raise blind_review("Adjudication rests")
         with workspace.reading() as connection:
             studies = (*disputed_studies(connection), None)
         study = studies[0] if newest else study

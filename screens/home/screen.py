@@ -171,6 +171,8 @@ class HomeScreen(BaseScreen):
             return self._has_work_for_agents and possible and self.context.jobs.running is None
         if command.id in ("home.resume", "home.queue", "home.studies", "home.sql"):
             return not self.empty
+        if command.id == "home.splits":
+            return not self.empty and not self.context.settings.blind
         if command.id == "home.adjudicate":
             return not self.empty and not self._why_not_adjudicate
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
@@ -290,6 +292,11 @@ class HomeScreen(BaseScreen):
         """List the studies."""
         if self._holds_items():
             self.navigator.open_studies()
+
+    def action_open_splits(self) -> None:
+        """List the splits."""
+        if self._holds_items():
+            self.navigator.open_splits()
 
     def action_open_sql(self) -> None:
         """Ask the workspace in SQL."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,15 +9,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal, VerticalScroll
-from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Checkbox, Input, Select, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
 from screens.studies.fields import choice, line
-from screens.studies.new import COUNT_SECONDS, TickBox
-from screens.threads import in_thread
+from screens.studies.form_foot import FormFoot
+from screens.studies.new import TickBox
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -59,9 +56,7 @@ class NewComparisonsScreen(BaseScreen):
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
-        self._counting: Timer | None = None
-        self._generation = 0
-        self._saving = False
+        self._foot = FormFoot(self, self._read_fields, self._preview, self._save, self._saved)
         # Reading all texts takes its time, so they are counted again only if something else is compared.
         self._counted_of: tuple[ComparisonPlan, int] | None = None
 
@@ -117,9 +112,8 @@ class NewComparisonsScreen(BaseScreen):
             raise WorkbenchError("No number", f"{title}: {text!r} is no whole number.")
         return int(text) if text else None
 
-    @property
-    def plan(self) -> ComparisonPlan:
-        """The plan as it is filled in.
+    def _read_fields(self) -> ComparisonPlan:
+        """Return the plan as it is filled in.
 
         Raises:
             WorkbenchError: A field cannot be read, or is missing.
@@ -169,19 +163,7 @@ class NewComparisonsScreen(BaseScreen):
         for name in (CODES, RESPONSES, SCORES):
             for field in self.query(f".only-{name}"):
                 field.display = compared == name
-        if self._counting is not None:
-            self._counting.stop()
-        self._counting = self.set_timer(COUNT_SECONDS, self._count)
-
-    def _count(self) -> None:
-        self._generation += 1
-        done, failed = partial(self._counted, self._generation), partial(self._show_wrong, self._generation)
-        try:
-            plan = self.plan
-        except WorkbenchError as error:
-            failed(error)
-            return
-        in_thread(self, partial(self._preview, plan), done, failed, group="preview")
+        self._foot.count_soon()
 
     def _preview(self, plan: ComparisonPlan) -> list[str]:
         protocol, raters = plan.protocol.checked(), plan.raters or ()
@@ -212,38 +194,11 @@ class NewComparisonsScreen(BaseScreen):
             "order and sides are drawn when it is frozen",
         ]
 
-    def _counted(self, generation: int, lines: list[str]) -> None:
-        if generation == self._generation and not self._saving:
-            self.set_class(False, "-wrong")
-            self._show_preview("\n".join(lines))
-
-    def _show_wrong(self, generation: int, error: WorkbenchError) -> None:
-        if generation == self._generation:
-            self._saving = False
-            self.set_class(True, "-wrong")
-            self._show_preview(f"! {one_line(' '.join(filter(None, (error.message, error.hint))), 400)}")
-
-    def _show_preview(self, text: str) -> None:
-        self.query_one("#preview", Static).update(Content(text))
-
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_save(self) -> None:
         """Store the comparisons and the draft of their study, or say what is wrong with them."""
-        if self._saving:
-            return
-        if self._counting is not None:
-            self._counting.stop()
-        self._generation += 1
-        failed = partial(self._show_wrong, self._generation)
-        try:
-            plan = self.plan
-        except WorkbenchError as error:
-            failed(error)
-            return
-        self._saving = True
-        self._show_preview("Storing the comparisons …")
-        in_thread(self, partial(self._save, plan), self._saved, failed, group="save", exclusive=False)
+        self._foot.save("Storing the comparisons …")
 
     def _save(self, plan: ComparisonPlan) -> StudyDetails:
         with self.context.workspace.reading() as connection:

@@ -1,4 +1,4 @@
-"""The dialog that says what will happen, and asks whether it shall: to freeze, delete or close a study."""
+"""The dialog that says what will happen, and asks whether it shall."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def ask_to_freeze(screen: BaseScreen, study: StudyDetails, then: Callable[[], ob
 
     workspace = screen.context.workspace
     title = f"Freeze {one_line(study.name, 40)}"
-    _ask(
+    ask(
         screen, title, lines, verb="freezes it", change=lambda: freeze_study(workspace, study.name), then=then
     )
 
@@ -112,7 +112,7 @@ def ask_to_close(screen: BaseScreen, study: StudyDetails, left: int, then: Calla
 
     workspace = screen.context.workspace
     title = f"Close {one_line(study.name, 40)}"
-    _ask(screen, title, lines, verb="closes it", change=lambda: close_study(workspace, study.name), then=then)
+    ask(screen, title, lines, verb="closes it", change=lambda: close_study(workspace, study.name), then=then)
 
 
 def ask_to_delete(screen: BaseScreen, study: StudyDetails, then: Callable[[], object]) -> None:
@@ -127,10 +127,10 @@ def ask_to_delete(screen: BaseScreen, study: StudyDetails, then: Callable[[], ob
     ]
     workspace = screen.context.workspace
     change = partial(delete_draft, workspace, study.name)
-    _ask(screen, f"Delete the draft {name}", lines, verb="deletes it", change=change, then=then)
+    ask(screen, f"Delete the draft {name}", lines, verb="deletes it", change=change, then=then)
 
 
-def _ask(
+def ask(
     screen: BaseScreen,
     title: str,
     lines: list[str],
@@ -139,7 +139,16 @@ def _ask(
     change: Callable[[], object],
     then: Callable[[], object],
 ) -> None:
-    """Make a change in a thread after a confirmation; `then` is called once it is made."""
+    """Make a change in a thread after a confirmation.
+
+    Args:
+        screen: The screen that asks.
+        title: What would be done.
+        lines: What that means.
+        verb: What the key does, in a word or two.
+        change: Does it. Called in a thread.
+        then: Called once it is done.
+    """
 
     def answered(shall: bool | None) -> None:
         if shall:

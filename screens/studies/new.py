@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,14 +9,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal, VerticalScroll
-from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Checkbox, Collapsible, Input, Select, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
 from screens.studies.fields import choice, line
-from screens.threads import in_thread
+from screens.studies.form_foot import FormFoot
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -26,7 +23,7 @@ from store.formatting import pluralize
 from store.kinds.spec import task_kinds
 from store.studies.choosing import ItemChoice
 from store.studies.dashboard_text import plan_words
-from store.studies.plan import PlanPreview, StudyPlan, names, numbers, people, preview_plan, save_plan
+from store.studies.plan import StudyPlan, names, numbers, people, preview_plan, save_plan
 from store.studies.protocol import FAST_SECONDS, IDLE_MINUTES, StudyProtocol
 from store.studies.session import refuse_sealed
 from store.studies.studies import StudyDetails, list_studies
@@ -40,9 +37,6 @@ CONDITIONS = (BLIND, "blind tests", "own-test", "revealed", "revealed tests")
 """The conditions that can be chosen; a choice of its own adds `hidden-models` to those that show answers."""
 
 REVEALS = (("no", ""), ("revealed", "revealed"), ("revealed and tests", "revealed tests"))
-
-COUNT_SECONDS = 0.4
-"""Seconds after the last key before the plan is computed."""
 
 ALL, QUERY, FILE, SAMPLE = "all", "query", "file", "sample"
 ITEMS = (
@@ -63,9 +57,7 @@ class NewStudyScreen(BaseScreen):
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
-        self._counting: Timer | None = None
-        self._generation = 0
-        self._saving = False
+        self._foot = FormFoot(self, self._read_fields, self._preview, self._save, self._saved)
 
     def compose(self) -> ComposeResult:
         """Lay out the fields, the plan in numbers, and the keys."""
@@ -113,7 +105,7 @@ class NewStudyScreen(BaseScreen):
     def on_mount(self) -> None:
         """Show the fields that apply, and what is missing."""
         self._show_fields()
-        self._count_soon()
+        self._foot.count_soon()
 
     # -- the plan -------------------------------------------------------------------------------------
 
@@ -150,9 +142,8 @@ class NewStudyScreen(BaseScreen):
         text = self._text(name)
         return Path(text).expanduser() if text else None
 
-    @property
-    def plan(self) -> StudyPlan:
-        """The plan as it is filled in.
+    def _read_fields(self) -> StudyPlan:
+        """Return the plan as it is filled in.
 
         Raises:
             WorkbenchError: A field cannot be read.
@@ -219,7 +210,7 @@ class NewStudyScreen(BaseScreen):
     @on(Select.Changed)
     def _changed(self) -> None:
         self._show_fields()
-        self._count_soon()
+        self._foot.count_soon()
 
     def _show_fields(self) -> None:
         items = self._chosen("items")
@@ -230,58 +221,18 @@ class NewStudyScreen(BaseScreen):
         questions = ",".join(one.name.removeprefix(f"{kind}.") for one in task_kinds()[kind].questions)
         self.query_one("#questions", Input).placeholder = f"all: {questions}"
 
-    def _count_soon(self) -> None:
-        if self._counting is not None:
-            self._counting.stop()
-        self._counting = self.set_timer(COUNT_SECONDS, self._count)
-
-    def _count(self) -> None:
-        self._generation += 1
-        try:
-            plan = self.plan
-        except WorkbenchError as error:
-            self._show_wrong(self._generation, error)
-            return
-        done, failed = partial(self._counted, self._generation), partial(self._show_wrong, self._generation)
-        in_thread(self, partial(self._preview, plan), done, failed, group="preview")
-
-    def _preview(self, plan: StudyPlan) -> PlanPreview:
+    def _preview(self, plan: StudyPlan) -> list[str]:
         with self.context.workspace.reading() as connection:
             refuse_sealed(connection, self.context.rater, "What a study would hold rests")
-            return preview_plan(connection, plan)
-
-    def _counted(self, generation: int, found: PlanPreview) -> None:
-        if generation == self._generation and not self._saving:
-            self.set_class(False, "-wrong")
-            items = f"{pluralize(found.items, 'item')}: {found.sample}"
-            self._show_preview("\n".join([one_line(items, self.size.width - 2), *plan_words(found)]))
-
-    def _show_wrong(self, generation: int, error: WorkbenchError) -> None:
-        if generation == self._generation:
-            self._saving = False
-            self.set_class(True, "-wrong")
-            self._show_preview(f"! {one_line(' '.join(filter(None, (error.message, error.hint))), 400)}")
-
-    def _show_preview(self, text: str) -> None:
-        self.query_one("#preview", Static).update(Content(text))
+            found = preview_plan(connection, plan)
+        items = f"{pluralize(found.items, 'item')}: {found.sample}"
+        return [one_line(items, self.size.width - 2), *plan_words(found)]
 
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_save(self) -> None:
         """Store the study as a draft, or say what is wrong with it."""
-        if self._saving:
-            return
-        if self._counting is not None:
-            self._counting.stop()
-        self._generation += 1
-        failed = partial(self._show_wrong, self._generation)
-        try:
-            plan = self.plan
-        except WorkbenchError as error:
-            failed(error)
-            return
-        self._saving = True
-        in_thread(self, partial(self._save, plan), self._saved, failed, group="save", exclusive=False)
+        self._foot.save()
 
     def _save(self, plan: StudyPlan) -> tuple[StudyDetails, bool]:
         with self.context.workspace.reading() as connection:

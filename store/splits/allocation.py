@@ -59,7 +59,7 @@ def parse_ratios(text: str) -> tuple[Part, ...]:
         raise WorkbenchError(
             "Ratios not understood",
             f"{text[:60]!r} is not the ratios of two to 20 parts, named with letters, digits and _.",
-            "Write --ratios 8:1:1 for train, dev and test, or name them: --ratios train=8,test=2",
+            "Write 8:1:1 for train, dev and test, or name them: train=8,test=2",
         )
     return tuple(Part(name, number / sum(numbers)) for name, number in zip(names, numbers, strict=True))
 

@@ -82,7 +82,7 @@ def group_items(items: SplitItems, disjoint: Disjoint) -> Groups:
     if disjoint == "repository":
         if items.repositories is None or not any(items.repositories):
             raise WorkbenchError(
-                "No repositories", "No labelled item names its repository.", "Use --disjoint query."
+                "No repositories", "No labelled item names its repository.", "Keep queries apart."
             )
         names = [normalized(name) or name for name in items.repositories]
         places = {name: place for place, name in enumerate(dict.fromkeys(names))}
@@ -93,7 +93,7 @@ def group_items(items: SplitItems, disjoint: Disjoint) -> Groups:
         return _groups(items, [of_texts[query] for query in items.queries.tolist()], None, texts)
     if items.codes is None:
         raise WorkbenchError(
-            "No codes", "Only pairs have a query and a code.", "Use --disjoint query or repository."
+            "No codes", "Only pairs have a query and a code.", "Keep queries or repositories apart."
         )
     nodes, codes = _linked(items, of_texts)
     roots = nodes.labels()
@@ -173,5 +173,5 @@ def check_feasible(groups: Groups, largest_part: float) -> None:
             f"What belongs together makes {pluralize(len(groups.queries), 'group')}, the largest with "
             f"{100 * groups.largest:.1f} % of the queries: more than the largest part, "
             f"{100 * largest_part:.1f} %.",
-            "Use --disjoint query, which keeps only queries apart, or give one part more.",
+            "Keep only queries apart, or give one part more.",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -221,6 +221,15 @@ class TrueUnits:
     values: Array
 
 
+def default_disjoint(question: str) -> Disjoint:
+    """Return what parts do not share where nobody says: queries, or repositories without queries.
+
+    Raises:
+        UnknownName: There is no such question.
+    """
+    return "query" if named_question(question).kind.record.group else "repository"
+
+
 def make_split(
     workspace: Workspace, name: str, plan: SplitPlan, *, given: Mapping[str, str] | None = None
 ) -> SplitDetails:
@@ -238,13 +247,9 @@ def make_split(
         WorkbenchError: The name is taken or no name, nobody's labels can count as true, or the ratios cannot
             be met.
     """
-    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        raise WorkbenchError(
-            "Not a name", f"{name[:80]!r} cannot name a split.", f"Use 1 to {LONGEST_NAME} letters or digits."
-        )
     kind = named_question(plan.question).kind
     with workspace.reading() as connection:
-        _refuse_taken(connection, name)
+        check_name(connection, name)
         found = true_units(connection, plan)
         last = connection.execute(select(func.max(table_of(JudgmentRow).c.id))).scalar_one()
         external = _external_ids(connection, kind)
@@ -290,7 +295,7 @@ def make_split(
     }
 
     def write(connection: Connection) -> None:
-        _refuse_taken(connection, name)
+        check_name(connection, name)
         append_rows(connection, table_of(SplitLabel), rows)
         append_rows(connection, table_of(Split), [row])
 
@@ -350,6 +355,16 @@ def split_items(connection: Connection, split: SplitDetails, part: str | None = 
         .order_by(label.c.item_id)
     )
     return list(connection.execute(rows).scalars())
+
+
+def items_named(connection: Connection, split: SplitDetails, names: Collection[str]) -> list[int]:
+    """Return the items of a split's kind by their ids in their files, in the order of import."""
+    wanted = set(names)
+    return sorted(
+        number
+        for number, name in _external_ids(connection, task_kinds()[split.kind]).items()
+        if name in wanted
+    )
 
 
 def split_labels(
@@ -420,13 +435,22 @@ def split_changes(connection: Connection, split: SplitDetails) -> SplitChanges:
     )
 
 
-def _refuse_taken(connection: Connection, name: str) -> None:
+def check_name(connection: Connection, name: str) -> None:
+    """Refuse what cannot name a new split.
+
+    Raises:
+        WorkbenchError: It is no name, or another split has it.
+    """
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise WorkbenchError(
+            "Not a name", f"{name[:80]!r} cannot name a split.", f"Use 1 to {LONGEST_NAME} letters or digits."
+        )
     split = table_of(Split)
     if connection.execute(select(split.c.id).where(split.c.name == name)).first() is not None:
         raise WorkbenchError(
             "Name taken",
             f"There is a split {name} already, which stays as it is.",
-            "Choose another name, or delete it: workbench splits WORKSPACE NAME --delete",
+            "Choose another name, or delete that split first.",
         )
 
 
@@ -570,7 +594,7 @@ def _parts(
             "Empty part",
             f"{pluralize(len(groups.keys), 'group')} of items that stay together cannot fill "
             f"{pluralize(len(plan.parts), 'part')}: {', '.join(empty)} would be empty.",
-            "Label more items, ask for fewer parts, or keep less apart: --disjoint query.",
+            "Label more items, ask for fewer parts, or keep only queries apart.",
         )
     return found, len(groups.keys), groups.largest, left_out
 

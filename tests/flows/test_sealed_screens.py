@@ -34,7 +34,7 @@ WALKED = {
     *("StudyHomeScreen", "QueueScreen", "FilterScreen", "SortScreen", "ReviewScreen", "KeysScreen"),
     "SqlScreen",
     # These say that they are refused.
-    *("StudiesScreen", "DashboardScreen", "AdjudicateScreen"),
+    *("StudiesScreen", "DashboardScreen", "AdjudicateScreen", "SplitsScreen"),
 }
 """The screens that the walk opens."""
 CLOSED = {
@@ -47,7 +47,7 @@ CLOSED = {
         "RunScreen",
         "ImportScreen",
     ),
-    *("NewStudyScreen", "NewComparisonsScreen", "ConfirmScreen"),
+    *("NewStudyScreen", "NewComparisonsScreen", "NewSplitScreen", "ConfirmScreen"),
 }
 """The screens of the agents' work, of files and of making studies, which a study keeps from its raters."""
 OF_THE_ITEM = {"RepositoryFileScreen", "TextEditor", "TestEditor", "RevisionEditor", "ConsentScreen"}
@@ -128,7 +128,7 @@ async def home(app: Sealed, pilot: Pilot[Any]) -> None:
     await pilot.press("escape")
     await pilot.press("J")
     await app.look(pilot, "the agents")
-    for opened in (app.open_studies, lambda: app.open_study(STUDY), app.open_adjudication):
+    for opened in (app.open_studies, lambda: app.open_study(STUDY), app.open_adjudication, app.open_splits):
         opened()
         await app.look(pilot, "refused")
         app.go_home()

@@ -71,6 +71,8 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
             "studies",
             "study",
             "new_study",
+            "splits",
+            "new_split",
             "sql",
         )
     }

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from store.errors import blind_review
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
     RaterName,
     RunName,
     Workspace,
-    blind_review,
     command,
     given_rater,
     settings,

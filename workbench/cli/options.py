@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
-from store.errors import WorkbenchError
 from workbench.exit_codes import ended
 
 if TYPE_CHECKING:
@@ -95,16 +94,3 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(code)
 
     return guarded
-
-
-def blind_review(subject: str) -> WorkbenchError:
-    """Return the refusal of a report in a blind review.
-
-    Args:
-        subject: What it is about, with its verb: "Agreement rests".
-    """
-    return WorkbenchError(
-        "Blind review",
-        f"{subject} on the labels of others, which a blind review keeps out of sight.",
-        "When the review is over, set screens.blind = false.",
-    )

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import blind_review
+from store.errors import blind_review
 from workbench.cli.report_agreement import letters, print_conditions
 
 if TYPE_CHECKING:

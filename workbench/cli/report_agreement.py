@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from store.errors import UnknownName, WorkbenchError
-from workbench.cli.options import blind_review
+from store.errors import UnknownName, WorkbenchError, blind_review
 
 if TYPE_CHECKING:
     from store.measures.intervals import Bootstrap

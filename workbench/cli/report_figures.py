@@ -6,9 +6,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from store.errors import UnknownName, WorkbenchError
+from store.errors import UnknownName, WorkbenchError, blind_review
 from store.formatting import pluralize
-from workbench.cli.options import blind_review
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

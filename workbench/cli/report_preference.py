@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.options import blind_review
+from store.errors import blind_review
 from workbench.cli.report_agreement import named
 
 if TYPE_CHECKING:

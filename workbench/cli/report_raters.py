@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from store.errors import WorkbenchError
-from workbench.cli.options import blind_review
+from store.errors import WorkbenchError, blind_review
 
 if TYPE_CHECKING:
     from store.measures.rater_quality import ListPart, Score

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import WorkbenchError
-from workbench.cli.options import AsJson, ConfigFile, Workspace, blind_review, command, given_rater, settings
+from store.errors import WorkbenchError, blind_review
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.report_agreement import named
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def split_command(
     Near-duplicate queries stay in one part. A split keeps its items and their labels of now; export it with
     workbench export WS OUT --split NAME.
     """
-    from store.queries.labels import named_question, question_of_items
+    from store.queries.labels import question_of_items
     from store.splits.allocation import parse_ratios
-    from store.splits.splits import SplitPlan, make_split
+    from store.splits.splits import SplitPlan, default_disjoint, make_split
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
 
@@ -105,8 +105,7 @@ def split_command(
         with opened.reading() as connection:
             _refuse(connection, loaded)
             asked = question or question_of_items(connection)
-        kind = named_question(asked).kind
-        by: str = disjoint.value if disjoint else "query" if kind.record.group else "repository"
+        by: str = disjoint.value if disjoint else default_disjoint(asked)
         plan = SplitPlan(
             question=asked,
             against=_source(rater, policy),

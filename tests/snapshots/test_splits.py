@@ -1,0 +1,54 @@
+"""Pictures of splits: none yet, one that leaks, and the form of a new one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_at_work import BEGAN, app_of, until
+from pictures import NARROW, WIDE, at
+from review_bench import screen_text, settled
+from split_bench import labelled_pairs, torn_split
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from store.splits import splits
+
+
+@pytest.fixture(autouse=True)
+def _same_time_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setattr(splits, "now", lambda: BEGAN)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+SHOWN: dict[str, tuple[str, ...]] = {
+    "There is no split yet": ("p",),
+    "What parts share": ("p", "tab", "down"),
+    "24 true labels of pair.match": ("p", "n"),
+}
+
+
+@at(NARROW, WIDE)
+@pytest.mark.parametrize("shown", SHOWN, ids=("empty", "leak", "form"))
+def test_splits(snap_compare: Any, tmp_path: Path, shown: str, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[Any]) -> None:
+        for key in SHOWN[shown]:
+            await pilot.press(key)
+            await settled(pilot)
+        for box in pilot.app.screen.query(Input):
+            box.cursor_blink = False
+            box.value = "v2" if box.id == "name" else box.value
+        await until(pilot, lambda: shown in screen_text(pilot.app))  # type: ignore[arg-type]
+        await settled(pilot)
+
+    with labelled_pairs(tmp_path) as workspace:
+        if "tab" in SHOWN[shown]:
+            torn_split(workspace)
+        assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
