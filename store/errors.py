@@ -11,6 +11,7 @@ WorkbenchError
 ├── UnknownName             a name (rater, format, model, item) that nothing answers to
 ├── JudgmentRefused         a judgment that the record cannot take (value off the scale, no rater)
 ├── HiddenData              what was asked for tells of what the rater must not see
+├── SqlError                a statement was refused, failed or was stopped
 ├── BudgetReached           a run has spent what it may; nothing failed (agents.jobs.errors)
 ├── ModelError              a language model gave no usable reply (agents.llm.errors)
 └── SandboxError            a program could not be run (agents.sandbox.errors)
@@ -36,6 +37,7 @@ __all__ = [
     "ImportFailed",
     "JudgmentRefused",
     "RecordsRefused",
+    "SqlError",
     "UnknownName",
     "WorkbenchError",
     "WorkspaceError",
@@ -131,6 +133,10 @@ class UnknownName(WorkbenchError):
 
 class JudgmentRefused(WorkbenchError):
     """A judgment cannot be recorded: no rater, no such item, or a value off the scale."""
+
+
+class SqlError(WorkbenchError):
+    """A statement was refused, failed or was stopped."""
 
 
 class HiddenData(WorkbenchError):

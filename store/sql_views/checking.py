@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from store.errors import WorkbenchError
+from store.errors import SqlError
 from store.sql_views.child import CONFIG
 from store.sql_views.views import views
 
@@ -27,10 +27,6 @@ REFUSED_FUNCTIONS = frozenset({"current_setting", "write_log", "nextval", "currv
 VIEWS_HINT = "The views and their columns: workbench sql WORKSPACE --views"
 _ONE = "One SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE or EXPLAIN statement is run, and nothing else."
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?:ANALYZE\s+)?", re.I)
-
-
-class SqlError(WorkbenchError):
-    """A statement was refused, failed or was stopped."""
 
 
 @dataclass(frozen=True, slots=True)

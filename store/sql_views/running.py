@@ -14,9 +14,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow
 
+from store.errors import SqlError
 from store.formatting import pluralize
 from store.sql_views import child
-from store.sql_views.checking import SqlError, check_statement, sql_error
+from store.sql_views.checking import check_statement, sql_error
 from store.sql_views.views import views
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from review_bench import bench
 from several_kinds import ANSWERED, SCORED, three_kinds
 from sqlalchemy import true
 
+from store.errors import SqlError
 from store.kinds.spec import task_kinds
 from store.queries.item import find_item
 from store.queries.responses import load_responses
@@ -16,7 +17,7 @@ from store.record.raters import register_kinds
 from store.record.revisions import REVISION
 from store.record.scope import EVERYTHING, Scope, Visibility
 from store.sql_views import running
-from store.sql_views.checking import CheckedStatement, SqlError, check_statement
+from store.sql_views.checking import CheckedStatement, check_statement
 from store.sql_views.running import SqlRun
 from store.sql_views.views import views
 
