@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len
 from textual.content import Content
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, command_named, commands_of
@@ -105,6 +105,7 @@ class KeyLine(Static):
             and command.id != _LAST
             and state.offers(command)
             and not (is_refused and command.action == "show_jobs")
+            and self._keys_to_press(command)
             and (command.scope == scope or command.action != f"show_{scope}")
         ]
 
@@ -113,9 +114,15 @@ class KeyLine(Static):
         return [self._named(command) for command in self._offered()]
 
     def _named(self, command: Command) -> tuple[str, str]:
-        state, settings = self._screen.command_state, self._screen.context.settings
-        keys = state.keys_now(command) or keys_of(command, settings).split(",")
-        return key_name(keys[0]), state.label_now(command)
+        return key_name(self._keys_to_press(command)[0]), self._screen.command_state.label_now(command)
+
+    def _keys_to_press(self, command: Command) -> list[str]:
+        """Return the keys of a command, the one to name first; none where each of them would be typed."""
+        settings = self._screen.context.settings
+        keys = self._screen.command_state.keys_now(command) or keys_of(command, settings).split(",")
+        if not isinstance(self.screen.focused, Input) or command.id == _LAST:
+            return list(keys)
+        return [key for key in keys if len(key) > 1]
 
 
 def fitted(
