@@ -13,6 +13,7 @@ import numpy
 import pytest
 import pytrec_eval
 
+from store.formats.protocol import formats
 from store.ingest.importing import import_files
 from store.record.raters import register_kinds
 from store.workspace.duckdb import Workspace
@@ -188,6 +189,29 @@ def test_alpha_of_the_matrix_is_that_of_the_report(exported, split, work, workbe
     assert {row["missing"] for row in cells if not row["value"]} == {"not judged"}
     assert all((row["value"] == "") == (row["missing"] != "") for row in cells)
     assert {row["part"] for row in cells} == {"train", "dev", "test"}
+
+
+def test_a_retrieval_set_goes_through_every_format(shared_data, tmp_path, workbench):
+    """CoSQA's retrieval queries, each with one matching code, as every format that takes true labels has them."""
+    file, work = tmp_path / "queries.json", tmp_path / "work.duckdb"
+    file.write_bytes((shared_data("cosqa-retrieval") / "queries.json").read_bytes())
+    assert workbench("import", work, file, "--label-as", "cosqa").code == 0
+    split = workbench("split", work, "--name", "v1", "--rater", "cosqa", "--json").json()
+    number = labels_of(split)
+    assert sum(number.values()) == 500
+    # 497 groups: three queries are near-duplicates of others.
+    assert split["groups"] == 497
+    takes = [name for name, form in formats().items() if form.write is not None and "split" in form.choices]
+    assert {"beir", "coir", "hugging-face", "trec-qrels", "matrix", "cosqa", "label-studio", "argilla"} < {
+        *takes
+    }
+    of_other_kinds = {"crosscodeeval", "questions"}
+    for name in takes:
+        out = tmp_path / name
+        done = workbench("export", work, out, "--format", name, "--split", "v1", "--part", "test", "--json")
+        assert done.code == (2 if name in of_other_kinds else 0), (name, done.err)
+        if name not in of_other_kinds:
+            assert done.json()["records"] == number["test"], name
 
 
 @pytest.mark.parametrize("form", ["cosqa", "cosqa-plus", "csv", "parquet", "jsonl", "labels"])
