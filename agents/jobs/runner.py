@@ -245,7 +245,9 @@ class JobRunner:
         self.close()
 
 
-def run_job(workspace: Workspace, settings: JobSettings, emit: Emit) -> JobReport:
+def run_job(
+    workspace: Workspace, settings: JobSettings, emit: Emit, check: Callable[[], object] = lambda: None
+) -> JobReport:
     """Annotate and wait for the end, for a command.
 
     Ctrl-C stops the job and lets turns under way end; a second one cuts them off. Either way the report
@@ -255,6 +257,8 @@ def run_job(workspace: Workspace, settings: JobSettings, emit: Emit) -> JobRepor
         workspace: The open workspace.
         settings: The settings of the job.
         emit: Called with every event, from another thread.
+        check: Called once the job has begun; raises `KeyboardInterrupt` where its end was asked for before,
+            since what a signal raises while the workspace is opened can get lost.
 
     Returns:
         What the job came to; a job that gave up says why in `error`.
@@ -265,8 +269,11 @@ def run_job(workspace: Workspace, settings: JobSettings, emit: Emit) -> JobRepor
     with tuned_for_throughput(), JobRunner(workspace, emit) as runner:
         job = runner.start(JobRequest(settings, when_failing="end"))
         patience: float | None = None
+        checks = [check]
         while True:
             try:
+                if checks:
+                    checks.pop()()
                 job.wait()
             except KeyboardInterrupt:
                 job.stop(patience)

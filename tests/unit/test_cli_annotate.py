@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from loopback_models import LoopbackModels, Status
 
+from agents.jobs.runner import JobRunner
+from workbench import signals
 from workbench.cli.annotate import NAMES
 
 CODE = "def inc(x):\n    return x + 1\n"
@@ -204,13 +206,33 @@ def test_a_signal_ends_it_well_and_the_same_command_goes_on(
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        try:
+            _, errors = process.communicate(timeout=60)
+        finally:
+            # Without its end, the test would wait for the process, and whoever runs it for the test.
+            process.kill()
     assert process.returncode == 128 + number
     assert "Stopped" in errors
     assert "Traceback" not in errors
     done = workbench("annotate", study, "--model", f"scripted:{clear}", "--json")
     assert (done.code, done.json()["state"]) == (0, "done")
     assert labels(workbench, study) == [1.0] * 4
+
+
+def test_a_signal_whose_exception_was_lost_ends_it_too(workbench, study, in_folder, monkeypatch):
+    """The database can swallow what a handler raises; the command would wait for its replies."""
+    monkeypatch.setenv("WORKBENCH_AGENTS__STOP_SECONDS", "0.1")
+    slow = write(in_folder / "slow.jsonl", [screened("q0", "clear_match", delay_seconds=5)])
+    start = JobRunner.start
+
+    def start_and_lose(*arguments, **options):
+        job = start(*arguments, **options)
+        signals._came.append(signal.SIGTERM)
+        return job
+
+    monkeypatch.setattr(JobRunner, "start", start_and_lose)
+    done = workbench("annotate", study, "--model", f"scripted:{slow}", "--limit", "1")
+    assert (done.code, "Stopped" in done.err) == (128 + signal.SIGTERM, True)
 
 
 @pytest.fixture

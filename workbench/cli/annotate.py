@@ -334,9 +334,10 @@ def annotate(opened: OpenWorkspace, job: JobSettings) -> JobReport:
     from agents.jobs.runner import run_job
     from workbench.cli.progress_reporter import ProgressReporter
     from workbench.output import Bar
+    from workbench.signals import raise_if_stopped
 
     with Bar("annotating") as bar:
-        return run_job(opened, job, ProgressReporter(bar))
+        return run_job(opened, job, ProgressReporter(bar), check=raise_if_stopped)
 
 
 def report_end(*reports: JobReport, as_json: bool) -> None:
