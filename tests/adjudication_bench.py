@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from screens.adjudicate.screen import LOADING, AdjudicateScreen
+from screens.widgets.text.view import TextPane
 
 
 def screen_of(pilot: Pilot[None]) -> AdjudicateScreen:
@@ -44,4 +45,7 @@ async def pressed(pilot: Pilot[None], *keys: str) -> str:
 def shown(screen: AdjudicateScreen, name: str) -> str:
     """What a line or pane of the screen shows."""
     found = screen.query_one(f"#{name}")
-    return str(found.content) if isinstance(found, Static) else found.text  # type: ignore[attr-defined]
+    if isinstance(found, Static):
+        return str(found.content)
+    assert isinstance(found, TextPane)
+    return found.text

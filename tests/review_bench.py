@@ -15,6 +15,7 @@ from app_at_work import BEGAN, context_of, until
 from scopes import scope
 from small_workspace import pairs_workspace
 from sqlalchemy import Connection, insert, select
+from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -423,7 +424,7 @@ def text_of(app: WorkbenchApp, pane: str) -> str:
     return app.screen.query_one(f"#{pane}", TextPane).text
 
 
-def screen_text(app: WorkbenchApp) -> str:
+def screen_text(app: App[Any]) -> str:
     """Everything that is on the screen, a row a line."""
     strips = app.screen._compositor.render_strips(app.size)
     return "\n".join(strip.text for strip in strips)

@@ -14,9 +14,9 @@ from store.tables.record import QuestionTarget
 NOTE = "note"
 """The id of the line."""
 WHY = "why you rule so"
-"""What the line says while a ruling's note is empty."""
+"""The placeholder of a ruling's note."""
 TO_RATERS = "what they are told (may be empty)"
-"""What it says while a note to the raters is."""
+"""The placeholder of a note to the raters."""
 
 Unit = tuple[int, QuestionTarget]
 """An item and a question on it."""

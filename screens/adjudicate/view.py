@@ -28,7 +28,7 @@ def with_tests(view: ItemView, dispute: Dispute, *, names: bool) -> ItemView:
     """Return an item with the raters' own tests beside what is shown of the agents'.
 
     Args:
-        view: The item; those that it has already are put anew.
+        view: The item; tests of raters that are on it already are replaced.
         dispute: The dispute.
         names: Whether raters have their own names.
     """

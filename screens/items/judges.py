@@ -1,4 +1,4 @@
-"""What judging models say of a comparison, in the words of its sides: a claim, and both orders as text."""
+"""Verdicts of judging models on a comparison, in the words of its sides: a claim, and both orders as text."""
 
 from __future__ import annotations
 

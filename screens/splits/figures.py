@@ -12,6 +12,7 @@ from screens.studies.dashboard import joined
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
 from store.queries.labels import named_question
+from store.splits.grouping import DISJOINT_WORDS
 from store.splits.leakage import PROMISED, Leak
 from store.splits.splits import PartFigures, SplitChanges, SplitDetails
 from store.studies.dashboard_text import moment, number
@@ -20,13 +21,6 @@ PART_CELLS = 11
 MOST_BAR_CELLS = 24
 MOST_LABELS = 12
 """Different labels that have a bar each; of more, their mean is named."""
-
-DISJOINT_WORDS = {
-    "query": "parts share no queries, near-duplicates counted as one",
-    "query,code": "parts share no queries and codes",
-    "repository": "parts share no repositories",
-    "given": "parts as a file says",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ def facts(split: SplitDetails, cells: int) -> list[Content]:
     words = [f"{pluralize(true.units, 'true label')} of {plan.question}: {one_line(whose, 60)}"]
     words += [f"study {one_line(plan.study, 40)}"] if plan.study else []
     words += [f"{true.undecided:,} undecided, in no part"] if true.undecided else []
-    words.append(DISJOINT_WORDS[plan.disjoint])
+    words.append(f"parts {DISJOINT_WORDS[plan.disjoint]}")
     if report.groups:
         words.append(f"{pluralize(report.groups, 'group')}, the largest {100 * report.largest:.1f} %")
     if report.left_out:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,11 +13,8 @@ from textual.widgets import Checkbox, Input, Select, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
-from screens.splits.figures import DISJOINT_WORDS
-from screens.studies.fields import choice, line
-from screens.studies.form_foot import FormFoot
-from screens.studies.new import TickBox
-from screens.studies.reading import refuse_hidden
+from screens.form import Fields, FormFoot, TickBox, choice, line
+from screens.reading import refuse_hidden
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -26,6 +23,7 @@ from store.formatting import pluralize
 from store.kinds.spec import task_kinds
 from store.queries.labels import question_of_items
 from store.splits.allocation import parse_ratios
+from store.splits.grouping import DISJOINT_WORDS
 from store.splits.splits import SplitDetails, SplitPlan, check_name, default_disjoint, make_split, true_units
 from store.studies.plan import people
 
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from screens.navigator import Navigator
 
 HIDDEN = "A split rests"
-"""What is refused in a sealed session and in a blind review."""
+"""The subject of the refusal in a sealed session and in a blind review."""
 
 OF_ITEMS = ""
 """The choice that the items of the workspace make."""
@@ -59,6 +57,7 @@ class NewSplitScreen(BaseScreen):
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
+        self.fields = Fields(self)
         self._foot = FormFoot(self, self._read_fields, self._preview, self._save, self._saved)
 
     def compose(self) -> ComposeResult:
@@ -88,39 +87,28 @@ class NewSplitScreen(BaseScreen):
 
     # -- the plan -------------------------------------------------------------------------------------
 
-    def _text(self, name: str) -> str:
-        return self.query_one(f"#{name}", Input).value.strip()
-
-    def _chosen(self, name: str) -> Any:
-        return self.query_one(f"#{name}", Select).value
-
-    def _ticked(self, name: str) -> bool:
-        return self.query_one(f"#{name}", Checkbox).value
-
     def _read_fields(self) -> tuple[str, SplitPlan]:
         """Return the name and the plan; what the items choose is empty in it.
 
         Raises:
             WorkbenchError: A field cannot be read, or is missing.
         """
-        name, against, seed = self._text("name"), self._text("against"), self._text("seed") or "0"
-        parts = parse_ratios(self._text("ratios"))
+        name, against = self.fields.text("name"), self.fields.text("against")
+        parts = parse_ratios(self.fields.text("ratios"))
         if not name:
             raise WorkbenchError("No name", "A split needs a name.")
         if not against:
             raise WorkbenchError("Whose labels?", "Name a policy, such as majority, or a rater or run.")
-        if not (seed.isascii() and seed.isdecimal() and len(seed) < 10):
-            raise WorkbenchError("No number", f"Seed: {seed!r} is no whole number.")
         return name, SplitPlan(
-            question=self._chosen("question"),
+            question=self.fields.chosen("question"),
             against=against,
             parts=parts,
-            disjoint=self._chosen("disjoint"),
-            seed=int(seed),
-            stratified=self._ticked("stratified"),
-            panel=tuple(people(self._text("panel"))) or None,
-            study=self._text("study") or None,
-            with_revealed=self._ticked("with_revealed"),
+            disjoint=self.fields.chosen("disjoint"),
+            seed=self.fields.number("seed", "Seed") or 0,
+            stratified=self.fields.ticked("stratified"),
+            panel=tuple(people(self.fields.text("panel"))) or None,
+            study=self.fields.text("study") or None,
+            with_revealed=self.fields.ticked("with_revealed"),
         )
 
     def _checked(self, connection: Connection, name: str, plan: SplitPlan) -> SplitPlan:
@@ -149,7 +137,7 @@ class NewSplitScreen(BaseScreen):
         shares = ", ".join(f"{one_line(part.name, 24)} {100 * part.share:.1f} %" for part in plan.parts)
         return [
             f"{true}, from {one_line(', '.join(found.panel), 60)}{undecided}",
-            f"{shares}; {DISJOINT_WORDS[plan.disjoint]}",
+            f"{shares}; parts {DISJOINT_WORDS[plan.disjoint]}",
             *found.warnings,
         ]
 

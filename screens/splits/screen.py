@@ -17,10 +17,10 @@ from textual.widgets import Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
+from screens.reading import Reading, refuse_hidden
 from screens.splits.figures import Figure, facts, figures
 from screens.splits.new import HIDDEN
 from screens.studies.confirm import ask
-from screens.studies.reading import Reading, refuse_hidden
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line

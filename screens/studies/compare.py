@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -13,9 +12,7 @@ from textual.widgets import Checkbox, Input, Select, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
-from screens.studies.fields import choice, line
-from screens.studies.form_foot import FormFoot
-from screens.studies.new import TickBox
+from screens.form import Fields, FormFoot, TickBox, choice, line
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -56,6 +53,7 @@ class NewComparisonsScreen(BaseScreen):
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
+        self.fields = Fields(self)
         self._foot = FormFoot(self, self._read_fields, self._preview, self._save, self._saved)
         # Reading all texts takes its time, so they are counted again only if something else is compared.
         self._counted_of: tuple[ComparisonPlan, int] | None = None
@@ -95,62 +93,44 @@ class NewComparisonsScreen(BaseScreen):
 
     # -- the plan -------------------------------------------------------------------------------------
 
-    def _text(self, name: str) -> str:
-        return self.query_one(f"#{name}", Input).value.strip()
-
-    def _chosen(self, name: str) -> str:
-        return str(self.query_one(f"#{name}", Select).value)
-
-    def _number(self, name: str, title: str) -> int | None:
-        """Return a whole number that was typed, None for none.
-
-        Raises:
-            WorkbenchError: It is no number.
-        """
-        text = self._text(name)
-        if text and not (text.isdecimal() and len(text) < 10):
-            raise WorkbenchError("No number", f"{title}: {text!r} is no whole number.")
-        return int(text) if text else None
-
     def _read_fields(self) -> ComparisonPlan:
         """Return the plan as it is filled in.
 
         Raises:
             WorkbenchError: A field cannot be read, or is missing.
         """
-        compared = self._chosen("compared")
+        compared = self.fields.chosen("compared")
         asked = {CODES: "codes_from", RESPONSES: "models"}.get(compared)
-        if asked is not None and not self._text(asked):
+        if asked is not None and not self.fields.text(asked):
             sets = "Name two sets of codes, such as cosqa:cosqa-plus."
             raise WorkbenchError("Compare what?", sets if compared == CODES else "Name two models or more.")
-        if not self._text("name"):
+        if not self.fields.text("name"):
             raise WorkbenchError("No name", "The comparisons and their study need a name.")
-        raters = people(self._text("raters"))
+        raters = people(self.fields.text("raters"))
         if not raters:
             raise WorkbenchError("No raters", "A study needs raters: their names, with commas between them.")
-        models = names(self._text("models" if compared == RESPONSES else "scored_models"))
-        gold = self._text("gold")
+        models = names(self.fields.text("models" if compared == RESPONSES else "scored_models"))
         protocol = StudyProtocol(
             COMPARISON.name,
-            overlap=self._number("overlap", "Raters of each"),
-            repeats=self._number("repeats", "Repeats") or 0,
-            seed=self._number("seed", "Seed of the order") or 0,
-            coordinators=tuple(people(self._text("coordinators"))),
-            scale=self._chosen("scale"),
-            texts=tuple(name for name in CHANGES if self.query_one(f"#{name}", Checkbox).value),
+            overlap=self.fields.number("overlap", "Raters of each"),
+            repeats=self.fields.number("repeats", "Repeats") or 0,
+            seed=self.fields.number("seed", "Seed of the order") or 0,
+            coordinators=tuple(people(self.fields.text("coordinators"))),
+            scale=self.fields.chosen("scale"),
+            texts=tuple(name for name in CHANGES if self.fields.ticked(name)),
         )
         return ComparisonPlan(
-            self._text("name"),
+            self.fields.text("name"),
             protocol,
-            codes_from=self._text("codes_from") if compared == CODES else None,
-            labels=self._text("labels") or "majority",
+            codes_from=self.fields.text("codes_from") if compared == CODES else None,
+            labels=self.fields.text("labels") or "majority",
             models=tuple(models) if models and compared != CODES else None,
-            setting=(self._text("setting") or None) if compared == RESPONSES else None,
+            setting=(self.fields.text("setting") or None) if compared == RESPONSES else None,
             from_scores=compared == SCORES,
-            judge=(self._text("judge") or None) if compared == SCORES else None,
-            most=self._number("most", "Comparisons") or None,
+            judge=(self.fields.text("judge") or None) if compared == SCORES else None,
+            most=self.fields.number("most", "Comparisons") or None,
             raters=tuple(raters),
-            gold=Path(gold).expanduser() if gold else None,
+            gold=self.fields.file("gold"),
         )
 
     # -- the plan in numbers --------------------------------------------------------------------------
@@ -159,7 +139,7 @@ class NewComparisonsScreen(BaseScreen):
     @on(Checkbox.Changed)
     @on(Select.Changed)
     def _changed(self) -> None:
-        compared = self._chosen("compared")
+        compared = self.fields.chosen("compared")
         for name in (CODES, RESPONSES, SCORES):
             for field in self.query(f".only-{name}"):
                 field.display = compared == name

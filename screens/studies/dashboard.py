@@ -15,8 +15,8 @@ from textual.widgets import Static
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.jobs.job_line import drawn_bar
+from screens.reading import Reading
 from screens.studies.confirm import ConfirmScreen, ask_to_close, ask_to_freeze
-from screens.studies.reading import Reading
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line

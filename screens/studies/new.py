@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,8 +12,7 @@ from textual.widgets import Checkbox, Collapsible, Input, Select, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
-from screens.studies.fields import choice, line
-from screens.studies.form_foot import FormFoot
+from screens.form import Fields, FormFoot, TickBox, choice, line
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -57,6 +55,7 @@ class NewStudyScreen(BaseScreen):
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
+        self.fields = Fields(self)
         self._foot = FormFoot(self, self._read_fields, self._preview, self._save, self._saved)
 
     def compose(self) -> ComposeResult:
@@ -109,38 +108,17 @@ class NewStudyScreen(BaseScreen):
 
     # -- the plan -------------------------------------------------------------------------------------
 
-    def _text(self, name: str) -> str:
-        return self.query_one(f"#{name}", Input).value.strip()
-
-    def _chosen(self, name: str) -> Any:
-        return self.query_one(f"#{name}", Select).value
-
-    def _number(self, name: str, title: str) -> int | None:
-        """Return a whole number that was typed, None for none.
-
-        Raises:
-            WorkbenchError: It is no number.
-        """
-        text = self._text(name)
-        if text and not (text.isdecimal() and len(text) < 10):
-            raise WorkbenchError("No number", f"{title}: {text!r} is no whole number.")
-        return int(text) if text else None
-
     def _decimal(self, name: str, title: str) -> float | None:
         """Return a number that was typed, None for none.
 
         Raises:
             WorkbenchError: It is no number.
         """
-        text = self._text(name).replace(",", ".")
+        text = self.fields.text(name).replace(",", ".")
         try:
             return float(text) if text else None
         except ValueError:
             raise WorkbenchError("No number", f"{title}: {text!r} is no number.") from None
-
-    def _file(self, name: str) -> Path | None:
-        text = self._text(name)
-        return Path(text).expanduser() if text else None
 
     def _read_fields(self) -> StudyPlan:
         """Return the plan as it is filled in.
@@ -148,15 +126,19 @@ class NewStudyScreen(BaseScreen):
         Raises:
             WorkbenchError: A field cannot be read.
         """
-        items, kind, seed = self._chosen("items"), self._chosen("kind"), self._number("seed", "Seed") or 0
-        sample = self._number("sample", "Sample size") if items == SAMPLE else None
+        items, kind, seed = (
+            self.fields.chosen("items"),
+            self.fields.chosen("kind"),
+            self.fields.number("seed", "Seed") or 0,
+        )
+        sample = self.fields.number("sample", "Sample size") if items == SAMPLE else None
         if items == SAMPLE and not sample:
             raise WorkbenchError("No size", "A random sample needs its size.")
-        if items == QUERY and not self._text("query"):
+        if items == QUERY and not self.fields.text("query"):
             raise WorkbenchError("No query", "Type the text of the query.")
-        if items == FILE and not self._text("items_file"):
+        if items == FILE and not self.fields.text("items_file"):
             raise WorkbenchError("No file", "Name the file with the ids of the items.")
-        raters = people(self._text("raters"))
+        raters = people(self.fields.text("raters"))
         if not raters:
             raise WorkbenchError("No raters", "A study needs raters: their names, with commas between them.")
         idle, fast = (
@@ -166,33 +148,33 @@ class NewStudyScreen(BaseScreen):
         own = self.context.rater
         items_chosen = ItemChoice(
             kind,
-            query=self._text("query") if items == QUERY else None,
+            query=self.fields.text("query") if items == QUERY else None,
             sample=sample,
-            stratify=(self._text("stratify") or None) if items == SAMPLE else None,
+            stratify=(self.fields.text("stratify") or None) if items == SAMPLE else None,
             seed=seed,
         )
         protocol = StudyProtocol(
             kind=kind,
-            questions=tuple(names(self._text("questions"))),
-            overlap=self._number("overlap", "Raters of an item"),
+            questions=tuple(names(self.fields.text("questions"))),
+            overlap=self.fields.number("overlap", "Raters of an item"),
             conditions=tuple(self._conditions()),
-            block_size=self._number("block", "Items of a block"),
-            repeats=self._number("repeats", "Repeats") or 0,
-            reveal=self._chosen("reveal") or None,
+            block_size=self.fields.number("block", "Items of a block"),
+            repeats=self.fields.number("repeats", "Repeats") or 0,
+            reveal=self.fields.chosen("reveal") or None,
             seed=seed,
-            coordinators=tuple(people(self._text("coordinators")) or ([own.name] if own else [])),
+            coordinators=tuple(people(self.fields.text("coordinators")) or ([own.name] if own else [])),
             half_width=self._decimal("half_width", "Stop at ±"),
-            looks=numbers(self._text("looks")),
+            looks=numbers(self.fields.text("looks")),
             idle_minutes=IDLE_MINUTES if idle is None else idle,
             fast_seconds=FAST_SECONDS if fast is None else fast,
         )
         return StudyPlan(
-            self._text("name"),
+            self.fields.text("name"),
             tuple(raters),
             items_chosen,
             protocol,
-            self._file("items_file") if items == FILE else None,
-            *(self._file(name) for name in ("gold", "training", "guideline", "consent")),
+            self.fields.file("items_file") if items == FILE else None,
+            *(self.fields.file(name) for name in ("gold", "training", "guideline", "consent")),
         )
 
     def _conditions(self) -> list[str]:
@@ -213,11 +195,11 @@ class NewStudyScreen(BaseScreen):
         self._foot.count_soon()
 
     def _show_fields(self) -> None:
-        items = self._chosen("items")
+        items = self.fields.chosen("items")
         for name in (QUERY, FILE, SAMPLE):
             for field in self.query(f".only-{name}"):
                 field.display = items == name
-        kind = self._chosen("kind")
+        kind = self.fields.chosen("kind")
         questions = ",".join(one.name.removeprefix(f"{kind}.") for one in task_kinds()[kind].questions)
         self.query_one("#questions", Input).placeholder = f"all: {questions}"
 
@@ -251,17 +233,3 @@ class NewStudyScreen(BaseScreen):
     def action_leave(self) -> None:
         """Leave; nothing is stored."""
         self.dismiss()
-
-
-class TickBox(Checkbox):
-    """A checkbox with a tick only where it is checked, so that its colour is not needed to tell."""
-
-    def watch_value(self) -> None:
-        """Show or hide the tick."""
-        self.BUTTON_INNER = "✓" if self.value else " "
-        super().watch_value()
-
-    def on_mount(self) -> None:
-        """Show the tick of a box that is checked at first."""
-        self.BUTTON_INNER = "✓" if self.value else " "
-        self.refresh()

@@ -41,7 +41,7 @@ _FOR_PEOPLE = (
     Field("presentation", ("presentation",), "integer"),
     Field("pseudonym", ("pseudonym",)),
 )
-"""What is written for people, and follows from the rest; it is not read."""
+"""Columns for people, which follow from the others; an import ignores them."""
 
 JUDGMENTS = Format(
     name="judgments",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -173,24 +174,14 @@ BEIR = Format(
     choices=frozenset({"rater", "policy", "sample", "study", "split", "corpus"}),
     holds=("graded pair", "graded pairs"),
 )
-COIR = Format(
-    name="coir",
-    description="CoIR: the data sets queries-corpus and qrels",
-    containers=JSON,
-    layouts=(),
-    write=write_coir,
-    needs_rater=True,
-    folder=True,
-    choices=BEIR.choices,
-    holds=BEIR.holds,
+COIR = replace(
+    BEIR, name="coir", description="CoIR: the data sets queries-corpus and qrels", write=write_coir
 )
-TREC_QRELS = Format(
+TREC_QRELS = replace(
+    BEIR,
     name="trec-qrels",
     description="TREC: query 0 code label, a line for each graded pair",
-    containers=JSON,
-    layouts=(),
     write=write_trec_qrels,
-    needs_rater=True,
+    folder=False,
     choices=BEIR.choices - {"corpus"},
-    holds=BEIR.holds,
 )

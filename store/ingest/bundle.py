@@ -29,7 +29,7 @@ _IN_EVERY_WORKSPACE = frozenset({"schema_version", "workspace_fact", "question",
 """Tables in which a new workspace has rows, too."""
 
 _MOST_EXPANDED = 1_000
-"""How many times larger than its file the content of a table may be; real ones are some ten times."""
+"""The most bytes of a table's content for each byte of its file; real tables have about ten."""
 _ALLOWANCE = 64 << 20
 """Bytes that the content of any file may have."""
 

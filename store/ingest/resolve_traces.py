@@ -17,7 +17,7 @@ from store.sql import any_row
 _KEY = (
     "({0}.run_id, {0}.item_id, {0}.question_id, coalesce({0}.model || '/' || {0}.setting || {0}.trial, ''))"
 )
-"""What a run has one verdict on."""
+"""The key of a verdict: a run has one for each item, question and response."""
 _RUN_COLUMNS = tuple(name for name in row_types("trace_run") if name != "id")
 
 

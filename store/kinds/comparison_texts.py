@@ -1,4 +1,4 @@
-"""How the texts of a comparison are changed, on request, so that their style does not betray their set.
+"""Changes of the texts of comparisons, on request, so that their style does not betray their set.
 
 Names of models and sets are masked, docstrings are removed, and both candidates are formatted alike. Each
 change done again changes nothing, so that a packet, whose texts are changed already, is shown as the
@@ -25,7 +25,7 @@ CHANGES = {
     NO_DOCSTRINGS: "docstrings removed",
     FORMATTED: "formatted alike",
 }
-"""What screens and the methods table say of each."""
+"""The words of each change on screens and in the methods table."""
 
 MASK = "MASKED"
 """The word in place of a name; code in which a name was an identifier can still be read and parsed."""

@@ -14,7 +14,7 @@ PARTS = 3
 
 
 Answered = tuple[int, str]
-"""What an answer is about: the item, and the readable name of the question with its response."""
+"""The key of an answer: the item, and the readable name of the question with its response."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,15 @@ Disjoint = Literal["query", "query,code", "repository"]
 DISJOINT: tuple[Disjoint, ...] = get_args(Disjoint)
 
 
+DISJOINT_WORDS: dict[str, str] = {
+    "query": "share no queries, near-duplicates counted as one",
+    "query,code": "share no queries and codes",
+    "repository": "share no repositories",
+    "given": "as a file says",
+}
+"""The words after "parts", of each of these and of parts that were given."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitItems:
     """n labelled items with what parts may share.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from adjudication_bench import pressed, ready, shown
 from app_at_work import app_of, until
@@ -101,9 +102,8 @@ async def _adjudicate(workspace: Workspace) -> None:
         assert "MASKED" in subject.text or "chunks" in subject.text
         # Beside a cited line stands who cites it.
         cited = [part for part in (subject, *screen.item.case) if any(part.gutter)]
-        assert [part.part for part in cited] == [
-            citation.part for citation in screen.dispute.labels[0].citations
-        ]  # type: ignore[union-attr]
+        assert screen.dispute is not None
+        assert [part.part for part in cited] == [one.part for one in screen.dispute.labels[0].citations]
         assert "1 is no answer here" in await pressed(pilot, "1")
         assert "both bad goes against the raters" in await pressed(pilot, "0")
         await pilot.press(*"no use", "enter")
@@ -124,7 +124,7 @@ async def _adjudicate(workspace: Workspace) -> None:
     assert undone.value is None
 
 
-def test_a_ruling_by_command_is_on_the_scale_of_the_study(tmp_path: Path, workbench) -> None:  # type: ignore[no-untyped-def]
+def test_a_ruling_by_command_is_on_the_scale_of_the_study(tmp_path: Path, workbench: Any) -> None:
     with real_comparisons(tmp_path) as workspace:
         changed_study(workspace)
         with workspace.reading() as connection:

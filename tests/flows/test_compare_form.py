@@ -56,7 +56,7 @@ async def test_a_study_of_comparisons_from_the_form(tmp_path: Path) -> None:
             # Other candidates have other fields.
             form.query_one("#compared", Select).value = "responses"
             await until(pilot, lambda: "Name two models or more" in screen_text(app))
-            assert not form.query_one("#codes_from").parent.display  # type: ignore[union-attr]
+            assert all(not row.display for row in form.query(".only-codes"))
             form.query_one("#compared", Select).value = "codes"
             form.query_one("#scale", Select).value = "forced"
             for name in ("masked-names", "formatted"):

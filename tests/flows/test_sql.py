@@ -80,7 +80,7 @@ async def test_statements_from_the_prompt_to_a_file(tmp_path: Path) -> None:
                 file.focus()
                 await pilot.press("enter")
                 expected = "! Unknown format" if suffix == ".txt" else "3,000 rows written"
-                await until(pilot, lambda: expected in screen_text(app))  # noqa: B023 - waited for here
+                await until(pilot, lambda words=expected: words in screen_text(app))
                 screen._say("")
             rows = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
             assert (len(rows), rows[-1]) == (3000, {"n": 2999, "text": "row 2999"})

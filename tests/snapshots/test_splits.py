@@ -45,7 +45,7 @@ def test_splits(snap_compare: Any, tmp_path: Path, shown: str, size: tuple[int, 
         for box in pilot.app.screen.query(Input):
             box.cursor_blink = False
             box.value = "v2" if box.id == "name" else box.value
-        await until(pilot, lambda: shown in screen_text(pilot.app))  # type: ignore[arg-type]
+        await until(pilot, lambda: shown in screen_text(pilot.app))
         await settled(pilot)
 
     with labelled_pairs(tmp_path) as workspace:

@@ -42,13 +42,13 @@ def test_sql(
 
     async def steps(pilot: Pilot[Any]) -> None:
         await pilot.press("S")
-        await until(pilot, lambda: "SELECT from these views" in screen_text(pilot.app))  # type: ignore[arg-type]
+        await until(pilot, lambda: "SELECT from these views" in screen_text(pilot.app))
         prompt = pilot.app.screen.query_one("#statement", Input)
         prompt.cursor_blink = False
         if statement:
             prompt.value = statement
             await pilot.press("enter", "tab")
-        await until(pilot, lambda: shown in screen_text(pilot.app))  # type: ignore[arg-type]
+        await until(pilot, lambda: shown in screen_text(pilot.app))
         await settled(pilot)
 
     with bench(tmp_path) as workspace:

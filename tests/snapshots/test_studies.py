@@ -52,10 +52,10 @@ def shows(text: str, *keys: str) -> Steps:
             await pilot.press(key)
             screen = pilot.app.screen
             if isinstance(screen, StudiesScreen):
-                await until(pilot, lambda: screen.reading.found is not None)  # noqa: B023 - waited for here
+                await until(pilot, lambda reading=screen.reading: reading.found is not None)
             elif isinstance(screen, ReviewScreen):
                 await painted(pilot)
-        await until(pilot, lambda: text in screen_text(pilot.app))  # type: ignore[arg-type]
+        await until(pilot, lambda: text in screen_text(pilot.app))
         for screen in pilot.app.screen_stack:
             if isinstance(screen, StudyHomeScreen):
                 await until(pilot, lambda: screen.found is not None)  # noqa: B023 - waited for here
@@ -140,14 +140,14 @@ def working(workspace: Workspace) -> None:
 
 async def filled_in(pilot: Pilot[Any]) -> None:
     await pilot.press("s", "n")
-    await until(pilot, lambda: "needs raters" in screen_text(pilot.app))  # type: ignore[arg-type]
+    await until(pilot, lambda: "needs raters" in screen_text(pilot.app))
     form = pilot.app.screen
     form.query_one("#items", Select).value = "sample"
     for name, value in {"name": "rq2", "raters": "ana,ben,chi", "sample": "6", "repeats": "2"}.items():
         form.query_one(f"#{name}", Input).value = value
     for box in form.query(Input):
         box.cursor_blink = False
-    await until(pilot, lambda: "assignments for each rater" in screen_text(pilot.app))  # type: ignore[arg-type]
+    await until(pilot, lambda: "assignments for each rater" in screen_text(pilot.app))
     await settled(pilot)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from store.splits.grouping import Disjoint
     from store.splits.splits import SplitChanges, SplitDetails
     from workbench.config import Config
 
@@ -87,6 +88,7 @@ def split_command(
     """
     from store.queries.labels import question_of_items
     from store.splits.allocation import parse_ratios
+    from store.splits.grouping import DISJOINT
     from store.splits.splits import SplitPlan, default_disjoint, make_split
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
@@ -105,12 +107,16 @@ def split_command(
         with opened.reading() as connection:
             _refuse(connection, loaded)
             asked = question or question_of_items(connection)
-        by: str = disjoint.value if disjoint else default_disjoint(asked)
+        by: Literal[Disjoint, "given"] = default_disjoint(asked)
+        if given is not None:
+            by = "given"
+        elif disjoint is not None:
+            by = next(one for one in DISJOINT if one == disjoint.value)
         plan = SplitPlan(
             question=asked,
             against=_source(rater, policy),
             parts=parts,
-            disjoint="given" if given is not None else by,  # type: ignore[arg-type]
+            disjoint=by,
             seed=seed,
             stratified=stratify,
             panel=tuple(named(panel)) if panel else None,
@@ -267,16 +273,11 @@ def _print_list(every: list[SplitDetails]) -> None:
 
 def _print_split(found: SplitDetails) -> None:
     from store.formatting import pluralize
+    from store.splits.grouping import DISJOINT_WORDS
     from store.splits.leakage import PROMISED
     from workbench.output import print_facts, print_table, say
 
     plan, report = found.plan, found.report
-    kept = {
-        "query": "queries, near-duplicates counted as one",
-        "query,code": "queries and codes",
-        "repository": "repositories",
-        "given": "what the file says",
-    }[plan.disjoint]
     true = report.truth
     whose = true.against if true.panel == (true.against,) else f"{true.against} of {', '.join(true.panel)}"
     largest = f", the largest with {100 * report.largest:.1f} % of the queries"
@@ -288,7 +289,7 @@ def _print_split(found: SplitDetails) -> None:
             ("study", plan.study),
             ("true labels", f"{whose}: {true.units:,}"),
             ("undecided", f"{true.undecided:,}, in no part" if true.undecided else None),
-            ("parts share no", kept),
+            ("parts", DISJOINT_WORDS[plan.disjoint]),
             ("kept together", f"{pluralize(report.groups, 'group')}{largest}" if report.groups else None),
             (
                 "left out",

@@ -1,14 +1,17 @@
-"""The foot of a form: what the fields come to, or what is wrong with them; and the saving of it."""
+"""Forms: fields to fill in, what they hold, and the foot that says what they come to and saves them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import Static
+from textual.widget import Widget
+from textual.widgets import Checkbox, Input, Select, Static
 
 from screens.base_screen import BaseScreen
 from screens.threads import in_thread
@@ -20,6 +23,83 @@ COUNT_SECONDS = 0.4
 
 Plan = TypeVar("Plan")
 Saved = TypeVar("Saved")
+
+
+def line(title: str, name: str, placeholder: str = "", *, value: str = "", only: str = "") -> Horizontal:
+    """Return a line to fill in.
+
+    Args:
+        title: Its title.
+        name: Its id.
+        placeholder: What it shows while it is empty.
+        value: What is in it at first.
+        only: The choices that it belongs to, apart by blanks; empty for all.
+    """
+    row = _row(title, Input(value, id=name, placeholder=placeholder, compact=True))
+    row.add_class(*(f"only-{one}" for one in only.split()))
+    return row
+
+
+def choice(title: str, name: str, options: Sequence[tuple[str, str]], value: str) -> Horizontal:
+    """Return a choice of one of several values, each with its words."""
+    return _row(title, Select(options, value=value, id=name, allow_blank=False, compact=True))
+
+
+def _row(title: str, widget: Widget) -> Horizontal:
+    return Horizontal(Static(title, classes="title"), widget, classes="field")
+
+
+class TickBox(Checkbox):
+    """A checkbox with a tick only where it is checked, so that its colour is not needed to tell."""
+
+    def watch_value(self) -> None:
+        """Show or hide the tick."""
+        self.BUTTON_INNER = "✓" if self.value else " "
+        super().watch_value()
+
+    def on_mount(self) -> None:
+        """Show the tick of a box that is checked at first."""
+        self.BUTTON_INNER = "✓" if self.value else " "
+        self.refresh()
+
+
+class Fields:
+    """The fields of a form, by their ids.
+
+    Args:
+        screen: The form.
+    """
+
+    def __init__(self, screen: BaseScreen) -> None:
+        self._screen = screen
+
+    def text(self, name: str) -> str:
+        """Return what was typed, without blanks at its ends."""
+        return self._screen.query_one(f"#{name}", Input).value.strip()
+
+    def chosen(self, name: str) -> Any:
+        """Return the value of a choice."""
+        return self._screen.query_one(f"#{name}", Select).value
+
+    def ticked(self, name: str) -> bool:
+        """Return whether a box is checked."""
+        return self._screen.query_one(f"#{name}", Checkbox).value
+
+    def number(self, name: str, title: str) -> int | None:
+        """Return a whole number that was typed, None for none.
+
+        Raises:
+            WorkbenchError: It is no number.
+        """
+        text = self.text(name)
+        if text and not (text.isascii() and text.isdecimal() and len(text) < 10):
+            raise WorkbenchError("No number", f"{title}: {text!r} is no whole number.")
+        return int(text) if text else None
+
+    def file(self, name: str) -> Path | None:
+        """Return the file that was named, None for none."""
+        text = self.text(name)
+        return Path(text).expanduser() if text else None
 
 
 class FormFoot(Generic[Plan, Saved]):

@@ -1,4 +1,4 @@
-"""What a screen shows of studies: read in a thread, and again when something is recorded."""
+"""Reads the content of a screen in a thread, and again when something is recorded."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Reading(Generic[T]):
     def again(self) -> None:
         """Read in a thread."""
         if self._screen.is_current:
-            in_thread(self._screen, self._read_now, self._take, self._fail, group="studies")
+            in_thread(self._screen, self._read_now, self._take, self._fail, group="reading")
 
     def _read_now(self) -> T:
         context = self._screen.context
