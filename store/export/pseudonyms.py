@@ -23,6 +23,7 @@ _NAMED_COLUMNS: Mapping[tuple[str, str], str] = {
     ("study", "protocol"): "names_in_fields(protocol)",
     ("study", "manifest"): "names_in_fields(manifest)",
     ("split", "plan"): "names_in_fields(plan)",
+    ("split", "report"): "names_in_fields(report)",
     ("packet", "manifest"): "names_in_fields(manifest)",
     ("packet", "mapping"): "names_in_fields(mapping)",
     ("workspace_fact", "value"): "names_in_fields(value)",
