@@ -192,7 +192,8 @@ class QuestionLabels:
                 hint = f"Did you mean {', '.join(close)}? " if close else ""
                 raise UnknownName(
                     "No labels",
-                    f"{'More than one rater' if same else 'No rater'} called {name!r} has a current label.",
+                    f"{'More than one rater' if same else 'No rater'} called {name!r} has a current label of "
+                    f"{self.question}.",
                     f"{hint}Those with labels: {', '.join(known) or 'nobody yet'}.",
                 )
             found[same[0]] = None
