@@ -59,8 +59,8 @@ def parse_ratios(text: str) -> tuple[Part, ...]:
         raise WorkbenchError(
             "Ratios not understood",
             f"{text[:60]!r} are no ratios of two to 20 different parts.",
-            "Write 8:1:1 for train, dev and test, 8:2 for train and test, or name parts, with letters, digits and _: "
-            "train=8,test=2",
+            "Write 8:1:1 for train, dev and test, 8:2 for train and test, or name parts, with letters, "
+            "digits and _: train=8,test=2",
         )
     return tuple(Part(name, number / sum(numbers)) for name, number in zip(names, numbers, strict=True))
 
