@@ -29,6 +29,8 @@ from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
 from screens.study_place import StudyPlace
 from store.ingest.importing import import_files
+from store.measures.preference_report import Options, preference_report
+from store.queries.preferences import preference_votes
 from store.record.evidence import citations_of
 from store.workspace.duckdb import Workspace
 
@@ -117,6 +119,24 @@ async def _read_together(app: WorkbenchApp, pilot) -> None:
     await pilot.press("equals_sign", "x")
     assert said(app) == "The sides of a comparison stay as they are."
     await painted(pilot)
+
+
+async def test_differences_of_answers_are_marked_in_their_source(tmp_path: Path) -> None:
+    """Glyphs are those of source lines, which rendered Markdown does not have."""
+    with comparisons(tmp_path, count=1, about="answers") as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await painted(pilot, 1)
+            left = review_of(app).panes.by_id["subject"]
+            assert left.is_rendered
+            await press(pilot, "equals_sign")
+            assert not left.is_rendered
+            assert "~ def o" in screen_text(app)
+            await press(pilot, "M")
+            assert "marked in texts as they stand" in said(app)
+            assert not left.is_rendered
+            await press(pilot, "equals_sign")
+            assert left.is_rendered
 
 
 async def _walk(workspace: Workspace, path: Path) -> list[str]:
@@ -237,6 +257,10 @@ async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> Non
             "d/2": (0.0, "override", "both-bad"),
             "d/3": (0.0, "accept", ""),
         }
+        with workspace.reading() as connection:
+            report = preference_report(preference_votes(connection, study=STUDY), Options(resamples=0))
+        # All four saw the verdict, and the report says so.
+        assert (report.n["votes"], report.n["revealed"]) == (4, 4)
 
 
 def _import_verdicts(workspace: Workspace, folder: Path, name: str, orders: dict[str, int]) -> None:
