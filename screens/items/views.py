@@ -328,6 +328,11 @@ class ItemView:
         return self.current.claim
 
     @property
+    def has_acceptable_claim(self) -> bool:
+        """Whether there is a claim, and its value is on the scale of the question."""
+        return self.claim is not None and self.claim.value in self.question.scale.allowed
+
+    @property
     def label(self) -> OwnLabel | None:
         """The rater's own label for the question that is asked now."""
         return self.label_of(self.current)

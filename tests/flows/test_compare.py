@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from app_at_work import context_of, until
@@ -23,13 +24,16 @@ from review_bench import (
 from sealed_bench import plain, session_of
 
 from screens.app import WorkbenchApp
+from screens.items.judges import judges_claim
 from screens.judging.keys import JudgingKeyLine
 from screens.queue.screen import QueueScreen
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
 from screens.study_place import StudyPlace
 from store.ingest.importing import import_files
+from store.kinds.comparison import AS_LISTED, scale_values, shown_scale
 from store.measures.preference_report import Options, preference_report
+from store.queries.judged_comparisons import ImportedVerdict
 from store.queries.preferences import preference_votes
 from store.record.evidence import citations_of
 from store.workspace.duckdb import Workspace
@@ -261,6 +265,22 @@ async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> Non
             report = preference_report(preference_votes(connection, study=STUDY), Options(resamples=0))
         # All four saw the verdict, and the report says so.
         assert (report.n["votes"], report.n["revealed"]) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "scale", "shown", "is_answer"),
+    [(2.0, "five", "1 left much", True), (-2.0, "tie", "4 right", True), (0.0, "forced", "3 same", False)],
+)
+def test_a_verdict_is_shown_in_the_levels_that_the_rater_has(
+    given: float, scale: str, shown: str, is_answer: bool
+) -> None:
+    """A judge always has five levels; a tie where one has to be better cannot be accepted."""
+    imported = ImportedVerdict(uuid4(), "gpt-4", given, {})
+    allowed = scale_values(scale)
+    claim = judges_claim(None, [imported], AS_LISTED, shown_scale(AS_LISTED), allowed)
+    assert claim is not None
+    assert claim.summary == f"◆ gpt-4: {shown}"
+    assert (claim.value in allowed) == is_answer
 
 
 def _import_verdicts(workspace: Workspace, folder: Path, name: str, orders: dict[str, int]) -> None:

@@ -44,7 +44,7 @@ def print_preference(name: str, found: PreferenceReport) -> None:
                       if n["votes"] else "none yet"),
             ("battles", f"{n['battles']:,}, one for each comparison{without}"),
             ("both bad", n["both_bad"] or None),
-            ("revealed", f"{n['revealed']:,}: a judge's verdict was shown, so agreement with it is not independent"
+            ("revealed", f"{n['revealed']:,}, with a judge's verdict shown: agreement is not independent"
                          if n["revealed"] else None),
             ("alpha, nominal", _number(found.alpha, 4)),
             ("Fleiss' kappa", _number(found.fleiss, 4)),
