@@ -272,10 +272,15 @@ def _print_length(found: PreferenceReport) -> None:
     length = found.length
     if length["rate"] is None:
         return
-    thirds = ", ".join(_percent(one) or "-" for one in length["thirds"])
+    battles = sum(length["battles"])
+    thirds = ", ".join(
+        f"{_percent(rate) or '-'} of {number:,}"
+        for rate, number in zip(length["thirds"], length["battles"], strict=True)
+    )
     _title("Length")
     say(
-        f"The longer text wins {_percent(length['rate'])};",
+        f"The longer text wins {_percent(length['rate'])} of {pluralize(battles, 'battle')} "
+        "with different lengths;",
         f"by thirds of the difference, the smallest first: {thirds}.",
     )
     print_table(
