@@ -28,6 +28,7 @@ _NARROW_FIRST = (
     "review.next",
     "review.cover",
     "review.open_file",
+    "adjudicate.both_bad",
     "adjudicate.note",
     "adjudicate.undo",
     "adjudicate.next",
