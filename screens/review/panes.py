@@ -78,12 +78,15 @@ class LazyPanes(Mapping[str, TextPane]):
 
     @property
     def places(self) -> dict[str, Place]:
-        """Where each pane is scrolled to, or will be."""
-        waiting = {
-            pane_id: Place(place - 1) if isinstance(place, int) else place or Place()
-            for pane_id, (_, place) in self._waiting.items()
-        }
-        return {pane_id: pane.place for pane_id, pane in self._panes.items()} | waiting
+        """Where each pane is scrolled to, or will be; without those that stand where their texts begin."""
+        found: dict[str, Place] = {}
+        for pane_id, pane in self._panes.items():
+            if pane_id not in self._waiting:
+                if not pane.has_begun:
+                    found[pane_id] = pane.place
+            elif not isinstance(place := self._waiting[pane_id][1], int):
+                found[pane_id] = place or Place()
+        return found
 
     def restore(self, places: Mapping[str, Place]) -> None:
         """Scroll every pane to its place; without one to where its text begins, otherwise to the top."""
