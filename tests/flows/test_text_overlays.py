@@ -129,7 +129,7 @@ async def test_a_text_opens_at_its_line_with_some_lines_above(wrapped: bool) -> 
         assert app.pane.place == place
         for size in ((100, 60), (40, 9)):
             await resized(pilot, app, *size)
-            assert any(row.startswith("9000 ") for row in texts(app.pane)[2:])
+            assert any("9000 " in row for row in texts(app.pane)[2:])
         app.pane.restore(Place(3))
         await quiet(pilot)
         assert app.pane.place == Place(3)

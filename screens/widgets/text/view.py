@@ -61,8 +61,8 @@ class Place:
     column: int = 0
     """The offset into that line at which the top row begins (wrapped lines)."""
     x: int | None = 0
-    """Cells scrolled to the right (lines that are not wrapped); None for as many as show what is marked in the
-    line with which the text begins."""
+    """Cells scrolled to the right (lines that are not wrapped); None for as many as show what is marked in
+    the line with which the text begins."""
 
 
 @dataclass
@@ -123,8 +123,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._coloured = self._colours
         # The place of the shown text that the reader last scrolled to; kept through resizing and wrapping.
         self._place = Place()
-        # The line that is in view at first, from 0, with the offsets of what is marked in it; and whether that
-        # is where the pane stands, since the reader has not gone elsewhere.
+        # The line that is in view at first, from 0, with the offsets of what is marked in it; and whether
+        # that is where the pane stands, since the reader has not gone elsewhere.
         self._beginning = (0, 0, 0)
         self._begins = False
         self._settling = False
@@ -336,9 +336,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         line = max(0, min(document.line_of(line - 1), self.line_count - 1))
         first = document.offset_of(line, 0)
         last = first + len(document.lines[line])
-        marked = [(span.start, span.end) for span in document.spans.between(first, last) if span.start >= first]
-        begun = min((start for start, _ in marked), default=first)
-        ended = min(max((end for _, end in marked), default=first), last)
+        marked = [span for span in document.spans.between(first, last) if span.start >= first]
+        begun = min((span.start for span in marked), default=first)
+        ended = min(max((span.end for span in marked), default=first), last)
         self._beginning, self._begins = (line, begun - first, ended - first), True
         self._place = Place(line, x=None)
         self._reflow()
@@ -502,7 +502,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_target_x = self.scroll_x = x if flow.width is None else 0
 
     def _x_of_marked(self) -> int:
-        """Return how far to scroll for what is marked in the line of the beginning: all of it, or its start."""
+        """Return how far to scroll for what is marked in the line at the beginning, or its start."""
         line, *offsets = self._beginning
         shown, width = self._document.shown(line), self._text_width
         left, right = (shown.cell_at(shown.index_of(offset)) for offset in offsets)
