@@ -52,15 +52,14 @@ _WORDS = (
 _SUFFIX = rf"(?:\d+(?:[.x]\d+)*[a-z]{{0,2}}|{_WORDS})(?![^\W_])"
 _LEAST_LETTERS = 3
 """Letters that a name needs to be masked: `a` and `42` are too much else."""
-_KEYWORDS = frozenset((*keyword.kwlist, *keyword.softkwlist)) | frozenset(
-    """
-    abstract base boolean byte catch char const decimal default delegate do double enum event explicit export extends
-    extern final fixed float foreach function get goto implements implicit instanceof int interface internal let
-    lock long namespace native new null object operator out override package params private protected public
-    readonly record ref require sealed set short static string struct super switch synchronized this throw
-    throws transient true typeof undefined unsafe using var virtual void volatile when where
-    """.split()
-)
+_OTHER_KEYWORDS = """
+    abstract base boolean byte catch char const decimal default delegate do double enum event explicit export
+    extends extern final fixed float foreach function get goto implements implicit instanceof int interface
+    internal let lock long namespace native new null object operator out override package params private
+    protected public readonly record ref require sealed set short static string struct super switch this
+    synchronized throw throws transient true typeof undefined unsafe using var virtual void volatile when where
+"""
+_KEYWORDS = {*keyword.kwlist, *keyword.softkwlist, *_OTHER_KEYWORDS.split()}
 """Words of programming languages, which a set can be called like, too; they stay where they are code."""
 
 _HASH_COMMENTS = ("python", "python3", "py", "ruby", "r", "perl", "shell", "bash", "sh")
@@ -71,7 +70,7 @@ _PROSE = {
     True: re.compile(rf"#[^\n]*|{_STRINGS}"),
     False: re.compile(rf"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|{_STRINGS}|`(?:\\.|[^`\\])*`?"),
 }
-"""Comments and strings of code, by whether its comments begin with `#`; one that is not closed goes to the end."""
+"""Comments and strings of code, by whether its comments begin with `#`; those not closed go to the end."""
 _FENCE = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<code>[\s\S]*?)^```", re.MULTILINE)
 """Code within an answer."""
 
@@ -167,8 +166,8 @@ def _parts(text: str, language: str, *, is_code: bool) -> Iterator[tuple[str, bo
 def _pattern(names: Iterable[str], *, code: bool) -> re.Pattern[str]:
     """Return what finds the names of both sets, and of known families, as whole words in any case.
 
-    An underscore ends a word: code has names in its identifiers. A hyphen, a dot or a plus sign belong to a name
-    in prose, and are operators in code.
+    An underscore ends a word: code has names in its identifiers. A hyphen, a dot or a plus sign belong to a
+    name in prose, and are operators in code.
     """
     known = {name for name in names if len(re.findall(r"[^\W\d_]", name)) >= _LEAST_LETTERS}
     # Longest first: of `cosqa` and `cosqa-plus` the whole one is to be found.
@@ -245,7 +244,7 @@ def _tokens(code: str) -> Iterator[tokenize.TokenInfo]:
     """Yield the tokens of code up to what is no Python."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):
-            # Python 3.11 goes on behind a quote that is not closed, and takes a square of the time for a line of them.
+            # Python 3.11 goes on behind a quote that is not closed; for a line of them that takes too long.
             if token.type == tokenize.ERRORTOKEN and token.string[:1] in ("'", '"'):
                 return
             yield token
