@@ -57,7 +57,8 @@ _OTHER_KEYWORDS = """
     extends extern final fixed float foreach function get goto implements implicit instanceof int interface
     internal let lock long namespace native new null object operator out override package params private
     protected public readonly record ref require sealed set short static string struct super switch this
-    synchronized throw throws transient true typeof undefined unsafe using var virtual void volatile when where
+    synchronized throw throws transient true typeof undefined unsafe using var virtual void volatile when
+    where
 """
 _KEYWORDS = {*keyword.kwlist, *keyword.softkwlist, *_OTHER_KEYWORDS.split()}
 """Words of programming languages, which a set can be called like, too; they stay where they are code."""
