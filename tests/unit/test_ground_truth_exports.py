@@ -247,18 +247,25 @@ def test_pseudonyms_where_something_is_published(tmp_path, workbench):
     work = tmp_path / "work.duckdb"
     workbench("import", work, pairs)
     for n in range(4):
-        workbench("judge", work, f"p{n}", n % 2, "--rater", "Dana Doe")
+        workbench("judge", work, f"p{n}", n % 2, "--rater", "Dana Doe", "--comment", "dana doe is sure")
+    labels = tmp_path / "labels.csv"
+    # A person whose labels were imported has a pseudonym, too, and nobody that of another.
+    labels.write_text("item,rater,value\np0,Dana Roe,1\np1,P1,1\n")
+    workbench("import", work, labels)
+    workbench("split", work, "--name", "hers", "--rater", "Dana Doe", "--ratios", "1:1")
     import datasets
 
-    for more, name in (((), "P1"), (("--names",), "Dana Doe")):
+    for more, name in (((), "P2"), (("--names",), "Dana Doe")):
         out = tmp_path / name
-        done = workbench("export", work, out, "--format", "hugging-face", "--policy", "majority", *more)
+        done = workbench("export", work, out, "--format", "hugging-face", "--split", "hers", *more)
         assert done.code == 0, done.err
-        (row, *_) = datasets.load_dataset(str(out), cache_dir=str(tmp_path))["train"]
-        assert [one["rater"] for one in row["provenance"]] == [name]
-        assert (b"Dana" in b"".join(file.read_bytes() for file in out.rglob("*") if file.is_file())) == bool(
-            more
-        )
+        parts = datasets.load_dataset(str(out), cache_dir=str(tmp_path))
+        rows = [row for part in parts.values() for row in part]
+        raters = [one["rater"] for row in rows for one in row["provenance"]]
+        assert raters.count(name) == 4
+        assert len(set(raters)) == 3
+        published = (str(rows) + (out / "README.md").read_text()).casefold()
+        assert ("dana" in published) == bool(more)
 
 
 def test_other_kinds_are_no_benchmark_of_codes(tmp_path, workbench):
