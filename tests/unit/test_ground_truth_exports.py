@@ -268,6 +268,30 @@ def test_pseudonyms_where_something_is_published(tmp_path, workbench):
         assert ("dana" in published) == bool(more)
 
 
+def test_parts_and_folders_of_any_name(work, workbench, tmp_path):
+    """Words that YAML takes for something else, and names that no file has."""
+    import datasets
+
+    more = ("--policy", "majority", "--panel", RATERS, "--ratios", "no=1,null=1,1=1", "--json")
+    workbench("split", work, "--name", 's/../"x"', *more)
+    for form, folder in (("hugging-face", ""), ("coir", "qrels"), ("beir", "")):
+        out = tmp_path / f"{form} \N{GRINNING FACE}"
+        assert workbench("export", work, out, "--format", form, "--split", 's/../"x"').code == 0
+        assert [*datasets.load_dataset(str(out / folder), cache_dir=str(tmp_path))] == ["no", "null", "1"]
+    for name in (os.fsdecode(b"x\xff"), "x" * 250):
+        done = workbench(
+            "export", work, tmp_path / name, "--format", "beir", "--policy", "majority", "--json"
+        )
+        assert (done.code, "error" in done.json()) == (2, True)
+    # A file somewhere below that is no part of the export is kept.
+    mine = tmp_path / "hugging-face \N{GRINNING FACE}" / "data" / "notes.txt"
+    mine.write_text("mine")
+    again = ("--format", "hugging-face", "--split", 's/../"x"', "--overwrite", "--json")
+    done = workbench("export", work, mine.parents[1], *again)
+    assert (done.code, done.json()["error"]["title"]) == (2, "Folder in use")
+    assert mine.read_text() == "mine"
+
+
 def test_other_kinds_are_no_benchmark_of_codes(tmp_path, workbench):
     tasks, labels = tmp_path / "tasks.jsonl", tmp_path / "labels.csv"
     task = {"groundtruth": "1", "right_context": ""}
