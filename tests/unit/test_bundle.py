@@ -75,7 +75,8 @@ def rows_of(workspace, cursor):
         for column, type_ in columns.items():
             values = st.sampled_from(ALLOWED[table, column]) if (table, column) in ALLOWED else VALUES[type_]
             parts.append(st.none() | values if nullable[table, column] else values)
-        keys = [[list(columns).index(name) for name in names] for names in unique.get(table, [])]
+        keyed = [*unique.get(table, []), *([["id"]] if "id" in columns else [])]
+        keys = [[list(columns).index(name) for name in names] for names in keyed]
         by = tuple(lambda row, key=key: tuple(row[place] for place in key) for key in keys)
         tables[table] = st.lists(st.tuples(*parts), max_size=3, unique_by=by or None)
     return st.fixed_dictionaries(tables)
@@ -326,6 +327,7 @@ CHANGED = {
     ),
     "another manifest": (lambda f, c: c(format="something else"), "does not say that it is"),
     "a newer manifest": (lambda f, c: c(version=2), "knows up to 1"),
+    "no version": (lambda f, c: c(version=0), "version: "),
     "a newer schema": (lambda f, c: c(workspace_schema=9999), "schema 9999"),
     "no schema": (lambda f, c: c(workspace_schema=0), "schema 0"),
     "a path": (lambda f, c: c(tables=lambda t: {**t, "../../item": t["item"]}), "tables"),
@@ -373,6 +375,7 @@ def test_tables_of_other_types_and_far_too_large_ones_are_refused(bundle, tmp_pa
             {"id": [1], "text": pyarrow.array([None], pyarrow.string()), "text_hash": ["c"]},
             "could not be made",
         ),
+        ({"id": [1, 1], "text": ["a", "b"], "text_hash": ["c", "d"]}, "one id twice"),
         # A text that is stored once, and stands in every row.
         (
             {"id": range(4000), "text": ["x" * 100_000] * 4000, "text_hash": [""] * 4000},
