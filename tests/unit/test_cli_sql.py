@@ -62,6 +62,7 @@ def test_rows_for_people_and_for_programs(workbench, path, typed):
     printed = workbench("sql", path, "-", "--csv").out
     assert printed == 'code,nothing,both\n"def f1():\n    return 1\n",,"[1, 2]"\n'
     assert workbench("sql", path, "SELECT 'nan'::DOUBLE AS n", "--json").json()["rows"] == [{"n": None}]
+    assert "\x1b" not in workbench("sql", path, 'SELECT 1 AS "\x1b[31m[red]"').out
     # What Python has no value for, DuckDB writes.
     strange = "SELECT 'infinity'::DATE AS a, '0044-03-15 (BC)'::TIMESTAMP AS b, INTERVAL 14 MONTH AS c"
     assert workbench("sql", path, strange, "--json").json()["rows"] == [
