@@ -341,6 +341,7 @@ class SqlScreen(BaseScreen):
             self.running.stop()
         elif self.query_one("#file").display:
             self._close_file()
+            self._say("Nothing was written.")
         elif self.focused is not self._prompt:
             self._prompt.focus()
         else:

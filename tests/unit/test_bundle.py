@@ -25,6 +25,8 @@ from store.formats.bundle import MANIFEST
 from store.ingest.bundle import import_bundle
 from store.ingest.importing import import_files
 from store.record.raters import ensure_rater
+from store.splits.allocation import parse_ratios
+from store.splits.splits import SplitPlan, make_split
 from store.studies.packets import make_packet
 from store.tables.record import ORIGINS
 from store.tables.runs import EXIT_REASONS, RUN_STATES, STEP_OUTCOMES, TEST_OUTCOMES
@@ -150,11 +152,9 @@ def studied_in(tmp_path):
             "'review' AS phase, 'comment' AS kind, true AS active, 'ask E\u0301MILE ROUX' AS text, "
             "'independent' AS origin, now() AS created_at FROM rater WHERE name = 'Coralie'"
         )
-        cursor.execute(
-            "INSERT INTO split VALUES (uuid(), 's', 'pair.match', 'pair', "
-            """'{"against": "Dana Weiss", "panel": ["Dana Weiss", "bo"], "study": null}', now(), NULL, 'd', """
-            """'{"truth": {"against": "Dana Weiss", "panel": ["Dana Weiss", "bo"]}}')"""
-        )
+        panel = ("Dana Weiss", "bo", "Émile Roux")
+        plan = SplitPlan("pair.match", "majority", parse_ratios("1:1"), panel=panel, with_revealed=True)
+        make_split(workspace, "s", plan)
         cursor.execute("UPDATE study_rater SET experience = 'pupil of Coralie' WHERE pseudonym = 'R1'")
         cursor.execute(
             "INSERT INTO sessionstate SELECT id, 'open', name, now() FROM rater WHERE kind = 'human'"
