@@ -150,7 +150,7 @@ class Command:
         return scope
 
 
-KINDS_WITH_A_KEY = 6
+KINDS_WITH_A_KEY = 5
 """So many kinds of items can be chosen in the queue by a digit."""
 
 COMMANDS: tuple[Command, ...] = (
@@ -202,24 +202,20 @@ COMMANDS: tuple[Command, ...] = (
         "g",
         "group",
         "group",
-        "List the items of a query or prompt on one line, or each on its own.",
+        "Group items by query or prompt, or list one by one.",
     ),
     Command("queue.run", "a", "choose_run", "run", "Choose the run whose labels are shown."),
-    Command(
-        "queue.refresh", "r", "refresh_queue", "refresh", "Take the order anew, with what changed since."
-    ),
+    Command("queue.refresh", "r", "refresh_queue", "refresh", "Refresh the order, with what changed since."),
     Command("queue.clear", "c", "clear_filter", "all items", "List all items again."),
     Command("queue.back", "escape,q", "back", "home", "Go back to the first screen."),
-    Command(
-        "queue.kind_0", "0", "choose_kind(0)", "all kinds", "List the items of all kinds.", on_line=False
-    ),
+    Command("queue.kind_0", "0", "choose_kind(0)", "all kinds", "List all kinds.", on_line=False),
     *(
         Command(
             f"queue.kind_{place}",
             str(place),
             f"choose_kind({place})",
             f"kind {place}",
-            f"List the items of kind {place} alone; the kinds stand above the list.",
+            f"List only kind {place} of those named above the list.",
             on_line=False,
         )
         for place in range(1, KINDS_WITH_A_KEY + 1)

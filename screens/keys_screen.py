@@ -61,20 +61,25 @@ SIGNS = (
 """The signs of a review, with their meanings."""
 
 QUEUE_SIGNS = (
-    ("●  ○", "You have judged it, or not yet. As dots: questions of it that you have answered, or not."),
+    ("●  ○", "You have judged it; not yet. Several: a dot for each of its questions."),
     ("»  ?", "You skipped it; you cannot decide."),
     ("▲", "You and the agents disagree."),
     ("⚑", "You flagged it."),
+    ("◆", "The agents' label."),
     ("…  !", "It is being saved; it could not be saved."),
     ("∅", "The agents need a sandbox for it."),
 )
 """The signs of the queue's lines, with their meanings."""
 
 MARKS = (
-    ("●  ×", "Your label: yes (or any, where there are more than two); no."),
-    ("◆  ◇", "Not judged by you; the agents' label: yes; no."),
-    ("○", "Not judged by you, and without a label of the agents."),
-    ("▲  »  ?", "You and the agents disagree; you skipped it; you cannot decide."),
+    ("●", "You: match; of more than two labels any."),
+    ("×", "You: no match."),
+    ("♦", "Not judged yet; the agents: match."),
+    ("⋄", "Not judged yet; the agents: no match."),
+    ("○", "Not judged yet; no label of the agents."),
+    ("▲", "You and the agents disagree."),
+    ("»  ?", "You skipped it; you cannot decide."),
+    ("…  !", "It is being saved; it could not be saved."),
     ("┄  ›", "Not read yet; there are more than fit."),
 )
 """The marks of the items of a group, with their meanings."""

@@ -14,7 +14,7 @@ from store.kinds.spec import task_kinds
 if TYPE_CHECKING:
     from screens.queue.loader import QueueProgress
 
-BARS = (10, 6, 4, 0)
+BARS = (10, 6, 4)
 """Cells of a bar beside others, the first that there is room for."""
 
 _GAP = "  "
@@ -52,20 +52,20 @@ def _variants(
     known, kinds = task_kinds(), in_order(here)
     plurals = ["all", *(known[kind].plural if kind in known else kind for kind in kinds)]
     named = ["all", *kinds]
-    forms = [(plurals, bar, False) for bar in BARS] + [
-        (named, 0, False),
-        (plurals, 0, True),
-        (named, 0, True),
-    ]
-    for words, bar, only_chosen in forms:
+    # The bar of the chosen one and of the others; None for no counts of the others.
+    forms: list[tuple[list[str], int, int | None]] = [(plurals, bar, bar) for bar in BARS]
+    forms += [(plurals, 6, 0), (named, 6, 0), (plurals, 10, None), (named, 10, None), (named, 0, None)]
+    for words, of_chosen, of_others in forms:
         parts: list[Content] = []
         for kind, word, key in zip((None, *kinds), words, keys, strict=False):
-            is_chosen = kind == chosen
+            bar = of_chosen if kind == chosen else of_others
+            # Where one kind is listed there is nothing to say of all.
+            is_told = kind is not None or chosen is None
             counts = Content("")
-            if progress is not None and (is_chosen or not only_chosen):
+            if progress is not None and bar is not None and is_told:
                 counts = _counts(progress, kind, bar)
             part = Content.assemble((key, "bold"), f" {word}", counts)
-            parts.append(Content.assemble("[", part, "]").stylize("$text-accent") if is_chosen else part)
+            parts.append(Content.assemble("[", part, "]").stylize("$text-accent") if kind == chosen else part)
         yield Content(_GAP).join(parts)
 
 

@@ -255,8 +255,8 @@ class QueueScreen(BaseScreen):
             self.kinds_here = found.here
             self._count_progress()
         self._lay_out()
-        place, self._kind_to_choose = self._kind_to_choose, None
-        if self._complete and place is not None:
+        if self._complete and self._kind_to_choose is not None:
+            place, self._kind_to_choose = self._kind_to_choose, None
             self.action_choose_kind(place)
         elif self._complete:
             self._open_chosen()

@@ -26,14 +26,25 @@ Write = Literal["none", "saving", "failed"]
 WAITS = "∅"
 """Stands where the agents' label would: they cannot run the item's test before there is a sandbox."""
 
+AGENTS_YES, AGENTS_NO = "♦", "⋄"
+"""The agents' label as a mark; unlike ◆ and ◇ they take one cell in every font, side by side too."""
+
 NOT_READ = "┄"
 """Stands in a line whose item is not read yet."""
 
 MOST_DOTS = 10
 """Up to so many questions of an item are shown as dots."""
 
-_TITLE, _GAP = 32, "  "
-"""Cells that a title keeps before other columns get room; the gap before a column."""
+_TITLE, _LONG_TITLE, _FEW_MARKS = 32, 48, 20
+"""Cells that a title keeps before other columns get room, and before there are more than so many marks."""
+_SIGNS = 4
+"""Cells of cursor, status, disagreement and flag, with which a line begins."""
+_YOU, _AGENTS = 10, 12
+"""Cells of your label and of the agents'."""
+_GAP = "  "
+"""What precedes a column; a sign of another width in some fonts must not touch the next one."""
+_MARKS = "marks"
+"""The heading of the marks."""
 
 _INDENTATION = re.compile(r"\n\s+")
 _STATUS = {"judged": "●", "open": "○", "skipped": "»", "cannot_decide": "?"}
@@ -67,7 +78,7 @@ def mark_of(row: QueueRow, write: Write = "none") -> Cell:
     if row.status == "judged":
         return "×" if row.label is not None and _is_no(row.kind, row.label) else "●", "yours"
     if row.status == "open" and row.agent_label is not None:
-        return "◇" if _is_no(row.kind, row.agent_label) else "◆", "agents"
+        return AGENTS_NO if _is_no(row.kind, row.agent_label) else AGENTS_YES, "agents"
     return _STATUS[row.status], "yours"
 
 
@@ -178,35 +189,35 @@ class Columns:
 
     def __init__(self, width: int, *, blind: bool, contents: Contents = Contents()) -> None:
         self.width, self.contents = width, contents
-        several, single = len(contents.kinds) > 1, contents.singles
-        # A line begins with cursor, status, disagreement and flag, and ends with a free cell.
-        room = width - 5
-        self._you = Column("you", 10, "yours", _yours)
-        room -= 1 + self._you.width
-        self._marks = 0
-        if contents.largest > 1:
-            self._marks = max(5, min(contents.largest, (room - _TITLE) * 2 // 3))
-            room -= len(_GAP) + self._marks
+        room = width - _SIGNS - 1 - _YOU - len(_GAP)
 
         def fits(wanted: bool, cells: int) -> int:
             """Return the width of a column, 0 where it is not wanted or the title needs the room."""
             nonlocal room
-            if not wanted or room - 2 * len(_GAP) - cells < _TITLE:
+            if not wanted or room - len(_GAP) - cells < _TITLE:
                 return 0
             room -= len(_GAP) + cells
             return cells
 
+        single, grouped = contents.singles, contents.largest > 1
+        labelled = single and contents.agents and not blind
         # In the order of their worth; in that of the line below.
-        kind = fits(several, 10)
-        agents = fits(single and contents.agents and not blind, 12)
+        kind = fits(len(contents.kinds) > 1, max(map(len, contents.kinds), default=0))
+        # One column for both: marks of a group, and of a single item the agents' label.
+        least = _AGENTS if labelled else len(_MARKS) if grouped else 0
+        most = min(max(_FEW_MARKS, room - _LONG_TITLE), room - _TITLE - len(_GAP))
+        self._marks = max(least, min(contents.largest, most)) if grouped else least
+        room -= len(_GAP) + self._marks if self._marks else 0
         detail = fits(single and contents.detail, min(34, max(12, room // 4)))
-        path = fits(bool(agents) and contents.path, 9)
+        path = fits(labelled and contents.path, 9)
         similarity = fits(single and contents.similarity, 4)
+        title = "◆ agents" if not grouped else f"◆ or {_MARKS}" if labelled else _MARKS
         columns = (
+            Column("you", _YOU, "yours", _yours),
             Column("kind", kind, "muted", lambda row: row.kind),
-            Column("◆ agents", agents, "agents", _agents),
+            Column(title, self._marks, "agents", lambda row: "" if blind else _agents(row)),
             Column("path", path, "agents", _path),
-            Column("item", max(0, room - len(_GAP)), "text", _title),
+            Column("item", max(0, room), "text", _title),
             Column(_detail_word(contents.kinds), detail, "muted", lambda row: row.detail),
             Column("sim", similarity, "muted", _similarity),
         )
@@ -214,9 +225,8 @@ class Columns:
 
     def heading(self) -> str:
         """Return the line above the items."""
-        titles = [("you", self._you.width), *([("marks", self._marks)] if self._marks else [])]
-        titles += [(column.title, column.width) for column in self._columns]
-        return _fit("   " + "".join(f"{_GAP}{_fit(title, width)}" for title, width in titles), self.width)
+        titles = "".join(f"{_GAP}{_fit(column.title, column.width)}" for column in self._columns)
+        return _fit(f"   {titles}", self.width)
 
     def cells(
         self, rows: Sequence[QueueRow | None], *, cursor: bool, writes: Sequence[Write] = ()
@@ -231,25 +241,46 @@ class Columns:
         read = [row for row in rows if row is not None]
         if not read:
             return self._blank(cursor=cursor)
-        row, single = read[0], len(rows) == 1
-        yours = self._you.text(row) if single else f"{_judged(read)} of {len(rows)}"
         cells: list[Cell] = [
             ("▸" if cursor else " ", "mark"),
             (_status(read, writes), "yours"),
-            ("▲" if any(one.disagrees for one in read) else " ", "mark"),
-            ("⚑" if any(one.flagged for one in read) else " ", "mark"),
-            (f" {_fit(yours, self._you.width)}", "yours"),
+            ("▲" if any(row.disagrees for row in read) else " ", "mark"),
+            ("⚑" if any(row.flagged for row in read) else " ", "mark"),
         ]
-        if self._marks:
-            cells += [(_GAP, "text"), *self._marked(rows, writes)]
-        for column in self._columns:
-            of_group = column.title in ("kind", "item")
-            text = column.text(row) if single or of_group else ""
-            cells.append((f"{_GAP}{_fit(text, column.width)}", column.part))
+        cells += self._of_item(read[0]) if len(rows) == 1 else self._of_group(rows, writes)
         missing = self.width - sum(cell_len(text) for text, _ in cells)
         if missing > 0:
             cells.append((" " * missing, "text"))
         return cells
+
+    def _of_item(self, row: QueueRow) -> list[Cell]:
+        cells: list[Cell] = []
+        for column in self._columns:
+            cells += [self._gap(column), (_fit(column.text(row), column.width), column.part)]
+        return cells
+
+    def _of_group(self, rows: Sequence[QueueRow | None], writes: Sequence[Write]) -> list[Cell]:
+        """Return what several items have in common, how many are judged, and their marks."""
+        read = [row for row in rows if row is not None]
+        cells: list[Cell] = []
+        for column in self._columns:
+            cells.append(self._gap(column))
+            text = ""
+            match column.title:
+                case "you":
+                    text = f"{sum(row.status == 'judged' for row in read)} of {len(rows)}"
+                case "kind":
+                    text = column.text(read[0])
+                case "item":
+                    # What follows is of single items, and the title takes its room.
+                    room = self.width - _SIGNS - sum(cell_len(each) for each, _ in cells)
+                    return [*cells, (_fit(column.text(read[0]), room), column.part)]
+            is_marks = column.title.endswith(_MARKS)
+            cells += self._marked(rows, writes) if is_marks else [(_fit(text, column.width), column.part)]
+        return cells
+
+    def _gap(self, column: Column) -> Cell:
+        return " " if column is self._columns[0] else _GAP, "text"
 
     def _marked(self, rows: Sequence[QueueRow | None], writes: Sequence[Write]) -> list[Cell]:
         """Return a mark for each item; where there is no room for all, the last cell says so."""
@@ -269,10 +300,6 @@ class Columns:
             ("▸" if cursor else " ", "mark"),
             (_fit(f"{NOT_READ}    {NOT_READ * 8}", self.width - 1), "muted"),
         ]
-
-
-def _judged(rows: Sequence[QueueRow]) -> int:
-    return sum(row.status == "judged" for row in rows)
 
 
 def _status(rows: Sequence[QueueRow], writes: Sequence[Write]) -> str:
