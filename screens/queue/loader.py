@@ -29,9 +29,10 @@ class LoadedQueue:
     """Items of a queue that were read.
 
     Attributes:
-        ids: The items in their order, of shape (n,); only the first ones when not `complete`.
+        ids: The items as they are listed, of shape (n,); only the first ones when not `complete`.
         complete: Whether these are all.
         starts: The place of the first item of each line, of shape (m,); None for a line an item.
+        in_order: The items in the order of the queue, before they were grouped.
         rows: The first items as they are listed.
         kinds: The kinds of the items, those of the first ones where not all were looked at.
         here: How many items of each kind the workspace holds; None when they were not counted yet.
@@ -41,6 +42,7 @@ class LoadedQueue:
     ids: Ids
     complete: bool
     starts: Ids | None = None
+    in_order: Ids | None = None
     rows: tuple[QueueRow, ...] = ()
     kinds: frozenset[str] = frozenset()
     here: Mapping[str, int] | None = None
@@ -80,7 +82,8 @@ class QueueLoader:
         """Return the first items of a queue, which were read already."""
         ids = array("q", [row.item_id for row in rows])
         starts = _starts_of(rows) if self.groups(query) else None
-        return LoadedQueue(ids, False, starts, tuple(rows), frozenset(row.kind for row in rows))
+        kinds = frozenset(row.kind for row in rows)
+        return LoadedQueue(ids, complete=False, starts=starts, rows=tuple(rows), kinds=kinds)
 
     def all(self, query: QueueQuery) -> LoadedQueue:
         """Return the items of a queue, and how many the workspace holds."""
@@ -88,17 +91,19 @@ class QueueLoader:
 
         here, wanted = items_by_kind(self._workspace, self._scope), query.wanted.kind
         kinds = frozenset(here) if wanted is None else frozenset((wanted,))
-        ids, starts = self.ordered(query)
-        return LoadedQueue(ids, True, starts, kinds=kinds, here=here, runs=self._runs())
-
-    def ordered(self, query: QueueQuery) -> tuple[Ids, Ids | None]:
-        """Return the items of a queue in their order, and the place of the first one of each line."""
         ids = self._ids(query)
-        if not self.groups(query):
-            return ids, None
+        found = LoadedQueue(ids, complete=True, in_order=ids, kinds=kinds, here=here, runs=self._runs())
+        return self.regrouped(found, query)
+
+    def regrouped(self, found: LoadedQueue, query: QueueQuery) -> LoadedQueue:
+        """Return a queue that was read with its items in groups, or one by one, as a query has it."""
         from store.queries.groups import grouped
 
-        return grouped(self._workspace, ids)
+        assert found.in_order is not None, "only a part of it was read"
+        ids, starts = found.in_order, None
+        if self.groups(query):
+            ids, starts = grouped(self._workspace, ids)
+        return replace(found, ids=ids, starts=starts)
 
     def groups(self, query: QueueQuery) -> bool:
         """Return whether a queue is grouped; the items of a study stay in the order that it gave them."""

@@ -36,7 +36,9 @@ def progress_line(
         if progress is None:
             return Content("")
         done, listed = sum(progress.judged.values()), sum(progress.listed.values())
-        bar = progress_bar(done / listed if listed else 0, max(10, min(40, width // 3)))
+        if not listed:
+            return Content("")
+        bar = progress_bar(done / listed, max(10, min(40, width // 3)))
         return Content.assemble((bar, "$text-accent"), f" {done:,} of {listed:,} judged")
     lines = _variants(progress, here, chosen, keys)
     line = next(lines)

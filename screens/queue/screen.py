@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 RUN_CELLS = 13
 """Cells that the name of the run always has, shortened in its middle."""
 
+PROGRESS_SECONDS = 0.2
+"""How long after the order its progress is counted, which would hold up the lines."""
+
 PREVIEW_SECONDS = 0.08
 """How long the cursor rests before the preview follows it."""
 
@@ -88,6 +91,7 @@ class QueueScreen(BaseScreen):
         self._afresh = False
         self._generation = 0
         self._complete = False
+        self._loaded: LoadedQueue | None = None
         self._go_to: int | None = None
         # The kind chosen by its number before it was known which kinds there are.
         self._kind_to_choose: int | None = None
@@ -201,12 +205,15 @@ class QueueScreen(BaseScreen):
         """
         filtered = item_id is None and query.wanted not in (self.queue_query.wanted, QueueFilter())
         self._begin_order(query, item_id)
-        self._read_order(self._generation, query, to_unjudged=filtered)
+        # The first items of an order are of use only where none is listed yet.
+        self._read_order(self._generation, query, begun=self.items.count > 0, to_unjudged=filtered)
 
     def _begin_order(self, query: QueueQuery, item_id: int | None) -> None:
         # A choice made before the first order was asked for is meant for that one.
         self._open_any = self._open_any and not self._generation
         self._generation += 1
+        if query.wanted != self.queue_query.wanted:
+            self.progress = None
         self.queue_query = query
         self._go_to = item_id
         self._complete = False
@@ -252,8 +259,9 @@ class QueueScreen(BaseScreen):
             self.context.runs.take(found.runs)
         if found.here is not None:
             self._complete, self._go_to = True, None
-            self.kinds_here = found.here
-            self._count_progress()
+            self._loaded, self.kinds_here = found, found.here
+            # The lines come first.
+            self.set_timer(PROGRESS_SECONDS, self._count_progress)
         self._lay_out()
         if self._complete and self._kind_to_choose is not None:
             place, self._kind_to_choose = self._kind_to_choose, None
@@ -268,6 +276,8 @@ class QueueScreen(BaseScreen):
 
     def _count_progress(self) -> None:
         """Count what is judged of the list."""
+        if not self._complete:
+            return
         read = partial(self.loader.progress, self.items.ids, self.kinds_here)
         in_thread(self, read, partial(self._take_progress, self._generation), group="progress")
 
@@ -308,7 +318,7 @@ class QueueScreen(BaseScreen):
         self.reader.forget(action.item_id)
         self.items.items_changed([action.item_id])
         self._show_unsaved()
-        if self.is_current and self._complete:
+        if self.is_current:
             self._count_progress()
 
     def _job_event(self, event: JobEvent) -> None:
@@ -514,8 +524,20 @@ class QueueScreen(BaseScreen):
         """List the items of a group on one line, or each item on its own."""
         if self.context.study is not None:
             self.context.notices.show("One by one", "In a study items stay in its order.")
-        else:
-            self.load_queue(replace(self.queue_query, grouped=not self.queue_query.grouped))
+            return
+        query = replace(self.queue_query, grouped=not self.queue_query.grouped)
+        if not self._complete or self._loaded is None:
+            self.load_queue(query)
+            return
+        self.queue_query = query
+        generation = self._generation
+        in_thread(
+            self,
+            partial(self.loader.regrouped, self._loaded, query),
+            partial(self._order_read, generation),
+            partial(self._order_failed, generation),
+            group="order",
+        )
 
     def action_choose_kind(self, place: int) -> None:
         """List the items of one kind.

@@ -104,10 +104,10 @@ def restored_order(
     query = QueueQuery.of(session.get("queue"), blind=scope.hides_lists)
     item = resumed_item(workspace, scope, session, query)
     loader = QueueLoader(workspace, scope)
-    ids: list[int] = loader.ordered(query)[0].tolist()
+    ids: list[int] = loader.all(query).ids.tolist()
     if item is not None and item not in ids and item != session.get("item"):
         query = QueueQuery()
-        ids = loader.ordered(query)[0].tolist()
+        ids = loader.all(query).ids.tolist()
     with workspace.reading() as connection:
         # Skipped items come again last, in this session too.
         skipped = skipped_in_order(connection, scope)

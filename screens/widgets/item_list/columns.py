@@ -202,7 +202,8 @@ class Columns:
         single, grouped = contents.singles, contents.largest > 1
         labelled = single and contents.agents and not blind
         # In the order of their worth; in that of the line below.
-        kind = fits(len(contents.kinds) > 1, max(map(len, contents.kinds), default=0))
+        several = len(contents.kinds) > 1
+        kind = fits(several, max(map(len, contents.kinds), default=0))
         # One column for both: marks of a group, and of a single item the agents' label.
         least = _AGENTS if labelled else len(_MARKS) if grouped else 0
         most = min(max(_FEW_MARKS, room - _LONG_TITLE), room - _TITLE - len(_GAP))
@@ -210,7 +211,7 @@ class Columns:
         room -= len(_GAP) + self._marks if self._marks else 0
         detail = fits(single and contents.detail, min(34, max(12, room // 4)))
         path = fits(labelled and contents.path, 9)
-        similarity = fits(single and contents.similarity, 4)
+        similarity = fits(single and contents.similarity and not several, 4)
         title = "◆ agents" if not grouped else f"◆ or {_MARKS}" if labelled else _MARKS
         columns = (
             Column("you", _YOU, "yours", _yours),
