@@ -174,7 +174,8 @@ class QueueScreen(BaseScreen):
     def _take_up(self) -> None:
         """Show the queue of the session before; all items at once where a start has read the first ones."""
         if self._wanted_first is not None:
-            self.load_queue(QueueQuery(self._wanted_first))
+            # Each of the items behind a figure is of interest, not the group that it is in.
+            self.load_queue(QueueQuery(self._wanted_first, grouped=False))
             return
         look = self.context.program.first_look
         if look is None or look.rows is None:
