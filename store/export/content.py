@@ -25,9 +25,10 @@ from store.record.revisions import current_texts
 from store.sql import count, quoted
 
 _ROWS, _LINES = 5_000, 1_000
+_ISO_8601 = "TIMESTAMPFORMAT '%Y-%m-%dT%H:%M:%S.%f+00:00'"
 _COPY = {
-    "jsonl": "FORMAT json",
-    "csv": "FORMAT csv, HEADER",
+    "jsonl": f"FORMAT json, {_ISO_8601}",
+    "csv": f"FORMAT csv, HEADER, {_ISO_8601}",
     "parquet": "FORMAT parquet, COMPRESSION zstd",
 }
 

@@ -10,9 +10,9 @@ from store.errors import ExportFailed
 from store.export.labels import (
     CURRENT_LABEL,
     EXPORTED,
-    SIMILARITIES,
     create_current_labels,
     create_words,
+    similarities,
     whole_numbers,
 )
 from store.export.studied import STUDIED
@@ -95,7 +95,7 @@ def labelled(
                 i.id AS place, s.response_ref_id
             FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
             JOIN ({kind.record.select}) p ON p.item_id = i.id
-            LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id
+            LEFT JOIN {similarities(cursor)} m ON m.item_id = i.id
             LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value{joined}
             WHERE s.question_id IN ({_question(asked)}) AND i.kind = {quoted(kind.name)}
         ) ORDER BY place, response_ref_id NULLS FIRST"""
