@@ -57,8 +57,8 @@ def similarities(cursor: duckdb.DuckDBPyConnection) -> str:
     """
     models = cursor.execute("SELECT DISTINCT model FROM similarity ORDER BY model").fetchall()
     pairs = ", ".join(
-        f"{quoted(json.dumps(model, ensure_ascii=False) + ':')} || max(value) FILTER (model = {quoted(model)})"
-        for (model,) in models
+        f"{quoted(json.dumps(name, ensure_ascii=False) + ':')} || max(value) FILTER (model = {quoted(name)})"
+        for (name,) in models
     )
     written = f"'{{' || concat_ws(',', {pairs}) || '}}'" if models else "NULL"
     return f"(SELECT item_id, CAST({written} AS JSON) AS similarity FROM similarity GROUP BY item_id)"

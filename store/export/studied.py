@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import duckdb
 
 from store.export.true_labels import TRUE_LABELS, TrueLabels
@@ -12,6 +14,21 @@ STUDY_COLUMNS = ("study", "condition", "presentation", "pseudonym")
 
 STUDIED = ", ".join(f"t.{name}" for name in STUDY_COLUMNS)
 """The same of the view `studied t`, as SQL."""
+
+
+PROVENANCE: Mapping[str, str] = {
+    "judged_at": "strftime(j.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00')",
+    "origin": "j.origin",
+    "blind": "j.blind",
+    "saw_label": "if(j.id IS NULL, NULL, j.shown_verdict IS NOT NULL)",
+    "phase": "j.phase",
+    "study": "t.study",
+    "condition": "t.condition",
+    "presentation": "t.presentation",
+    "seconds": "coalesce(j.active_ms, j.elapsed_ms) / 1000",
+}
+"""When and how a label was given, and what its rater saw: of a judgment `j` and its assignment in the view
+`studied t`, as SQL."""
 
 
 def create_exported_records(

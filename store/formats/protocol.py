@@ -203,8 +203,8 @@ class Rows(Protocol):
     columns: tuple[str, ...]
     written: WriteResult
 
-    def of(self, *names: str) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the values of some columns, in batches of rows."""
+    def of(self, *names: str, part: str | None = None) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the values of some columns, in batches of rows; with a part only those of it."""
         ...
 
     def copy(
@@ -285,16 +285,30 @@ class Export(Protocol):
         """Write every table of the workspace, and a manifest, to the target."""
         ...
 
-    def labelled(self, *, provenance: bool) -> Rows:
+    def labelled(self) -> Rows:
         """Return the labelled items of the question that the labels are of.
 
         The columns are `id`, those of the kind, `similarity`, of responses `model`, `setting`, `trial` and
-        `response`, then `label`, `word` and `part`, and `provenance` or the keys of what items share,
-        `query_key` and `code_key`.
-
-        Args:
-            provenance: Whether the provenance is wanted, every person's label of the item, or else the keys.
+        `response`, then `label`, `word`, `part`, and `provenance`: every person's label of the item.
         """
+        ...
+
+    def graded(self) -> Rows:
+        """Return the graded pairs of a retrieval benchmark: `query`, `code` (their MD5), `label` and `part`.
+
+        Of pairs with the same texts the highest label counts.
+
+        Raises:
+            ExportFailed: The labels are not of pairs, or are no whole numbers.
+        """
+        ...
+
+    def graded_provenance(self) -> Rows:
+        """Return every person's label of the pairs that `graded` returned before: who, when, how."""
+        ...
+
+    def query_texts(self) -> Iterator[list[tuple[str, str, str]]]:
+        """Yield the queries of the pairs that `graded` returned before, as key, text and part, in batches."""
         ...
 
     def corpus_texts(self) -> Iterator[list[tuple[str, str, str]]]:
