@@ -15,11 +15,14 @@ from store.export.labels import (
     similarities,
     whole_numbers,
 )
-from store.export.studied import PROVENANCE, STUDIED
+from store.export.studied import HOW, HOW_COLUMNS, PROVENANCE, STUDIED
 from store.formats.protocol import MISSING_REASONS
 from store.kinds.spec import QuestionSpec, TaskKind
 from store.record.response_names import response_name_sql
 from store.sql import count, quoted
+
+_ITEMS = 100_000
+"""Items whose provenance is put together at once."""
 
 
 def labelled_columns(kind: TaskKind, asked: QuestionSpec) -> tuple[str, ...]:
@@ -100,20 +103,21 @@ def _create_provenance(cursor: duckdb.DuckDBPyConnection) -> None:
     """Create the table provenance with the judgments of CURRENT_LABEL as a list for each unit."""
     fields = {"rater": "a.name", "value": "g.value", **PROVENANCE, "comment": "j.comment"}
     struct = ", ".join(f"'{name}': {sql}" for name, sql in fields.items())
-    cursor.execute(
-        f"""
-        CREATE OR REPLACE TEMP TABLE provenance AS
+    select = f"""
         SELECT g.item_id, g.response_ref_id, g.question_id, list({{{struct}}} ORDER BY a.name) AS provenance
         FROM {CURRENT_LABEL} g JOIN judgment j ON j.id = g.id JOIN exported_rater a ON a.id = g.rater_id
         LEFT JOIN studied t ON t.assignment_id = j.assignment_id
-        GROUP BY g.item_id, g.response_ref_id, g.question_id
-        """
-    )
+        WHERE g.item_id > $after AND g.item_id <= $after + {_ITEMS}
+        GROUP BY g.item_id, g.response_ref_id, g.question_id"""
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE provenance AS {select} LIMIT 0", {"after": 0})
+    # Lists that are being put together stay in memory, those of a table need not.
+    for after in range(0, count(cursor, f"SELECT max(item_id) FROM {CURRENT_LABEL}"), _ITEMS):
+        cursor.execute(f"INSERT INTO provenance {select}", {"after": after})
 
 
 MATRIX_COLUMNS = (
     *("unit", "item", "question", "rater", "value", "part", "study", "phase", "condition", "presentation"),
-    *("pseudonym", "missing"),
+    *("pseudonym", *HOW_COLUMNS, "missing"),
 )
 """The columns of an agreement matrix in long form."""
 
@@ -166,7 +170,7 @@ def create_matrix(
         )
         SELECT u.external_id || u.response AS unit, u.external_id AS item,
             {quoted(asked.name)} AS question, a.name AS rater, c.value, u.part,
-            {STUDIED.replace("t.pseudonym", "coalesce(t.pseudonym, '') AS pseudonym")}, j.phase,
+            {STUDIED.replace("t.pseudonym", "coalesce(t.pseudonym, '') AS pseudonym")}, j.phase, {HOW},
             CASE WHEN c.value IS NOT NULL THEN ''
                 WHEN decided.active THEN {quoted(reasons[2])} WHEN skipped.active THEN {quoted(reasons[1])}
                 WHEN EXISTS (SELECT 1 FROM assigned) AND s.item_id IS NULL THEN {quoted(reasons[0])}

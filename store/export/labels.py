@@ -9,11 +9,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import duckdb
 
 from store.errors import ExportFailed
-from store.export.studied import STUDIED, STUDY_COLUMNS
+from store.export.studied import HOW, HOW_COLUMNS, PROVENANCE, STUDIED, STUDY_COLUMNS
 from store.export.true_labels import TRUE_LABELS
 from store.formats.protocol import CurrentLabel, Entity, WriteResult
 from store.formatting import pluralize
@@ -29,6 +30,7 @@ verdict."""
 LONG_COLUMNS: tuple[str, ...] = (
     *("item", "kind", "question", "rater", "value", "word", "comment", "phase"),
     *STUDY_COLUMNS,
+    *HOW_COLUMNS,
 )
 """The columns of labels in long form, in order."""
 
@@ -225,7 +227,7 @@ def long_labels(
         SELECT {", ".join(columns)} FROM (
             SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
                 AS value, coalesce(w.word, '') AS word, coalesce(j.comment, v.reason) AS comment,
-                coalesce(j.phase, '') AS phase, {STUDIED},
+                coalesce(j.phase, '') AS phase, {STUDIED}, {HOW},
                 e.part, i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
             FROM {CURRENT_LABEL} s LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
             LEFT JOIN studied t ON t.assignment_id = j.assignment_id
@@ -265,11 +267,14 @@ def labels_by_item(
             f"There are no current labels of {kind.plural}{there}.",
             "Write these: --format labels" if others else "See what is there: workbench items WORKSPACE",
         )
+    provenance = ", ".join(f"'{name}': {sql}" for name, sql in PROVENANCE.items())
     select = f"""
         SELECT i.external_id, i.extra, p, a.name, a.kind = 'agent',
-            s.value, coalesce(j.comment, v.reason, ''), coalesce(j.created_at, v.created_at), j.active_ms
+            s.value, coalesce(j.comment, v.reason, ''), coalesce(j.created_at, v.created_at), j.active_ms,
+            {{{provenance}}}
         {source} JOIN ({kind.record.select}) p ON p.item_id = i.id JOIN exported_rater a ON a.id = s.rater_id
         LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
+        LEFT JOIN studied t ON t.assignment_id = j.assignment_id
         WHERE s.item_id BETWEEN $low AND $high AND i.id BETWEEN $low AND $high ORDER BY i.id, a.name"""
     items = f"SELECT DISTINCT s.item_id {source} ORDER BY 1"
     return WriteResult(total, others=others), _by_item(cursor, kind, items, select)
@@ -286,7 +291,13 @@ def _by_item(
         for external_id, of_item in groupby(rows, key=itemgetter(0)):
             first, *more = of_item
             item = Entity(kind.name, {**first[2], "external_id": external_id}, json.loads(first[1]))
-            yield item, [CurrentLabel(*row[3:]) for row in (first, *more)]
+            yield item, [_current_label(row) for row in (first, *more)]
+
+
+def _current_label(row: tuple[Any, ...]) -> CurrentLabel:
+    *own, how = row[3:]
+    own.append({name: value for name, value in how.items() if value is not None})
+    return CurrentLabel(*own)
 
 
 def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> WriteResult:

@@ -31,6 +31,13 @@ PROVENANCE: Mapping[str, str] = {
 `studied t`, as SQL."""
 
 
+HOW_COLUMNS = ("judged_at", "origin", "blind", "saw_label", "seconds")
+"""The fields of PROVENANCE that are columns of their own beside those of a study."""
+
+HOW = ", ".join(f"{PROVENANCE[name]} AS {name}" for name in HOW_COLUMNS)
+"""The same as SQL."""
+
+
 def create_exported_records(
     cursor: duckdb.DuckDBPyConnection,
     study: int | None,

@@ -165,6 +165,8 @@ class CurrentLabel:
         comment: The comment; of a run its reason.
         made_at: When it was given; None for one that no rater gave, as by a policy.
         active_ms: The milliseconds that it took, pauses left out; None where that is not known.
+        provenance: When and how it was given and what the rater saw, what is known of it: `judged_at`,
+            `origin`, `blind`, `saw_label`, `phase`, `study`, `condition`, `presentation`, `seconds`.
     """
 
     rater: str
@@ -173,6 +175,7 @@ class CurrentLabel:
     comment: str
     made_at: datetime | None
     active_ms: int | None
+    provenance: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
