@@ -15,6 +15,7 @@ from store.events import Progress, Report
 from store.export import labelled, labels, records
 from store.export.bundle import write_bundle
 from store.export.items import pending, stored_items
+from store.export.studied import ISO_8601
 from store.export.traces import traces
 from store.export.true_labels import TrueLabels
 from store.formats.protocol import Corpus, CurrentLabel, Entity, Rows, StoredItem, WriteResult
@@ -26,10 +27,10 @@ from store.record.revisions import current_texts
 from store.sql import count, quoted
 
 _ROWS, _LINES = 5_000, 1_000
-_ISO_8601 = "TIMESTAMPFORMAT '%Y-%m-%dT%H:%M:%S.%f+00:00'"
+_TIMES = f"TIMESTAMPFORMAT '{ISO_8601}'"
 _COPY = {
-    "jsonl": f"FORMAT json, {_ISO_8601}",
-    "csv": f"FORMAT csv, HEADER, {_ISO_8601}",
+    "jsonl": f"FORMAT json, {_TIMES}",
+    "csv": f"FORMAT csv, HEADER, {_TIMES}",
     "parquet": "FORMAT parquet, COMPRESSION zstd",
 }
 

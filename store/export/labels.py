@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import duckdb
 
 from store.errors import ExportFailed
-from store.export.studied import HOW, HOW_COLUMNS, PROVENANCE, STUDIED, STUDY_COLUMNS
+from store.export.studied import HOW, HOW_COLUMNS, ISO_8601, PROVENANCE, STUDIED, STUDY_COLUMNS
 from store.export.true_labels import TRUE_LABELS
 from store.formats.protocol import CurrentLabel, Entity, WriteResult
 from store.formatting import pluralize
@@ -37,7 +35,7 @@ LONG_COLUMNS: tuple[str, ...] = (
 EXPORTED = "(SELECT id FROM exported_item)"
 """The items that an export is about, as SQL; see `create_exported_items`."""
 
-_ITEMS = 10_000
+_ITEMS = 20_000
 """Items whose labels are fetched together."""
 
 QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))"
@@ -267,15 +265,19 @@ def labels_by_item(
             f"There are no current labels of {kind.plural}{there}.",
             "Write these: --format labels" if others else "See what is there: workbench items WORKSPACE",
         )
-    provenance = ", ".join(f"'{name}': {sql}" for name, sql in PROVENANCE.items())
+    how = ", ".join(f"'{name}': {sql}" for name, sql in PROVENANCE.items())
+    # A row for each item and times as text: Python takes long to make values of rows, and longest of times.
     select = f"""
-        SELECT i.external_id, i.extra, p, a.name, a.kind = 'agent',
-            s.value, coalesce(j.comment, v.reason, ''), coalesce(j.created_at, v.created_at), j.active_ms,
-            {{{provenance}}}
+        SELECT i.external_id, i.extra, any_value(p), list({{'rater': a.name, 'by_agents': a.kind = 'agent',
+            'value': s.value, 'comment': coalesce(j.comment, v.reason, ''), 'active_ms': j.active_ms,
+            'made_at': strftime(coalesce(j.created_at, v.created_at), '{ISO_8601}'), 'provenance': {{{how}}}
+            }} ORDER BY a.name)
         {source} JOIN ({kind.record.select}) p ON p.item_id = i.id JOIN exported_rater a ON a.id = s.rater_id
-        LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
+        LEFT JOIN judgment j ON j.id = s.id AND j.item_id BETWEEN $low AND $high
+        LEFT JOIN verdict v ON v.id = s.id AND v.item_id BETWEEN $low AND $high
         LEFT JOIN studied t ON t.assignment_id = j.assignment_id
-        WHERE s.item_id BETWEEN $low AND $high AND i.id BETWEEN $low AND $high ORDER BY i.id, a.name"""
+        WHERE s.item_id BETWEEN $low AND $high AND i.id BETWEEN $low AND $high
+        GROUP BY i.id, i.external_id, i.extra ORDER BY i.id"""
     items = f"SELECT DISTINCT s.item_id {source} ORDER BY 1"
     return WriteResult(total, others=others), _by_item(cursor, kind, items, select)
 
@@ -288,16 +290,14 @@ def _by_item(
     for place in range(0, len(ids), _ITEMS):
         part = ids[place : place + _ITEMS]
         rows = cursor.execute(select, {"low": part[0], "high": part[-1]}).fetchall()
-        for external_id, of_item in groupby(rows, key=itemgetter(0)):
-            first, *more = of_item
-            item = Entity(kind.name, {**first[2], "external_id": external_id}, json.loads(first[1]))
-            yield item, [_current_label(row) for row in (first, *more)]
+        for external_id, extra, columns, given in rows:
+            item = Entity(kind.name, {**columns, "external_id": external_id}, json.loads(extra))
+            yield item, [_current_label(**one) for one in given]
 
 
-def _current_label(row: tuple[Any, ...]) -> CurrentLabel:
-    *own, how = row[3:]
-    own.append({name: value for name, value in how.items() if value is not None})
-    return CurrentLabel(*own)
+def _current_label(*, provenance: Mapping[str, Any], **fields: Any) -> CurrentLabel:
+    known = {name: value for name, value in provenance.items() if value is not None}
+    return CurrentLabel(**fields, provenance=known)
 
 
 def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> WriteResult:

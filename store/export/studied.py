@@ -16,8 +16,11 @@ STUDIED = ", ".join(f"t.{name}" for name in STUDY_COLUMNS)
 """The same of the view `studied t`, as SQL."""
 
 
+ISO_8601 = "%Y-%m-%dT%H:%M:%S.%f+00:00"
+"""The form of times, as DuckDB writes them."""
+
 PROVENANCE: Mapping[str, str] = {
-    "judged_at": "strftime(j.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00')",
+    "judged_at": f"strftime(j.created_at, '{ISO_8601}')",
     "origin": "j.origin",
     "blind": "j.blind",
     "saw_label": "if(j.id IS NULL, NULL, j.shown_verdict IS NOT NULL)",

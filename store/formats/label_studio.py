@@ -143,7 +143,6 @@ def _task(number: int, pair: Entity, labels: Sequence[CurrentLabel]) -> dict[str
         if label.by_agents:
             predictions.append({"model_version": label.rater, "result": result})
             continue
-        made_at = label.made_at and label.made_at.isoformat()
         annotations.append(
             {
                 "id": hashed(name),
@@ -153,8 +152,8 @@ def _task(number: int, pair: Entity, labels: Sequence[CurrentLabel]) -> dict[str
                 "was_cancelled": False,
                 "ground_truth": False,
                 "lead_time": None if label.active_ms is None else label.active_ms / 1000,
-                "created_at": made_at,
-                "updated_at": made_at,
+                "created_at": label.made_at,
+                "updated_at": label.made_at,
             }
         )
     return {"id": number, "data": task_fields(pair), "annotations": annotations, "predictions": predictions}

@@ -7,6 +7,7 @@ reject is none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from store.formats.fields import recognized_by
@@ -115,7 +116,7 @@ def _task(pair: Entity, label: CurrentLabel) -> dict[str, Any]:
         PROVENANCE: dict(label.provenance),
     }
     if label.made_at is not None:
-        task["_timestamp"] = int(label.made_at.timestamp())
+        task["_timestamp"] = int(datetime.fromisoformat(label.made_at).timestamp())
     if label.comment:
         task[COMMENT] = label.comment
     return task

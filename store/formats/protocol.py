@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -163,7 +162,7 @@ class CurrentLabel:
         by_agents: Whether the rater is a run of the agents.
         value: The value.
         comment: The comment; of a run its reason.
-        made_at: When it was given; None for one that no rater gave, as by a policy.
+        made_at: When it was given, in ISO 8601; None for one that no rater gave, as by a policy.
         active_ms: The milliseconds that it took, pauses left out; None where that is not known.
         provenance: When and how it was given and what the rater saw, what is known of it: `judged_at`,
             `origin`, `blind`, `saw_label`, `phase`, `study`, `condition`, `presentation`, `seconds`.
@@ -173,7 +172,7 @@ class CurrentLabel:
     by_agents: bool
     value: float
     comment: str
-    made_at: datetime | None
+    made_at: str | None
     active_ms: int | None
     provenance: Mapping[str, Any]
 
