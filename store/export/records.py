@@ -68,11 +68,11 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
     flat = " UNION ALL BY NAME ".join(
         kind.record.select for kind in task_kinds().values() if kind.record.flat
     )
-    uuids = ", ".join(f"r.{name}::VARCHAR AS {name}" for name in _UUIDS)
+    # Ids become texts after rows are sorted: before, they are a third as long, and compared as numbers.
+    texts = ", ".join(f"{name}::VARCHAR AS {name}" for name in _UUIDS)
     return f"""
-        SELECT {", ".join(RECORD_COLUMNS)} FROM (
-            SELECT r.* EXCLUDE ({", ".join(_UUIDS)}),
-                {uuids}, i.kind, i.external_id AS item, {QUESTION_NAME} AS question, a.name AS rater,
+        SELECT {", ".join(RECORD_COLUMNS)} FROM (SELECT * REPLACE ({texts}) FROM (
+            SELECT r.*, i.kind, i.external_id AS item, {QUESTION_NAME} AS question, a.name AS rater,
                 a.kind AS rater_kind, w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
                 {STUDIED},
                 i.content_hash, p.* EXCLUDE (item_id), m.similarity, CAST(i.extra AS JSON) AS extra,
@@ -88,7 +88,8 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
             LEFT JOIN ({flat}) p ON p.item_id = i.id LEFT JOIN {similarities(cursor)} m
                 ON m.item_id = i.id
             WHERE i.id IN {EXPORTED}
-        ) ORDER BY id"""
+            ORDER BY r.id
+        ))"""
 
 
 def _content_table(cursor: duckdb.DuckDBPyConnection) -> str:
