@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from screens.items.views import Piece
     from screens.navigator import OpenedReview
     from screens.queue.query import QueueQuery
-    from store.queries.rows import Ids
+    from store.queries.rows import Ids, QueueFilter
     from store.studies.session import StudySession
 
 LEAVE_SECONDS = 10.0
@@ -342,11 +342,18 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(NewSplitScreen(self.context, self))
 
-    def open_queue(self) -> None:
-        """Show the queue as it was left; the first time, as it was in the session before."""
-        if not self.is_screen_installed(QUEUE):
-            from screens.queue.screen import QueueScreen
+    def open_queue(self, wanted: QueueFilter | None = None) -> None:
+        """Show the queue as it was left; the first time, as it was in the session before.
 
+        Args:
+            wanted: The items behind a figure, say; they get a list of their own, from which one comes back.
+        """
+        from screens.queue.screen import QueueScreen
+
+        if wanted is not None:
+            self.push_screen(QueueScreen(self.context, self, wanted))
+            return
+        if not self.is_screen_installed(QUEUE):
             self.install_screen(QueueScreen(self.context, self), QUEUE)
         self.push_screen(QUEUE)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from screens.items.views import Piece
     from screens.queue.query import QueueQuery
-    from store.queries.rows import Ids
+    from store.queries.rows import Ids, QueueFilter
     from store.studies.session import StudySession
 
 
@@ -27,8 +27,12 @@ class Navigator(Protocol):
     def go_home(self) -> None:
         """Show the first screen, under which there is none; what lies over it is closed."""
 
-    def open_queue(self) -> None:
-        """Show the queue as it was left; the first time, as it was in the session before."""
+    def open_queue(self, wanted: QueueFilter | None = None) -> None:
+        """Show the queue as it was left; the first time, as it was in the session before.
+
+        Args:
+            wanted: The items behind a figure, say; they get a list of their own, from which one comes back.
+        """
 
     def open_adjudication(self) -> None:
         """Show what raters disagree about."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def pluralize(number: int, thing: str, things: str = "") -> str:
     """Return a number with its noun.
@@ -37,3 +39,27 @@ def block_bar(share: float, width: int) -> str:
     most = 8 * width if share >= 1 else 8 * width - 1
     full, eighths = divmod(min(max(round(8 * share * width), 1), most), 8)
     return "█" * full + EIGHTHS[eighths].strip()
+
+
+def progress_bar(share: float, width: int) -> str:
+    """Return a bar of so many cells, its rest shaded: "███░░░"."""
+    done = block_bar(share, width)
+    return done + "░" * (width - len(done))
+
+
+LEVELS = "▁▂▃▄▅▆▇█"
+"""The heights of a sparkline."""
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """Return numbers as a line of small bars, the highest as high as the line.
+
+    Args:
+        values: Numbers of at least 0, in order of time; only 0 is drawn as a blank.
+        width: The cells at most; of more numbers the last ones are drawn.
+    """
+    shown = list(values)[-width:] if width > 0 else []
+    top = max(shown, default=0)
+    return "".join(
+        LEVELS[min(int(len(LEVELS) * value / top), len(LEVELS) - 1)] if value > 0 else " " for value in shown
+    )

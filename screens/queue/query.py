@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from screens.queue.fields import ORDERS, fields
@@ -30,8 +30,9 @@ class QueueQuery:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The query as a session stores it."""
-        return {"filter": asdict(self.wanted), "sort": asdict(self.sort)}
+        """The query as a session stores it; the items behind a figure are not kept."""
+        wanted = replace(self.wanted, items=None, named="")
+        return {"filter": asdict(wanted), "sort": asdict(self.sort)}
 
     @property
     def begins_quickly(self) -> bool:

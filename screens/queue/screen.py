@@ -55,7 +55,14 @@ PREVIEW_SECONDS = 0.08
 
 
 class QueueScreen(BaseScreen):
-    """All items, filtered and ordered, made for 400,000 of them."""
+    """All items, filtered and ordered, made for 400,000 of them.
+
+    Args:
+        context: What a screen works with.
+        navigator: Opens the review of an item.
+        wanted: List these items, go back to the screen before, and keep nothing for the next session; by
+            default the queue of the session before is shown.
+    """
 
     SCOPE: ClassVar[Scope] = "queue"
     CSS_PATH: ClassVar[str] = "queue.tcss"
@@ -65,8 +72,11 @@ class QueueScreen(BaseScreen):
     items: ItemList
     loader: QueueLoader
 
-    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+    def __init__(
+        self, context: ScreenContext, navigator: Navigator, wanted: QueueFilter | None = None
+    ) -> None:
         super().__init__(context, navigator)
+        self._wanted_first = wanted
         self.queue_query = QueueQuery(QueueFilter(), QueueSort())
         self.total: int | None = None
         self._new = 0
@@ -152,6 +162,9 @@ class QueueScreen(BaseScreen):
 
     def _take_up(self) -> None:
         """Show the queue of the session before; all items at once where a start has read the first ones."""
+        if self._wanted_first is not None:
+            self.load_queue(QueueQuery(self._wanted_first))
+            return
         look = self.context.program.first_look
         if look is None or look.rows is None:
             self._read_kept()
@@ -488,14 +501,16 @@ class QueueScreen(BaseScreen):
         self._close_find()
 
     def action_back(self) -> None:
-        """Close the search line, otherwise go home."""
+        """Close the search line, otherwise go back."""
         if self.query_one("#find", Input).display:
             self._close_find()
-            return
-        self.keep_place()
-        self.navigator.go_home()
+        elif self._wanted_first is not None:
+            self.app.pop_screen()
+        else:
+            self.keep_place()
+            self.navigator.go_home()
 
     def keep_place(self) -> None:
         """Keep filter, order and item for the next session."""
-        if self._generation:
+        if self._generation and self._wanted_first is None:
             self.loader.keep(self.queue_query, self.items.item_id)

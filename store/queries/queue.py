@@ -129,6 +129,8 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
         statement = statement.join(place, place.c.item_id == item.c.id)
         order = place.c.position
     in_order = order
+    if wanted.items is not None:
+        statement = statement.where(among(item.c.id, wanted.items))
     if wanted.kind:
         statement = statement.where(item.c.kind == wanted.kind)
     if wanted.text:

@@ -43,6 +43,8 @@ class QueueFilter:
             wait for a sandbox.
         flagged: Whether the rater flagged the item.
         text: A part of the item's id or of its texts, in any case.
+        items: Only these items: those behind a figure of a report.
+        named: What these are, for the sentence.
     """
 
     kind: str | None = None
@@ -53,6 +55,8 @@ class QueueFilter:
     path: str | None = None
     flagged: bool | None = None
     text: str = ""
+    items: tuple[int, ...] | None = None
+    named: str = ""
 
     @property
     def by_agents(self) -> bool:
@@ -89,7 +93,7 @@ def phrase_of(part: str, value: Any, kinds: Collection[str] = ()) -> str:
         value: Its value.
         kinds: The kinds whose words labels have; none: those of all.
     """
-    if value in (None, ""):
+    if value in (None, "") or part == "items":
         return ""
     match part:
         case "kind":

@@ -519,6 +519,20 @@ async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_las
         await until(pilot, lambda: lines(app)[25].startswith(" ●"))
 
 
+async def test_items_behind_a_figure_have_a_list_of_their_own(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.open_queue(QueueFilter(items=(7, 42, 31), named="2 against 1"))
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and read(app.screen))
+        screen = queue_of(app)
+        assert "2 against 1 · 3 of 300" in said(app, "#sentence")
+        assert screen.items.ids.tolist() == [7, 31, 42]
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is not screen)
+        screen = await opened(pilot)
+        assert "all items · 300 of 300" in said(app, "#sentence")
+
+
 async def test_enter_before_the_queue_is_read_opens_the_item_when_it_is(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

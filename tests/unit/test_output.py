@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from store.formatting import dollars
+from store.formatting import dollars, progress_bar, sparkline
 from workbench.output import Bar, harmless, print_facts, print_json, print_table, share
 
 
@@ -94,3 +94,16 @@ def test_a_bar_is_drawn_in_a_terminal_once_a_second_has_passed(capsys, monkeypat
         bar.show(2, 4, "[red]detail")
         bar.show(3, None)
     assert "working" in capsys.readouterr().err
+
+
+def test_bars_and_sparklines_fill_the_cells_they_have():
+    assert [progress_bar(share, 4) for share in (0, 0.01, 0.5, 0.999, 1)] == [
+        "░░░░",
+        "▏░░░",
+        "██░░",
+        "███▉",
+        "████",
+    ]
+    assert sparkline([0, 1, 4, 8], 10) == " ▂▅█"
+    assert sparkline([9, 1, 2], 2) == "▅█"
+    assert sparkline([], 5) == sparkline([0, 0], 0) == ""
