@@ -101,7 +101,7 @@ def test_beir_coir_and_trec_are_one_benchmark(exported, split):
     import datasets
 
     qrels = {}
-    beir = exported("beir")
+    beir = exported("beir", "--names")
     texts = {
         name: {one["_id"]: one for one in map(json.loads, (beir / f"{name}.jsonl").read_text().splitlines())}
         for name in ("queries", "corpus")
@@ -274,6 +274,10 @@ def test_pseudonyms_where_something_is_published(tmp_path, workbench):
         assert raters.count(name) == 4
         assert len(set(raters)) == 3
         published = (str(rows) + (out / "README.md").read_text()).casefold()
+        assert ("dana" in published) == bool(more)
+        workbench("export", work, out / "beir", "--format", "beir", "--split", "hers", *more)
+        published = (out / "beir" / "provenance.jsonl").read_text().casefold()
+        assert published.count(name.casefold()) >= len(rows)
         assert ("dana" in published) == bool(more)
 
 
