@@ -141,6 +141,28 @@ class QuestionLabels:
         names = tuple(one.name for one in self.raters)
         return RatingTable("wide", names, Patterns.of_ratings(ratings), (), self.groups)
 
+    def items_of(self, there: Array) -> list[int]:
+        """Return the items of some units, which `there` says of shape (n,), each once and in order."""
+        import numpy
+
+        found: list[int] = numpy.unique(self.item_ids[there]).tolist()
+        return found
+
+    def shared(self, places: Sequence[int], *, differing: bool = False) -> Array:
+        """Return which units two or more of some raters labelled, of shape (n,).
+
+        Args:
+            places: The places of the raters.
+            differing: Only those on which their labels differ.
+        """
+        import numpy
+
+        values = numpy.array([self.raters[place].values for place in places]).reshape(-1, len(self.units))
+        found: Array = (~numpy.isnan(values)).sum(axis=0) > 1
+        if differing and len(places):
+            found = found & (numpy.fmin.reduce(values) < numpy.fmax.reduce(values))
+        return found
+
     def only(self, item_ids: Array) -> QuestionLabels:
         """Return the labels of some items and of the responses to them alone."""
         import numpy
