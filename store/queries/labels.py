@@ -296,12 +296,16 @@ def question_labels(
     )
 
 
-def question_of_items(connection: Connection) -> str:
-    """Return the main question of the items of a workspace: that of their first kind."""
+def kinds_of_items(connection: Connection) -> list[TaskKind]:
+    """Return the known kinds of the items of a workspace."""
     item = table_of(Item)
     there = list(connection.execute(select(item.c.kind).distinct()).scalars())
-    known = [task_kinds()[name] for name in in_order(there) if name in task_kinds()]
-    first = (known or list(task_kinds().values()))[0]
+    return [task_kinds()[name] for name in in_order(there) if name in task_kinds()]
+
+
+def question_of_items(connection: Connection) -> str:
+    """Return the main question of the items of a workspace: that of their first kind."""
+    first = (kinds_of_items(connection) or list(task_kinds().values()))[0]
     return (first.label_question or first.questions[0]).name
 
 

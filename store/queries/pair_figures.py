@@ -283,8 +283,8 @@ def benchmark_figures(connection: Connection, labels: FromClause) -> BenchmarkFi
     )
 
 
-def pairs_by_matches(labels: FromClause, matches: int) -> Select[tuple[int]]:
-    """Select the pairs of the queries with so many matching codes that have a labelled candidate (Figure 3)."""
+def pairs_by_matches(labels: FromClause, matches: int) -> Select[int]:
+    """Select the pairs of the queries with so many matching codes and a labelled candidate (Figure 3)."""
     labelled = _labelled(labels)
     of_query = (
         select(labelled.c.query_id)
@@ -294,7 +294,7 @@ def pairs_by_matches(labels: FromClause, matches: int) -> Select[tuple[int]]:
     return select(labelled.c.item_id).where(labelled.c.query_id.in_(of_query)).order_by(labelled.c.item_id)
 
 
-def pairs_at_rank(labels: FromClause, rank: int, *, matching: bool = False) -> Select[tuple[int]]:
+def pairs_at_rank(labels: FromClause, rank: int, *, matching: bool = False) -> Select[int]:
     """Select the labelled pairs at a rank (Figure 4), or only those that match."""
     labelled, ranked = _labelled(labels), _ranked()
     wanted = labelled.c.value == 1 if matching else labelled.c.value.is_not(None)
@@ -306,7 +306,7 @@ def pairs_at_rank(labels: FromClause, rank: int, *, matching: bool = False) -> S
     )
 
 
-def pairs_by_queries(labels: FromClause, queries: int) -> Select[tuple[int]]:
+def pairs_by_queries(labels: FromClause, queries: int) -> Select[int]:
     """Select the matching pairs of the codes that answer so many queries (Figure 7)."""
     labelled = _labelled(labels)
     matching = labelled.c.value == 1
@@ -331,7 +331,7 @@ def _labelled(labels: FromClause) -> CTE:
 
 
 def _matching_codes(labelled: CTE) -> ColumnElement[int]:
-    """Return the number of different codes that match a query: a file may name the same pair under two ids."""
+    """Count the different codes that match a query: a file may name the same pair under two ids."""
     return func.count(case((labelled.c.value == 1, labelled.c.code_id)).distinct())
 
 

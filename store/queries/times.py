@@ -141,6 +141,7 @@ def times_report(
     *,
     raters: Sequence[str] | None = None,
     study: str | None = None,
+    own: str | None = None,
 ) -> TimesReport:
     """Report how long raters took for the items of a kind; each first presentation of an item counts.
 
@@ -149,13 +150,17 @@ def times_report(
         kind: The kind of the items.
         raters: The only raters, by name; None for all.
         study: The study whose assignments count; None for all labels.
+        own: The person whose times alone are read, who may have none; None for everybody's.
 
     Raises:
         UnknownName: No kind or study is called so, or a rater has no time.
     """
     if kind not in task_kinds():
-        raise UnknownName("Unknown kind", f"No kind is called {kind!r}.", f"Kinds: {', '.join(task_kinds())}.")
+        raise UnknownName(
+            "Unknown kind", f"No kind is called {kind!r}.", f"Kinds: {', '.join(task_kinds())}."
+        )
     times = _times(connection, kind, None if study is None else find_study(connection, study).id)
+    times = [one for one in times if own in (None, one.rater)]
     names = sorted({one.rater for one in times})
     if raters is not None:
         for name in raters:
