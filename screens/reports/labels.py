@@ -187,19 +187,19 @@ def confusion_page(read: tuple[Confusion | WorkbenchError, str, tuple[str, ...]]
     kappa = f"kappa {number(figures.cohen)} {interval(figures.ci_low, figures.ci_high)}".strip()
     if figures.cohen is None:
         kappa = f"no kappa: {figures.why}"
-    notes = ["Each line is a label of the first rater, each column one of the second."]
-    if found.rounded:
-        notes.append("Labels are rounded to whole numbers here, not in kappa.")
+    notes = ["Labels are rounded to whole numbers here, not in kappa."] if found.rounded else []
     return Page(
         caption=(
-            f"{question}: {first} (down) against {second} (across)",
+            f"{question}: ↓ {first} · → {second}",
             f"n {figures.units:,} · equal {equal} · {kappa}",
             seen(pair.blind, pair.revealed),
             f"Cohen's kappa; 95 % interval: bootstrap over items, {labels.cluster} by {labels.cluster}",
         ),
         command=("confusion", "--question", question, "--raters", f"{first},{second}"),
         tables=(
-            Table((first, *(f"{value:g}" for value in found.values), "all"), tuple(rows), notes=tuple(notes)),
+            Table(
+                ("↓ \\ →", *(f"{value:g}" for value in found.values), "all"), tuple(rows), notes=tuple(notes)
+            ),
         )
         if figures.units
         else (),
@@ -295,7 +295,6 @@ def labels_page(read: tuple[LabelCounts, tuple[str, ...]], choice: Choice) -> Pa
     labels = found.labels
     question = labels.question
     tables = tuple(_labels_table(found, one) for one in found.raters)
-    whose = ("--rater", choice.own) if choice.own else ()
     of = f"{labels.items:,} {labels.kind.plural}"
     if labels.responses is not None:
         of += f" with {pluralize(labels.responses, 'response')}"
@@ -307,7 +306,7 @@ def labels_page(read: tuple[LabelCounts, tuple[str, ...]], choice: Choice) -> Pa
                 sum(int(one.revealed.sum()) for one in found.raters),
             ),
         ),
-        command=("labels", "--question", question, *whose),
+        command=("labels", "--question", question),
         tables=tables,
         empty="" if tables else "This question has no label yet.",
         options={"subject": Options("question", questions, question)},

@@ -24,6 +24,9 @@ Read = tuple[PreferenceReport, Votes]
 Orders = Mapping[Hashable, tuple[int, int]]
 """The levels of comparisons that were judged in both orders."""
 
+OF_ONE, OF_TWO = "comparisons of one candidate", "comparisons of two candidates"
+"""What lists are called: names of candidates stay away from where comparisons are judged."""
+
 LEVELS = ("much better", "better", "same", "worse", "much worse")
 """What the first candidate is, by level."""
 SIGNS = ("++", "+", "=", "-", "--")
@@ -56,7 +59,7 @@ def ratings_page(read: Read, choice: Choice) -> Page:
                 Cell(
                     f"{one.wins}-{one.losses}-{one.ties}",
                     _compared(votes, [one.candidate]),
-                    f"comparisons of {one.candidate}",
+                    OF_ONE,
                 ),
             ),
             (one.ci_low, one.bradley_terry, one.ci_high),
@@ -102,7 +105,7 @@ def wins_page(read: Read, choice: Choice) -> Page:
 def _win(votes: Votes, rate: float | None, name: str, other: str) -> Cell | str:
     if rate is None:
         return ""
-    return Cell(f"{100 * rate:.0f}", _compared(votes, [name, other]), f"{name} against {other}", rate)
+    return Cell(f"{100 * rate:.0f}", _compared(votes, [name, other]), OF_TWO, rate)
 
 
 def position_page(read: Read, choice: Choice) -> Page:
@@ -183,7 +186,6 @@ def _page(found: PreferenceReport, said: tuple[str, ...], tables: tuple[Table, .
         caption=(
             f"{pluralize(n['items'], 'comparison')} of {n['candidates']:,} candidates · {cast} · "
             f"{pluralize(n['battles'], 'battle')}",
-            "sides are shown in random order, and names of candidates never",
             *said,
             *([f"The intervals: {found.warning}."] if found.warning else []),
         ),

@@ -35,8 +35,7 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
     found, kinds, raters = read
     kind = task_kinds()[found.kind]
     one = choice.first if choice.first in raters else None
-    whose = choice.own or one
-    command = ("time", "--kind", found.kind, *(("--raters", whose) if whose else ()))
+    command = ("time", "--kind", found.kind, *(("--raters", one) if one else ()))
     options: dict[Choosable, Options] = {"subject": Options("kind", kinds, found.kind)}
     if choice.own is None:
         options["first"] = Options("rater", (ALL, *raters), one or ALL)
@@ -73,13 +72,12 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
 
 
 def _bin_row(one: TimeBin, whole: int, longest: int) -> Row:
-    named = f"under {one.high:g}" if not one.low else f"{one.low:g} to {one.high:g}" if one.high else ""
-    named = named or f"{one.low:g} and more"
+    named = one.span()
     return Row((named, _items(one, f"{named} seconds"), percent(one.n / whole)), one.n / longest)
 
 
 def _place_row(one: TimeBin) -> Row:
-    named = f"{one.low:g} to {one.high:g}" if one.high else f"{one.low:g} and more"
+    named = one.span(places=True)
     drawn = (one.quarter, one.median, one.three_quarters)
     return Row((named, _items(one, f"place {named} in a session"), number(one.median, 1)), drawn)
 

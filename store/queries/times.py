@@ -79,6 +79,16 @@ class TimeBin:
         """The number of times."""
         return len(self.items)
 
+    def span(self, *, places: bool = False) -> str:
+        """Return its ends in words: "under 2", "5 to 10", "600 and more".
+
+        Args:
+            places: Whether they are places in a session, which have no "under".
+        """
+        if self.high is None:
+            return f"{self.low:g} and more"
+        return f"{self.low:g} to {self.high:g}" if self.low or places else f"under {self.high:g}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
         fields = asdict(self)

@@ -7,8 +7,8 @@ from statistics import mean
 
 import pytest
 
-from store.measures.battles import MOST_CANDIDATES, Battle, Battles
 from store.formatting import interval_line
+from store.measures.battles import MOST_CANDIDATES, Battle, Battles
 
 LEVELS = {2: 3, 1: 1, 0: 0.5, -1: 0, -2: 0}
 """What a verdict on a candidate counts in its score against a baseline."""
