@@ -175,7 +175,9 @@ COMMANDS: tuple[Command, ...] = (
         "Write what is still unsaved, then leave; Ctrl+C copies a selection in a text field.",
         priority=True,
     ),
-    Command("home.resume", "enter", "resume", "resume", "Go on where you left off."),
+    Command(
+        "home.resume", "enter", "resume", "resume", "Go on where you left off; open the figure at the cursor."
+    ),
     Command("home.queue", "tab", "open_queue", "queue", "Open the list of all items."),
     Command(
         "home.import",
@@ -193,6 +195,22 @@ COMMANDS: tuple[Command, ...] = (
     Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
     Command("home.reports", "r", "app.show_reports", "reports", "Show the reports: agreement and others."),
     Command("home.sql", "S", "open_sql", "sql", "Ask the workspace in SQL."),
+    Command(
+        "home.disagreements",
+        "2",
+        "open_filtered('disagreements')",
+        "disagreements",
+        "List the items on which you disagree with the agents.",
+        on_line=False,
+    ),
+    Command(
+        "home.skipped", "3", "open_filtered('skipped')", "skipped", "List what you skipped.", on_line=False
+    ),
+    Command(
+        "home.flagged", "4", "open_filtered('flagged')", "flagged", "List what you flagged.", on_line=False
+    ),
+    Command("home.down", "down,right", "move(1)", "next figure", "Move to the next figure.", on_line=False),
+    Command("home.up", "up,left", "move(-1)", "figure before", "Move to the figure before.", on_line=False),
     Command("home.leave", "q", "app.quit", "quit", "Write what is still unsaved, then leave.", on_line=False),
     Command("sitting.resume", "enter", "resume", "go on", "Go on with the sitting, or with the next one."),
     Command("sitting.queue", "tab", "open_queue", "items", "List the items of the sitting."),

@@ -1,28 +1,27 @@
-"""The facts on Home: read in a thread, put into sentences here."""
+"""The facts on Home, read in a thread."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.pipelines.registry import kinds_with_agents
-from screens.widgets.text.sanitize import one_line, shortened
-from store.formatting import dollars, pluralize
-from store.kinds.counting import counted_kinds, joined, unknown_kinds_note
+from store.kinds.counting import joined
 from store.kinds.spec import task_kinds
-from store.record.scope import Scope
+from store.record.scope import FIRST_PHASES, REVIEW, Scope
 from store.record.session import load_session, session_key
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from store.queries.home import Activity, LabelTable, PairAgreement
     from store.queries.progress import Progress
     from store.workspace.duckdb import Workspace
 
 REVIEW_SESSION = "review"
 TITLE_CELLS = 48
-SOURCES_NAMED = 3
-RUN_CELLS = 32
-"""Cells of a run's name."""
+RUNS_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,47 +92,6 @@ def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:
     return Resume(rows[0].external_id, rows[0].title, left_off, begun="item" in session)
 
 
-def paragraph(facts: HomeFacts, *, judges: bool) -> list[str]:
-    """Return the workspace in a few sentences.
-
-    Args:
-        facts: Its contents.
-        judges: Whether there is a rater.
-
-    Returns:
-        The sentences; names from files are made harmless.
-    """
-    counts = facts.progress
-    named = ", ".join(one_line(name, 30) for name in counts.sources[:SOURCES_NAMED])
-    more = len(counts.sources) - SOURCES_NAMED
-    source = f" from {named}{f' and {more:,} more' if more > 0 else ''}" if named else ""
-    sentences = [f"{counted_kinds(counts.items)}{source}."]
-    if unknown := unknown_kinds_note(counts.items):
-        sentences.append(unknown)
-    if judges:
-        own = f"You judged {counts.judged:,}"
-        own += f" ({counts.today:,} today)" if counts.today else ""
-        own += f", cannot decide {counts.cannot_decide:,}" if counts.cannot_decide else ""
-        own += f", skipped {counts.skipped:,}" if counts.skipped else ""
-        own += f", flagged {counts.flagged:,}" if counts.flagged else ""
-        sentences.append(f"{own}; {counts.left:,} left.")
-    others = [
-        rater
-        for rater in counts.raters
-        if rater.kind != "agent" and rater.name != counts.rater and rater.labelled
-    ]
-    if others:
-        names = ", ".join(f"{one_line(rater.name, 20)} {rater.labelled:,}" for rater in others[:4])
-        sentences.append(f"Labels of others: {names}{' …' if len(others) > 4 else ''}.")
-    sentences += _of_agents(counts, facts.runs)
-    if counts.tokens:
-        money = f", {dollars(counts.money)}" if counts.money is not None else "; their price is not known"
-        if counts.money is not None and counts.unpriced:
-            money += f", and what {pluralize(counts.unpriced, 'step')} cost, which is unknown"
-        sentences.append(f"Spent: {pluralize(counts.tokens, 'token')}{money}.")
-    return sentences
-
-
 def for_agents(counts: Progress) -> Progress:
     """Return the counts of the kinds on which agents can work."""
     return counts.only(kinds_with_agents())
@@ -144,27 +102,119 @@ def _asks_of_responses(kinds: Collection[str]) -> bool:
     return any(spec.of_responses for kind in known if kind is not None for spec in kind.questions)
 
 
-def _of_agents(counts: Progress, runs: Sequence[str]) -> list[str]:
-    """Return what agents and judges have done, as far as it may be seen."""
-    theirs = for_agents(counts)
-    if counts.agent_labelled is None:
-        hidden = ["the agents' labels"] if theirs.total else []
-        hidden += ["judges' scores"] if _asks_of_responses(counts.items) else []
-        return [f"You judge blind: {joined(hidden) or 'labels of others'} are not read."]
-    sentences = []
-    if counts.agent_labelled and theirs.total:
-        # Of other kinds the runs that are named have not labelled anything.
-        begun = theirs.only([one.kind for one in theirs.kinds if one.agent_labelled])
-        labelled = begun.agent_labelled or 0
-        share = f"{labelled:,} of {counted_kinds(begun.items)} ({labelled / begun.total:.0%})"
-        names = ", ".join(shortened(name, RUN_CELLS) for name in runs)
-        sentences.append(f"◆ {names or 'The agents'} labelled {share}.")
-        if counts.compared:
-            agreed = f"{(counts.agreed or 0) / counts.compared:.0%}"
-            both = pluralize(counts.compared, "item")
-            sentences.append(f"You agree with it on {agreed} (n = {both} that both labelled).")
-    elif theirs.total:
-        sentences.append("The agents have labelled nothing yet.")
-    if counts.scored:
-        sentences.append(f"◆ Judges scored {pluralize(counts.scored, 'response')}.")
-    return sentences
+def hidden_from_blind(counts: Progress) -> str:
+    """Return what a blind review does not read, in words; empty where there is nothing to hide."""
+    hidden = ["the agents' labels"] if for_agents(counts).total else []
+    return joined([*hidden, *(["judges' scores"] if _asks_of_responses(counts.items) else [])])
+
+
+# -- what is read after the counts ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run of the agents.
+
+    Attributes:
+        name: Its name.
+        state: Its state, as on the Jobs screen.
+        labelled: The items that it labelled.
+        total: The items that it is to label.
+        failed: The items on which it failed.
+    """
+
+    name: str
+    state: str
+    labelled: int
+    total: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudyLine:
+    """A study with what is left in it: of all its raters, and of the one who looks."""
+
+    name: str
+    state: str
+    total: int
+    left: int
+    yours: int
+
+
+@dataclass(frozen=True, slots=True)
+class HomeDetails:
+    """What Home shows beside the counts; each part is empty until it is read.
+
+    Attributes:
+        activity: What the rater judged lately.
+        labels: The rater's labels against the agents'.
+        runs: The latest runs.
+        tokens: The tokens of the latest run over its time.
+        studies: The studies.
+        raters: The agreement of every two raters.
+        open_study: A study that is open, whose labels are left out of the agreement.
+    """
+
+    activity: Activity | None = None
+    labels: LabelTable | None = None
+    runs: tuple[RunLine, ...] = ()
+    tokens: Sequence[int] = ()
+    studies: tuple[StudyLine, ...] = ()
+    raters: tuple[PairAgreement, ...] = ()
+    open_study: str = ""
+
+
+def read_details(workspace: Workspace, scope: Scope) -> Iterator[dict[str, Any]]:
+    """Read what Home shows beside the counts, one part after the other.
+
+    Args:
+        workspace: The open workspace.
+        scope: Who judges, and what of others' work is shown.
+
+    Yields:
+        Parts of `HomeDetails` by their names, the quickest first.
+    """
+    from store.queries.home import activity, label_table, rater_agreement
+    from store.queries.labels import question_of_items
+
+    with workspace.reading() as connection:
+        if scope.rater_id:
+            yield {"activity": activity(connection, scope)}
+        if not scope.hides_lists:
+            yield {"labels": label_table(connection, scope)}
+        yield _runs(connection)
+        studies = tuple(_studies(connection, scope))
+        open_study = next((one.name for one in studies if one.state == "open"), "")
+        yield {"studies": studies, "open_study": open_study}
+        if not scope.hides_lists:
+            # Labels of an open study are compared by its planned looks alone.
+            phases = (REVIEW,) if open_study else FIRST_PHASES
+            pairs = rater_agreement(connection, question_of_items(connection), phases)
+            yield {"raters": tuple(pairs)}
+
+
+def _runs(connection: Connection) -> dict[str, Any]:
+    from store.queries.home import tokens_over_time
+    from store.queries.run_figures import listed_runs, run_figures
+
+    listed = listed_runs(connection)[:RUNS_SHOWN]
+    lines = tuple(
+        RunLine(
+            one.run.name,
+            one.run.state,
+            one.labelled,
+            one.run.total,
+            run_figures(connection, one.run.id).failed,
+        )
+        for one in listed
+    )
+    return {"runs": lines, "tokens": tokens_over_time(connection, listed[0].run.id) if listed else ()}
+
+
+def _studies(connection: Connection, scope: Scope) -> Iterator[StudyLine]:
+    from store.studies.dashboard import list_dashboards
+
+    for one in list_dashboards(connection, scope.rater):
+        own = (rater.left for rater in one.raters if scope.rater and rater.member.rater == scope.rater)
+        total = sum(rater.whole.total for rater in one.raters if not rater.member.withdrawn_at)
+        yield StudyLine(one.study.name, one.study.state, total, one.left, sum(own))

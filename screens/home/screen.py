@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Horizontal, Vertical, VerticalScroll
+from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
+from textual.worker import get_current_worker
 
 from agents.jobs.events import ItemEnded, JobEnded, JobEvent, JobStarted
 from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
-from screens.home.facts import TITLE_CELLS, HomeFacts, for_agents, paragraph, read_facts
+from screens.commands import Command, Scope, bindings, command_named
+from screens.home import panels
+from screens.home.facts import TITLE_CELLS, HomeDetails, HomeFacts, for_agents, read_details, read_facts
 from screens.home.import_dialog import ImportScreen
+from screens.home.panel import Line, Panel, Piece
 from screens.jobs.job_line import JobLine
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
@@ -25,12 +30,14 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.counting import counted_kinds, joined
 from store.kinds.spec import task_kinds
+from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:
     from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
     from screens.navigator import Navigator
     from store.ingest.report import ImportReport
+    from store.queries.home import PairAgreement
     from store.record.actions import Action
 
 SAMPLE_NOTE = (
@@ -41,31 +48,35 @@ SAMPLE_NOTE = (
 READ_SECONDS = 1.0
 """Seconds for which changes are collected before the numbers are read again."""
 
-STEPS = 3
-"""Sentences of what to do next, at most."""
-
 Step = tuple[str, str]
-"""A sentence of what to do next: the id of its command, and the words."""
+"""A line of what to do next: the id of its command, and the words."""
 
 
-class NextStep(Horizontal):
-    """A key, and a sentence on its use."""
+WIDE_CELLS, HIGH_LINES = 100, 28
+"""A terminal with less room has a line in place of each lower panel."""
 
-    def compose(self) -> ComposeResult:
-        """Lay out the two beside each other."""
-        self.add_class("step")
-        yield Static(classes="step-key")
-        yield Static(classes="step-words")
+LEFT_OVER = {
+    "disagreements": QueueFilter(agreement="disagree"),
+    "skipped": QueueFilter(status="skipped"),
+    "flagged": QueueFilter(flagged=True),
+}
 
-    def show(self, key: str, words: str) -> None:
-        """Show them; without words the line takes no room."""
-        self.display = bool(words)
-        self.query_one(".step-key", Static).update(Content(key))
-        self.query_one(".step-words", Static).update(Content(words))
+
+def run_of(command_id: str) -> str:
+    """Return the action of a command, as Textual runs it from a screen."""
+    command = command_named(command_id)
+    return f"app.{command.action}" if command.scope == "app" else command.action
 
 
 class HomeScreen(BaseScreen):
-    """The first screen; the others lie over it."""
+    """The first screen, a dashboard; the others lie over it.
+
+    Attributes:
+        facts: The counts; None before they are read.
+        details: What else it shows, as far as it is read.
+        plan: What the agents would do; None before it is read.
+        failure: Why the workspace could not be read; None where it could.
+    """
 
     SCOPE: ClassVar[Scope] = "home"
     CSS_PATH: ClassVar[str] = "home.tcss"
@@ -74,22 +85,27 @@ class HomeScreen(BaseScreen):
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
         self.facts: HomeFacts | None = None
+        self.details = HomeDetails()
         self.plan: Plan | None = None
         self.failure: Exception | None = None
+        self._cursor = ""
         self._loading_sample = False
         self._due = False
 
     def compose(self) -> ComposeResult:
-        """Lay out the workspace beside what to do next, and the lines at the foot."""
+        """Lay out the panels, and the lines at the foot."""
         yield TopLine("home")
-        with VerticalScroll(id="body", can_focus=False), Container(id="columns"):
-            workspace = Static(id="workspace")
-            workspace.border_title = "Workspace"
-            yield workspace
-            with Vertical(id="next") as following:
-                following.border_title = "What to do next"
-                for _ in range(STEPS):
-                    yield NextStep()
+        with VerticalScroll(id="body", can_focus=False):
+            yield Static(id="message")
+            with Container(classes="row"):
+                yield Panel("yours", "Yours ●", self._yours)
+                yield Panel("next", "Next", self._next)
+            with Container(classes="row lower"):
+                yield Panel("agents", "You × agents ◆", self._agents)
+                yield Panel("runs", "Runs ◆", self._runs)
+            with Container(classes="row lower"):
+                yield Panel("raters", "Agreement of raters", self._raters)
+                yield Panel("studies", "Studies", self._studies)
         yield Static(id="notes")
         yield JobLine(self.context)
         yield KeyLine()
@@ -98,6 +114,10 @@ class HomeScreen(BaseScreen):
         """Follow what changes the numbers."""
         self.context.recorder.saved.subscribe(self, self._action_saved)
         self.context.jobs.events.subscribe(self, self._job_event)
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        """Draw one line in place of each lower panel where there is little room."""
         self._lay_out()
 
     def on_screen_resume(self) -> None:
@@ -110,8 +130,8 @@ class HomeScreen(BaseScreen):
 
     @work(thread=True, exclusive=True, group="facts")
     def read(self) -> None:
-        """Read the numbers, in a thread."""
-        context = self.context
+        """Read the numbers, in a thread: first the counts, then what each panel shows beside them."""
+        context, worker = self.context, get_current_worker()
         try:
             facts = read_facts(context.workspace, context.scope, sample=context.program.is_sample())
             self.call_later(self._read_done, facts)
@@ -120,11 +140,21 @@ class HomeScreen(BaseScreen):
             if self.is_current:
                 self.plan = context.program.plan
                 self.call_later(self._lay_out)
+            if facts.progress.total:
+                for parts in read_details(context.workspace, context.scope):
+                    if worker.is_cancelled or not self.is_current:
+                        return
+                    self.call_later(self._details_read, parts)
         except WorkbenchError as error:
             self.call_later(self._read_failed, error)
 
     def _read_done(self, facts: HomeFacts) -> None:
         self.facts, self.failure = facts, None
+        self._lay_out()
+
+    def _details_read(self, parts: dict[str, Any]) -> None:
+        # What was read the time before stays until it is read again.
+        self.details = replace(self.details, **parts)
         self._lay_out()
 
     def _read_failed(self, error: Exception) -> None:
@@ -177,6 +207,12 @@ class HomeScreen(BaseScreen):
             return not self.empty and not self._why_not_adjudicate
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
 
+    def label_now(self, command: Command) -> str:
+        """Name Enter after what is under the cursor."""
+        if command.id == "home.resume" and self._cursor not in ("", "resume"):
+            return "open"
+        return command.label
+
     def _holds_items(self) -> bool:
         """Return whether there is an item; show a notice when not."""
         if self.empty:
@@ -188,17 +224,24 @@ class HomeScreen(BaseScreen):
 
     def _lay_out(self) -> None:
         self.set_class(self.failure is not None, "-failed")
-        self.query_one("#workspace", Static).update(Content("\n".join(self._about())))
-        steps = self._steps()
-        for place, line in enumerate(self.query(NextStep)):
-            line.show(*(steps[place] if place < len(steps) else ("", "")))
+        message = self._message()
+        self.set_class(bool(message), "-message")
+        self.query_one("#message", Static).update(Content("\n".join(message)))
+        short = self.app.size.width < WIDE_CELLS or self.app.size.height < HIGH_LINES
+        for panel in self.query(Panel):
+            panel.set_class(short and panel.id not in ("yours", "next"), "-short")
+            panel.show(self._cursor)
+        self.set_class(short, "-short")
+        figures = self._figures()
+        if self._cursor not in figures and figures:
+            self._move_to("resume" if "resume" in figures else next(iter(figures)))
         notes = [SAMPLE_NOTE] if self.facts is not None and self.facts.sample else []
         notes += [self.plan.sandbox] if self.plan is not None and self.plan.sandbox else []
         self.query_one("#notes", Static).update(Content("\n".join(notes)))
         self.refresh_bindings()
 
-    def _about(self) -> list[str]:
-        context = self.context
+    def _message(self) -> list[str]:
+        """Return what stands in place of figures; nothing where there are some."""
         if self.failure is not None:
             return [
                 "! The workspace could not be read.",
@@ -209,25 +252,63 @@ class HomeScreen(BaseScreen):
             return ["Reading …"]
         if self.empty:
             return [
-                f"{one_line(context.workspace.path.name, 60)} is empty.",
+                f"{one_line(self.context.workspace.path.name, 60)} is empty.",
                 "",
                 f"It can hold {joined([kind.plural for kind in task_kinds().values()])}, also side by side. "
                 "They come from files: CoSQA, CoSQA+, CrossCodeEval, SWE-QA, MT-bench, issue threads, or "
                 "JSON lines, CSV or Parquet of your own.",
             ]
-        lines = paragraph(self.facts, judges=context.rater is not None)
-        if context.rater is None:
-            lines.append(
-                "! Nobody judges: labels need a name. Start with --rater NAME, or set rater in the config."
-            )
-        return lines
+        return []
 
-    def _steps(self) -> list[tuple[str, str]]:
-        """Return what to do next, as (key, sentence)."""
+    # -- the panels -----------------------------------------------------------------------------------
+
+    def _yours(self, width: int, short: bool) -> Sequence[Line]:
+        if self.facts is None or self.empty or self.failure is not None:
+            return []
+        return panels.yours(self.facts, self.details, width, judges=self.context.rater is not None)
+
+    def _next(self, width: int, short: bool) -> Sequence[Line]:
+        if self.failure is not None:
+            return []
+        return panels.following(self._steps(), width)
+
+    def _agents(self, width: int, short: bool) -> Sequence[Line]:
+        if self.facts is None or self.empty or self.failure is not None:
+            return []
+        return panels.with_agents(self.facts, self.details, width, short=short)
+
+    def _runs(self, width: int, short: bool) -> Sequence[Line]:
+        if self.facts is None or self.failure is not None:
+            return []
+        return panels.runs(self.details, self.facts, width, short=short)
+
+    def _raters(self, width: int, short: bool) -> Sequence[Line]:
+        if self.failure is not None:
+            return []
+        you = self.context.rater.name if self.context.rater else ""
+        return panels.raters(self.details, width, short=short, you=you, opens=self._open_differing)
+
+    def _studies(self, width: int, short: bool) -> Sequence[Line]:
+        if self.failure is not None:
+            return []
+        return panels.studies(self.details, width, short=short, opens=self.navigator.open_study)
+
+    def _open_differing(self, pair: PairAgreement) -> None:
+        one, other = (one_line(name, 24) for name in pair.raters)
+        if pair.differing:
+            wanted = QueueFilter(items=pair.differing, named=f"{one} and {other} differ")
+            self.navigator.open_queue(wanted)
+        else:
+            self.context.notices.show("No disagreement", f"{one} and {other} agree on every item of both.")
+
+    # -- what to do next ------------------------------------------------------------------------------
+
+    def _steps(self) -> list[panels.NextLine]:
+        """Return what to do next, as (command, key, words)."""
         if self._loading_sample:
-            return [("…", "Loading the sample.")]
+            return [("home.sample", "…", "Loading the sample.")]
         steps = self._first_steps() if self.empty else self._next_steps()
-        return [(self.key_of(command_id), words) for command_id, words in steps[:STEPS]]
+        return [(command_id, self.key_of(command_id), words) for command_id, words in steps]
 
     def _first_steps(self) -> list[Step]:
         path = self.context.workspace.path.name
@@ -235,7 +316,7 @@ class HomeScreen(BaseScreen):
             ("home.import", f"Import a file. Without the app: workbench import {one_line(path, 30)} FILE"),
             (
                 "home.sample",
-                "Look at the demo: load the sample of every kind, and let scripted agents work on it.",
+                "Look at the demo: the sample of every kind, with scripted agents at work on it.",
             ),
         ]
 
@@ -245,43 +326,96 @@ class HomeScreen(BaseScreen):
             return []
         counts, steps = facts.progress, []
         if facts.resume is not None:
-            words = "Go on with the next" if facts.resume.begun else "Begin with the first"
-            words = (
-                "Go on where you left off, at" if facts.resume.left_off else f"{words} without your label,"
-            )
-            title = one_line(facts.resume.title, TITLE_CELLS)
-            steps.append(("home.resume", f"{words} item {one_line(facts.resume.external_id, 24)}: “{title}”"))
+            named = f"{one_line(facts.resume.external_id, 20)} “{one_line(facts.resume.title, TITLE_CELLS)}”"
+            steps.append(("home.resume", f"{'go on at' if facts.resume.left_off else 'judge'} {named}"))
+        if counts.compared is not None and counts.compared != counts.agreed:
+            differing = pluralize(counts.compared - (counts.agreed or 0), "disagreement")
+            steps.append(("home.disagreements", f"▲ {differing} with the agents"))
+        if counts.skipped:
+            steps.append(("home.skipped", f"{counts.skipped:,} skipped"))
+        if counts.flagged:
+            steps.append(("home.flagged", f"⚑ {counts.flagged:,} flagged"))
         steps += self._agents_step(facts)
-        left = (
-            f"{counts.left:,} of {counts.total:,} without your label"
-            if counts.left
-            else "all have your label"
-        )
-        items = counted_kinds(counts.items) if len(counts.kinds) == 1 else pluralize(counts.total, "item")
-        steps.append(("home.queue", f"Look through the {items}: {left}."))
+        left = f"{counts.left:,} without your label" if counts.left else "all have your label"
+        steps.append(("home.queue", f"all {pluralize(counts.total, 'item')}, {left}"))
         return steps
 
     def _agents_step(self, facts: HomeFacts) -> list[Step]:
         if self.context.jobs.running is not None:
-            return [("app.jobs", "Watch the agents at work; they do not hold up your keys.")]
+            return [("app.jobs", "watch the agents at work")]
         theirs = for_agents(facts.progress)
         bare = {one.kind: one.items - (one.agent_labelled or 0) for one in theirs.kinds}
         bare = {kind: number for kind, number in bare.items() if number}
         if not bare:
             return []
         blind = theirs.agent_labelled is None
-        what = "what they have not labelled" if blind else f"the {counted_kinds(bare)} they have not labelled"
+        what = "what has no label of theirs" if blind else f"{counted_kinds(bare)} without their label"
         if self.plan is not None and self.plan.annotation is None:
-            return [("app.jobs", f"The agents cannot label {what} yet. {self.plan.problem}")]
-        return [("home.annotate", f"Let the agents label {what}.")]
+            return [("app.jobs", f"agents: no model is set; {what}")]
+        return [("home.annotate", f"let the agents label {what}")]
+
+    # -- the cursor -----------------------------------------------------------------------------------
+
+    def _figures(self) -> dict[str, Piece]:
+        """Return the figures that open something, by their names, in the order in which they are read."""
+        return {piece.key: piece for panel in self.query(Panel) for piece in panel.figures}
+
+    def _move_to(self, key: str) -> None:
+        self._cursor = key
+        for panel in self.query(Panel):
+            panel.show(key)
+            if any(piece.key == key for piece in panel.figures):
+                panel.scroll_visible(animate=False)
+        self.refresh_bindings()
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor to the next figure, or to the one before.
+
+        Args:
+            by: 1 or -1.
+        """
+        names = list(self._figures())
+        if names:
+            here = names.index(self._cursor) if self._cursor in names else 0
+            self._move_to(names[max(0, min(here + by, len(names) - 1))])
+
+    @on(Panel.Chosen)
+    def _figure_clicked(self, message: Panel.Chosen) -> None:
+        self._move_to(message.key)
+        self._open(message.key)
+
+    def _open(self, key: str) -> None:
+        piece = self._figures().get(key)
+        if piece is None or piece.opens is None:
+            return
+        if isinstance(piece.opens, QueueFilter):
+            self.navigator.open_queue(piece.opens)
+        elif isinstance(piece.opens, str):
+            self.call_later(self.run_action, run_of(piece.opens))
+        else:
+            piece.opens()
 
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_resume(self) -> None:
-        """Go on where the rater left off, or with the first item without a label."""
+        """Open what is under the cursor; at first, go on where the rater left off."""
         # A key that comes before the numbers opens the review too, which handles the lack of items.
         if self._holds_items():
-            self.navigator.resume()
+            if self._cursor in ("", "resume"):
+                self.navigator.resume()
+            else:
+                self._open(self._cursor)
+
+    def action_open_filtered(self, part: str) -> None:
+        """List what is left over: disagreements with the agents, skipped or flagged items.
+
+        Args:
+            part: Which of them.
+        """
+        if part == "disagreements" and self.context.scope.hides_lists:
+            self.context.notices.show("Blind review", "The agents' labels are not shown.")
+        elif self._holds_items():
+            self.navigator.open_queue(LEFT_OVER[part])
 
     def action_open_queue(self) -> None:
         """Open the list of all items."""

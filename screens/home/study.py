@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Vertical, VerticalScroll
+from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
 from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, Scope, bindings, command_named
 from screens.home.consent import ConsentScreen, not_agreed
-from screens.home.screen import READ_SECONDS, STEPS, NextStep
+from screens.home.panel import Line, Panel
+from screens.home.panels import NextLine, following
+from screens.home.screen import READ_SECONDS
 from screens.jobs.job_line import drawn_bar
 from screens.review.end_card import what_is_next
 from screens.threads import in_thread
@@ -60,11 +64,8 @@ class StudyHomeScreen(BaseScreen):
         """Lay out the study beside what to do next."""
         yield TopLine("home")
         with VerticalScroll(id="body", can_focus=False), Container(id="columns"):
-            yield Static(id="workspace")
-            with Vertical(id="next") as following:
-                following.border_title = "What to do next"
-                for _ in range(STEPS):
-                    yield NextStep()
+            yield Static(id="study")
+            yield Panel("next", "Next", self._next)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -126,13 +127,18 @@ class StudyHomeScreen(BaseScreen):
 
     def _lay_out(self) -> None:
         self.set_class(self.failure is not None, "-failed")
-        box = self.query_one("#workspace", Static)
+        box = self.query_one("#study", Static)
         box.border_title = Content(f"Study {one_line(self.place.name, 40)}")
         box.update(Content("\n").join(self._about()))
-        steps = self._steps()
-        for place, line in enumerate(self.query(NextStep)):
-            line.show(*(steps[place] if place < len(steps) else ("", "")))
+        self.query_one(Panel).show("resume")
         self.refresh_bindings()
+
+    def _next(self, width: int, short: bool) -> Sequence[Line]:
+        return following(self._steps(), width)
+
+    @on(Panel.Chosen)
+    async def _line_clicked(self, message: Panel.Chosen) -> None:
+        await self.run_action(command_named(f"sitting.{message.key}").action)
 
     def _about(self) -> list[Content]:
         if self.failure is not None:
@@ -174,8 +180,8 @@ class StudyHomeScreen(BaseScreen):
         begins = session.sitting != self.place.session.sitting or found.left == found.items
         return session.finished or begins
 
-    def _steps(self) -> list[tuple[str, str]]:
-        """Return what to do next, as (key, sentence)."""
+    def _steps(self) -> list[NextLine]:
+        """Return what to do next, as (command, key, words)."""
         found, shown = self.found, self.place.session
         if found is None:
             return []
@@ -194,7 +200,7 @@ class StudyHomeScreen(BaseScreen):
         if self._other is not None:
             other, number = self._other, found.others[self._other]
             steps.append(("other", f"Go to {one_line(other, 40)}: {pluralize(number, 'item')} left."))
-        return [(self.key_of(f"sitting.{verb}"), words) for verb, words in steps]
+        return [(f"sitting.{verb}", self.key_of(f"sitting.{verb}"), words) for verb, words in steps]
 
     # -- keys -----------------------------------------------------------------------------------------
 

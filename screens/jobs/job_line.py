@@ -11,12 +11,10 @@ from agents.jobs.events import JobEvent, JobLog, JobProgressed, JobState
 from screens.commands import commands_of
 from screens.help import key_name, keys_of
 from screens.widgets.text.sanitize import one_line
-from store.formatting import dollars, pluralize
+from store.formatting import dollars, pluralize, progress_bar
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
-
-FULL, EMPTY = "━", "─"
 
 STATE_GLYPHS: dict[str, str] = {
     "starting": "…",
@@ -30,19 +28,15 @@ STATE_GLYPHS: dict[str, str] = {
 
 
 def bar(done: int, total: int, width: int) -> str:
-    """Return a bar of so many cells; a part begun shows at least one, and only a whole one is full."""
-    if total <= 0 or width <= 0:
-        return EMPTY * max(0, width)
-    filled = min(width, done * width // total)
-    if done and not filled:
-        filled = 1
-    return FULL * filled + EMPTY * (width - filled)
+    """Return a bar of so many cells; a part begun is seen, and only a whole one is full."""
+    return progress_bar(done / total if total > 0 else 0.0, max(0, width))
 
 
 def drawn_bar(done: int, total: int, width: int) -> Content:
     """Return a bar in colours."""
     drawn = bar(done, total, width)
-    return Content.assemble((drawn.rstrip(EMPTY), "$text-accent"), (drawn.lstrip(FULL), "$text-muted"))
+    rest = drawn.count("░")
+    return Content.assemble((drawn[: width - rest], "$text-accent"), (drawn[width - rest :], "$text-muted"))
 
 
 def format_duration(seconds: float) -> str:

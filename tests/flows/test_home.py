@@ -26,7 +26,8 @@ from textual.widgets import Input, Static
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.import_dialog import ImportScreen, matching_files
-from screens.home.screen import HomeScreen, NextStep
+from screens.home.panel import Panel
+from screens.home.screen import HomeScreen
 from screens.jobs.screen import JobsScreen
 from screens.queue.screen import QueueScreen
 from screens.settings import ScreenSettings
@@ -34,6 +35,7 @@ from screens.widgets.key_line import KeyLine
 from store.events import Progress, Report, silent
 from store.ingest.importing import import_files
 from store.ingest.report import ImportReport
+from store.record.raters import ensure_rater
 from store.record.session import save_session
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -70,17 +72,16 @@ def home_of(app: WorkbenchApp) -> HomeScreen:
 
 
 def about(app: WorkbenchApp) -> str:
-    """What home says of the workspace."""
-    return str(home_of(app).query_one("#workspace", Static).content)
+    """What home says of the workspace, what to do next left out."""
+    home = home_of(app)
+    panels = [panel.text for panel in home.query(Panel) if panel.id != "next"]
+    return "\n".join([str(home.query_one("#message", Static).content), *panels])
 
 
 def steps(app: WorkbenchApp) -> dict[str, str]:
-    """What to do next: the sentences by key."""
-    shown = [line for line in home_of(app).query(NextStep) if line.display]
-    return {
-        str(line.query_one(".step-key", Static).content): str(line.query_one(".step-words", Static).content)
-        for line in shown
-    }
+    """What to do next: the phrases by key."""
+    lines = home_of(app).query_one("#next", Panel).text.splitlines()
+    return dict(line.split(maxsplit=1) for line in lines)
 
 
 def keys(app: WorkbenchApp) -> str:
@@ -109,25 +110,79 @@ async def test_an_empty_workspace_teaches_the_ways_in(empty: Workspace) -> None:
         assert "study.duckdb is empty" in about(app)
         assert list(steps(app)) == ["i", "d"]
         assert "workbench import study.duckdb FILE" in steps(app)["i"]
+        assert all(panel.display == (panel.id == "next") for panel in home_of(app).query(Panel))
         assert "resume" not in keys(app)
         await pilot.press("enter", "tab", "g")
         assert home_of(app)
 
 
-async def test_the_paragraph_says_what_the_report_says(workspace: Workspace) -> None:
+async def test_the_panels_say_what_the_reports_say(workspace: Workspace) -> None:
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        said = about(app)
-        assert "10 pairs from test." in said
-        assert "You judged 4, cannot decide 1, flagged 1; 5 left." in said
-        assert "labelled 8 of 10 pairs (80%)" in said
-        assert "You agree with it on 67% (n = 3" in said
-        assert "3,360 tokens, $0.0008" in said
-        assert list(steps(app)) == ["Enter", "J", "Tab"]
-        assert "Begin with the first without your label, item q/4" in steps(app)["Enter"]
-        assert "the 2 pairs" in steps(app)["J"]
-        assert "No model is set. Name one in" in steps(app)["J"]
+        await until(pilot, lambda: "agree" in about(app))
+        said = " ".join(about(app).split())
+        assert "pairs █" in said
+        assert "░ 5/10 today 0" in said
+        assert "cannot decide 1 · ⚑ flagged 1" in said
+        assert "from test" in said
+        assert "8 of 10 labelled · 2 without" in said
+        assert "you 1 match 2 0 you 0 no match 1 ▲ 0" in said
+        assert "67% agree · κ 0.00 · n = 3 · ▲ 1 differ" in said
+        assert "3.36k tokens · $0.0008" in said
+        assert list(steps(app)) == ["Enter", "2", "4", "J", "Tab"]
+        assert "judge q/4 “query 4”" in steps(app)["Enter"]
+        assert "no model is set; 2 pairs" in steps(app)["J"]
+
+
+async def test_every_number_opens_the_items_behind_it(workspace: Workspace) -> None:
+    app = app_of(workspace)
+
+    async def listed(key: str) -> tuple[str, list[int]]:
+        """What Enter lists on a figure."""
+        home = home_of(app)
+        names = list(home._figures())
+        by = names.index(key) - names.index(home._cursor)
+        await pilot.press(*["down" if by > 0 else "up"] * abs(by))
+        assert home._cursor == key
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+        assert isinstance(app.screen, QueueScreen)
+        found = str(app.screen.query_one("#sentence", Static).content), app.screen.items.ids.tolist()
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is home)
+        return found
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: "agents:differ" in home_of(app)._figures())
+        assert home_of(app)._cursor == "resume"
+        assert (await listed("cell:0:1"))[1] == [2]
+        assert (await listed("agents:none"))[1] == [9, 10]
+        sentence, items = await listed("kind:pair")
+        assert "pairs · 10 of 10" in sentence
+        assert len(items) == 10
+        assert (await listed("mark:⚑ flagged"))[1] == [6]
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen.items.ids.tolist() == [2]
+
+
+async def test_agreement_of_raters_opens_what_they_differ_on(workspace: Workspace) -> None:
+    ben = ensure_rater(workspace, "ben")
+    recorded(workspace, ben, *[label(workspace, ben, number, 1.0) for number in (1, 2, 9)])
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        key = "raters:ben/dana"
+        await until(pilot, lambda: key in home_of(app)._figures())
+        assert "raters   ben–you κ .00 (n 3)" in about(app)
+        await pilot.click("#raters", offset=(14, 0))
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen.items.ids.tolist() == [2, 9]
+        assert "ben and dana differ · 2 of 10" in str(app.screen.query_one("#sentence", Static).content)
 
 
 async def test_a_kept_session_is_where_one_goes_on(workspace: Workspace) -> None:
@@ -137,7 +192,7 @@ async def test_a_kept_session_is_where_one_goes_on(workspace: Workspace) -> None
     app = WorkbenchApp(context)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        assert "Go on where you left off, at item q/7: “query 7”" in steps(app)["Enter"]
+        assert "go on at q/7 “query 7”" in steps(app)["Enter"]
         await pilot.press("enter")
         await until(pilot, lambda: getattr(getattr(app.screen, "item", None), "item_id", None) == 7)
 
@@ -146,10 +201,15 @@ async def test_a_blind_home_counts_nothing_of_the_agents(workspace: Workspace) -
     app = app_of(workspace, blind=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
-        assert "blind" in about(app)
+        await until(pilot, lambda: home_of(app).details.runs)
+        assert "blind: the agents' labels not read" in about(app)
         assert "agree" not in about(app)
-        assert "labelled 8" not in about(app)
+        assert "8 of 10" not in about(app)
         assert "2 pairs" not in " ".join(steps(app).values())
+        assert home_of(app).details.labels is None
+        assert home_of(app).details.raters == ()
+        await pilot.press("2")
+        assert home_of(app)
 
 
 async def test_without_a_rater_it_says_how_to_set_one(workspace: Workspace) -> None:
@@ -157,7 +217,7 @@ async def test_without_a_rater_it_says_how_to_set_one(workspace: Workspace) -> N
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         assert "--rater NAME" in about(app)
-        assert "You judged" not in about(app)
+        assert "today" not in about(app)
 
 
 async def test_the_sample_is_never_taken_for_a_models_output(workspace: Workspace) -> None:
@@ -186,7 +246,7 @@ async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_fold
         await until(pilot, lambda: "1 item added" in str(outcome.content))
         assert "jsonl" in str(outcome.content)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "1 pair from" in about(app))
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "some_pairs" in about(app))
         assert items_in(empty) == 1
         assert "Enter" in steps(app)
         await pilot.press("tab")
@@ -224,7 +284,7 @@ async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspa
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         await pilot.press("d")
-        await until(pilot, lambda: "labelled 1 of 1 pair" in about(app))
+        await until(pilot, lambda: "1 of 1 labelled" in about(app))
         assert "d" not in steps(app)
 
 
@@ -234,7 +294,7 @@ async def test_agents_are_offered_only_where_they_can_work(empty: Workspace, tmp
     app = app_of(empty, annotation=JobSettings(model="scripted:none"))
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        assert "2 completions from tasks.jsonl." in about(app)
+        assert "from tasks.jsonl" in about(app)
         assert "agents" not in about(app)
         assert list(steps(app)) == ["Enter", "Tab"]
         assert "g start" not in keys(app)
@@ -253,7 +313,7 @@ async def test_numbers_follow_a_judgment(workspace: Workspace) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         app.context.recorder.submit(label(workspace, rater, 10, 1.0))
-        await until(pilot, lambda: "You judged 5" in about(app))
+        await until(pilot, lambda: "6/10" in about(app))
 
 
 async def test_an_error_is_said(workspace: Workspace) -> None:
@@ -269,7 +329,7 @@ async def test_an_error_is_said(workspace: Workspace) -> None:
         cursor.execute("ALTER TABLE source_gone RENAME TO source")
         cursor.close()
         home_of(app).read()
-        await until(pilot, lambda: "10 pairs" in about(app))
+        await until(pilot, lambda: "5/10" in about(app))
 
 
 async def test_keys_of_the_configuration_are_the_keys_that_are_named(workspace: Workspace) -> None:
@@ -333,18 +393,18 @@ async def test_a_long_import_shows_how_far_it_is(
         outcome = app.screen.query_one("#outcome", Static)
         await pilot.press(*"some_pairs.jsonl", "enter")
         await pilot.pause(0.2)
-        assert "━" not in str(outcome.content)
+        assert "░" not in str(outcome.content)
         monkeypatch.setattr("screens.home.import_dialog.BAR_AFTER_SECONDS", 0.0)
-        await until(pilot, lambda: "━" in str(outcome.content))
+        await until(pilot, lambda: "░" in str(outcome.content))
         _, bar, words = str(outcome.content).splitlines()
-        assert bar.count("━") == len(bar) // 4
+        assert bar.count("█") == len(bar) // 4
         assert re.match(r"reading some_pairs\.jsonl · 25% · \d+ s", words)
         await pilot.press("escape")
         assert str(outcome.content).startswith("Still importing; it cannot be left half done.")
         go_on.set()
         await until(pilot, lambda: "1 item added" in str(outcome.content))
         await pilot.pause(0.1)
-        assert "━" not in str(outcome.content)
+        assert "░" not in str(outcome.content)
 
 
 async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(

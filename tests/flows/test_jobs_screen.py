@@ -353,17 +353,17 @@ async def test_keys_fit_one_line_on_a_narrow_terminal(workspace: Workspace) -> N
 
 
 def test_a_bar_is_full_only_at_the_end() -> None:
-    assert bar(0, 10, 4) == "────"
-    assert bar(1, 1000, 4) == "━───"
-    assert bar(999, 1000, 4) == "━━━─"
-    assert bar(10, 10, 4) == "━━━━"
-    assert bar(0, 0, 4) == "────"
+    assert bar(0, 10, 4) == "░░░░"
+    assert bar(1, 1000, 4) == "▏░░░"
+    assert bar(999, 1000, 4) == "███▉"
+    assert bar(10, 10, 4) == "████"
+    assert bar(0, 0, 4) == "░░░░"
 
 
 @pytest.mark.parametrize(
     ("done", "total", "line"),
     [
-        (3, 4, "✓ agents done ━━━━━━━─── 3 of 4 · J shows more"),
+        (3, 4, "✓ agents done ███████▌░░ 3 of 4 · J shows more"),
         (0, 0, "✓ agents done · nothing was left to do"),
     ],
 )

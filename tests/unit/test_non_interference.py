@@ -46,6 +46,7 @@ from store.kinds.spec import task_kinds
 from store.queries import (
     current,
     executions,
+    home,
     item,
     progress,
     questions,
@@ -502,6 +503,8 @@ QUERIES = {
     "queue_rows": lambda w, c, s, ids: queue.queue_rows(w, s, ids),
     "shown_by_kind": lambda w, c, s, ids: runs.shown_by_kind(c, s),
     "labelled_runs": lambda w, c, s, ids: runs.labelled_runs(c, s),
+    "activity": lambda w, c, s, ids: home.activity(c, s),
+    "label_table": lambda w, c, s, ids: home.label_table(c, s),
     "home": lambda w, c, s, ids: read_facts(w, s, sample=False),
     "resume": lambda w, c, s, ids: [
         (resumed_item(w, s, {"item": n}, QueueQuery()), vars_of(restored_order(w, s, {"item": n})))

@@ -1,0 +1,193 @@
+"""The figures of Home beside the progress: activity, labels against the agents, agreement, tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, extract, func, select
+
+from store.queries.current import current_verdicts, hides_agents, own_labels
+from store.record.scope import FIRST_PHASES, Scope
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.tables.record import JudgmentRow
+from store.tables.runs import StepRow
+
+DAYS = 14
+"""The days of the activity, today among them."""
+
+BUCKETS = 12
+"""The parts into which the time of a run is cut."""
+
+_ON_SCREEN = ("independent", "accept", "override")
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a rater judged lately, on screens and by command.
+
+    Attributes:
+        days: How many items they judged on each of the last days, today last.
+        seconds: The median of the seconds that an item took; None where none is known.
+    """
+
+    days: tuple[int, ...]
+    seconds: float | None
+
+
+def activity(connection: Connection, scope: Scope, days: int = DAYS) -> Activity:
+    """Return what a rater judged in the last days, outside of studies.
+
+    Args:
+        connection: A reading connection.
+        scope: Whose judgments.
+        days: How many days; the last one is today, by local time.
+    """
+    judgment = table_of(JudgmentRow)
+    tomorrow = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    tomorrow += timedelta(days=1)
+    age = func.floor((tomorrow.timestamp() - extract("epoch", judgment.c.created_at)) / 86_400)
+    judged = (
+        judgment.c.rater_id == scope.rater_id,
+        judgment.c.assignment_id.is_(None),
+        judgment.c.value.is_not(None),
+        judgment.c.origin.in_(_ON_SCREEN),
+        judgment.c.created_at >= tomorrow - timedelta(days=days),
+    )
+    found = select(age.label("age"), func.count(judgment.c.item_id.distinct())).where(*judged).group_by("age")
+    counts = {int(row[0]): int(row[1]) for row in connection.execute(found)}
+    spent = (
+        select(func.sum(judgment.c.active_ms).label("ms"))
+        .where(*judged, judgment.c.active_ms.is_not(None))
+        .group_by(judgment.c.item_id)
+        .subquery()
+    )
+    median = connection.execute(select(func.percentile_cont(0.5).within_group(spent.c.ms))).scalar()
+    by_day = tuple(counts.get(back, 0) for back in reversed(range(days)))
+    return Activity(by_day, None if median is None else float(median) / 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTable:
+    """How often each label of a rater meets each label of the agents.
+
+    Attributes:
+        kind: The task kind.
+        counts: The items by (own label, agents' label).
+        kappa: Cohen's kappa; None where it is not defined.
+    """
+
+    kind: str
+    counts: Mapping[tuple[float, float], int]
+    kappa: float | None
+
+    @property
+    def items(self) -> int:
+        """Items with both labels."""
+        return sum(self.counts.values())
+
+    @property
+    def agreed(self) -> int:
+        """Those of them where both are the same."""
+        return sum(number for (own, theirs), number in self.counts.items() if own == theirs)
+
+    @property
+    def values(self) -> list[float]:
+        """The labels, the highest first."""
+        return sorted({value for pair in self.counts for value in pair}, reverse=True)
+
+
+def label_table(connection: Connection, scope: Scope) -> LabelTable | None:
+    """Return how a rater's labels meet the agents', of the kind that has most of both; None without any.
+
+    Items that hide the agents' labels are left out.
+    """
+    item, labels, verdicts = table_of(Item), own_labels(scope), current_verdicts(scope)
+    found = (
+        select(item.c.kind, labels.c.value, verdicts.c.value, func.count())
+        .join(labels, labels.c.item_id == item.c.id)
+        .join(verdicts, verdicts.c.item_id == item.c.id)
+        .where(~hides_agents(scope, item.c.id), verdicts.c.value.is_not(None))
+        .group_by(item.c.kind, labels.c.value, verdicts.c.value)
+    )
+    tables: dict[str, dict[tuple[float, float], int]] = {}
+    for kind, own, theirs, number in connection.execute(found):
+        tables.setdefault(kind, {})[own, theirs] = int(number)
+    if not tables:
+        return None
+    kind, counts = max(tables.items(), key=lambda entry: sum(entry[1].values()))
+    return LabelTable(kind, counts, _kappa(counts))
+
+
+def _kappa(counts: Mapping[tuple[float, float], int]) -> float | None:
+    import numpy
+
+    from store.measures.agreement import cohen_kappa
+
+    pairs, times = numpy.array(list(counts)), list(counts.values())
+    return cohen_kappa(numpy.repeat(pairs[:, 0], times), numpy.repeat(pairs[:, 1], times)).value
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """The agreement of two raters on a question.
+
+    Attributes:
+        raters: Their names.
+        items: Units that both labelled.
+        kappa: Cohen's kappa; None where it is not defined.
+        differing: The items on which their labels differ.
+    """
+
+    raters: tuple[str, str]
+    items: int
+    kappa: float | None
+    differing: tuple[int, ...]
+
+
+def rater_agreement(
+    connection: Connection, question: str, phases: Collection[str] = FIRST_PHASES
+) -> list[PairAgreement]:
+    """Return the agreement of every two people and imported raters on a question, most shared units first.
+
+    Args:
+        connection: A reading connection.
+        question: The question's name.
+        phases: The phases whose labels count.
+    """
+    import numpy
+
+    from store.measures.table_agreement import rater_pairs
+    from store.queries.labels import question_labels
+
+    labels = question_labels(connection, question, phases=phases, people_only=True)
+    values = {one.name: one.values for one in labels.raters}
+    found = []
+    for pair in rater_pairs(labels.table(), labels.level):
+        if pair.units:
+            one, other = (values[name] for name in pair.raters)
+            differs = ~numpy.isnan(one) & ~numpy.isnan(other) & (one != other)
+            items = tuple(dict.fromkeys(labels.item_ids[differs].tolist()))
+            found.append(PairAgreement(pair.raters, pair.units, pair.cohen, items))
+    return sorted(found, key=lambda pair: -pair.items)
+
+
+def tokens_over_time(connection: Connection, run_id: UUID, parts: int = BUCKETS) -> Sequence[int]:
+    """Return the tokens that a run used in each of so many equal parts of its time, the first part first."""
+    step = table_of(StepRow)
+    tokens: Any = step.c.tokens_in + step.c.tokens_out
+    at: Any = extract("epoch", step.c.created_at)
+    first, last = connection.execute(select(func.min(at), func.max(at)).where(step.c.run_id == run_id)).one()
+    if first is None:
+        return ()
+    part = func.floor((at - first) / max(last - first, 1e-6) * parts).label("part")
+    found = select(part, func.sum(tokens)).where(step.c.run_id == run_id).group_by("part")
+    counts = [0] * parts
+    for place, number in connection.execute(found):
+        # The last step ends the last part.
+        counts[min(int(place), parts - 1)] += int(number or 0)
+    return counts

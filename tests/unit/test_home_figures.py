@@ -1,0 +1,105 @@
+"""The figures of Home, computed again in plain Python."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
+
+import pytest
+from app_at_work import context_of, label, labelled_by_agents, recorded
+from scopes import scope
+from small_workspace import GOOD, pairs_workspace
+from sqlalchemy import update
+
+from store.measures.agreement import cohen_kappa
+from store.queries.home import activity, label_table, rater_agreement, tokens_over_time
+from store.record.actions import Action
+from store.record.raters import ensure_rater
+from store.tables.columns import table_of
+from store.tables.runs import StepRow
+from store.workspace.duckdb import Workspace
+
+ITEMS = 40
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """Forty pairs without labels."""
+    pairs = [(f"q/{number}", f"query {number}", f"{GOOD}# {number}\n") for number in range(ITEMS)]
+    with pairs_workspace(tmp_path, pairs) as made:
+        context_of(made)
+        yield made
+
+
+def test_activity_counts_items_by_local_day_and_the_median_of_their_time(workspace: Workspace) -> None:
+    dana, draw = ensure_rater(workspace, "dana"), random.Random(3)
+    noon = datetime.now().astimezone().replace(hour=12, minute=0, second=0, microsecond=0)
+    days: Counter[int] = Counter()
+    spent: Counter[int] = Counter()
+    for item in range(1, ITEMS + 1):
+        back = draw.choice([0, 1, 1, 5, 13, 14])
+        for _ in range(draw.choice([1, 2])):
+            ms = draw.choice([None, 4_000, 9_000, 21_000])
+            made = label(workspace, dana, item, 1.0)
+            at = noon - timedelta(days=back) + timedelta(hours=draw.choice([-11, 0, 11]))
+            record = replace_record(made, created_at=at, active_ms=ms)
+            recorded(workspace, dana, record)
+            if back < 14:
+                spent[item] += ms or 0
+        if back < 14:
+            days[back] += 1
+    timed = [ms / 1000 for item, ms in spent.items() if ms]
+    with workspace.reading() as connection:
+        found = activity(connection, scope(dana.id))
+    assert found.days == tuple(days[back] for back in reversed(range(14)))
+    assert found.seconds == pytest.approx(median(timed))
+
+
+def replace_record(action: Action, **changes: object) -> Action:
+    """An action whose one judgment has other values."""
+    (record,) = action.records
+    return replace(action, records=(record.model_copy(update=changes),))
+
+
+def test_labels_against_the_agents_and_of_two_raters(workspace: Workspace) -> None:
+    dana, ben = ensure_rater(workspace, "dana"), ensure_rater(workspace, "ben")
+    draw = random.Random(5)
+    own = {item: float(draw.random() < 0.5) for item in range(1, 31)}
+    bens = {item: value if draw.random() < 0.7 else 1 - value for item, value in own.items() if item > 8}
+    theirs = {item: float(draw.random() < 0.6) for item in range(1, ITEMS + 1, 2)}
+    recorded(workspace, dana, *[label(workspace, dana, item, value) for item, value in own.items()])
+    recorded(workspace, ben, *[label(workspace, ben, item, value) for item, value in bens.items()])
+    run = labelled_by_agents(workspace, [(item, value, "tested") for item, value in theirs.items()])
+    both = [(own[item], theirs[item]) for item in own if item in theirs]
+    with workspace.reading() as connection:
+        table = label_table(connection, scope(dana.id))
+        assert table is not None
+        assert table.counts == Counter(both)
+        assert table.agreed == sum(one == other for one, other in both)
+        one, other = zip(*both, strict=True)
+        assert table.kappa == pytest.approx(cohen_kappa(one, other).value)
+        (pair,) = rater_agreement(connection, "pair.match")
+        assert (pair.raters, pair.items) == (("ben", "dana"), len(bens))
+        assert pair.differing == tuple(item for item, value in bens.items() if value != own[item])
+        assert pair.kappa == pytest.approx(
+            cohen_kappa([own[item] for item in bens], list(bens.values())).value
+        )
+        # All steps were made at once.
+        assert sum(tokens_over_time(connection, run)) == 420 * len(theirs)
+        assert label_table(connection, scope(ensure_rater(workspace, "eve").id)) is None
+
+
+def test_tokens_of_a_run_over_its_time(workspace: Workspace) -> None:
+    run = labelled_by_agents(workspace, [(item, 1.0, "tested") for item in (1, 2, 3)])
+    step = table_of(StepRow)
+    began = datetime.now().astimezone()
+    for item, minutes in ((1, 0), (2, 5), (3, 12)):
+        moved = (
+            update(step).where(step.c.item_id == item).values(created_at=began + timedelta(minutes=minutes))
+        )
+        workspace.lane.submit(lambda connection, moved=moved: connection.execute(moved)).result()
+    with workspace.reading() as connection:
+        assert list(tokens_over_time(connection, run)) == [420, 0, 0, 0, 0, 420, 0, 0, 0, 0, 0, 420]
