@@ -495,12 +495,16 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "reports.open", "enter", "open", "open", "Open the report; in it, list the items behind the figure."
     ),
-    Command("reports.pane", "tab,shift+tab", "pane", "pane", "Go from the list to the report, or back."),
     Command("reports.subject", "t", "choose('subject', 1)", "question", "Choose the next question or kind."),
     Command("reports.first", "a", "choose('first', 1)", "rater", "Choose the next rater or run."),
     Command(
         "reports.second", "b", "choose('second', 1)", "other rater", "Choose the next one to compare with."
     ),
+    Command("reports.back", "escape,q", "back", "back", "Go back to the list, then to the screen before."),
+    Command("reports.save", "s", "save", "save", "Save the report as a picture (.svg) or a table (.csv)."),
+    Command("reports.copy", "y", "copy", "copy command", "Copy the command that prints the report."),
+    Command("reports.pane", "tab,shift+tab", "pane", "pane", "Go from the list to the report, or back."),
+    Command("reports.refresh", "r", "read", "refresh", "Read the report again."),
     Command(
         "reports.subject_back",
         "T",
@@ -525,10 +529,6 @@ COMMANDS: tuple[Command, ...] = (
         "Choose the one before.",
         on_line=False,
     ),
-    Command("reports.save", "s", "save", "save", "Save the report as a picture (.svg) or a table (.csv)."),
-    Command("reports.copy", "y", "copy", "copy command", "Copy the command that prints the report."),
-    Command("reports.refresh", "r", "read", "refresh", "Read the report again."),
-    Command("reports.back", "escape,q", "back", "back", "Go back to the list, then to the screen before."),
     Command("reports.up", "up,k", "move(-1, 0)", "line above", "Go to the line above.", on_line=False),
     Command("reports.down", "down,j", "move(1, 0)", "line below", "Go to the line below.", on_line=False),
     Command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 
 from rich.cells import cell_len
@@ -13,6 +14,9 @@ from textual.geometry import Region
 from screens.reports.page import Cell, Page, Place, Row, Table
 from screens.widgets.text.sanitize import one_line, shortened
 from store.formatting import LEVELS, block_bar, interval_line
+
+lines_of = partial(wrap, break_on_hyphens=False)
+"""Wraps a text into lines of so many cells; names stay whole."""
 
 GAP = 1
 MOST_PLOT, WANTED_PLOT, LEAST_PLOT = 44, 24, 8
@@ -43,10 +47,10 @@ def draw(page: Page, width: int, here: Place | None = None) -> Drawing:
         here: The figure under the cursor; None for no cursor.
     """
     lines = [
-        Content.styled(line, "$text-muted") for part in page.caption for line in wrap(part, width) or [""]
+        Content.styled(line, "$text-muted") for part in page.caption for line in lines_of(part, width) or [""]
     ]
     if page.empty:
-        lines += [Content(""), *(Content(line) for line in wrap(page.empty, width))]
+        lines += [Content(""), *(Content(line) for line in lines_of(page.empty, width))]
     cursor = Region(0, 0, 1, 1)
     for place, table in enumerate(page.tables):
         lines.append(Content(""))
@@ -57,7 +61,9 @@ def draw(page: Page, width: int, here: Place | None = None) -> Drawing:
         if at is not None:
             cursor = at.translate((0, len(lines)))
         lines += drawn
-        lines += [Content.styled(line, "$text-muted") for note in table.notes for line in wrap(note, width)]
+        lines += [
+            Content.styled(line, "$text-muted") for note in table.notes for line in lines_of(note, width)
+        ]
     return Drawing(lines, cursor)
 
 

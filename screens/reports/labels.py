@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from screens.reports.page import Cell, Choice, ItemsOf, Options, Page, Row, Table
+from screens.widgets.text.sanitize import shortened
 from store.errors import WorkbenchError
 from store.formatting import Drawn, pluralize
 from store.kinds.spec import question_named
@@ -22,13 +23,20 @@ if TYPE_CHECKING:
 NAMED = 6
 """Raters that a caption names; of more it says how many there are."""
 
+NAME_CELLS = 30
+"""Cells of a name in a caption."""
+
 AGAINST = "majority"
 """The labels that count as true on the screen."""
 
 
 def names_of(raters: Sequence[str]) -> str:
     """Return raters as a phrase for a caption."""
-    return ", ".join(raters) if 0 < len(raters) <= NAMED else pluralize(len(raters), "rater")
+    return (
+        ", ".join(shortened(name, NAME_CELLS) for name in raters)
+        if 0 < len(raters) <= NAMED
+        else pluralize(len(raters), "rater")
+    )
 
 
 def number(value: float | None, places: int = 2) -> str:
@@ -92,7 +100,9 @@ def agreement_page(found: list[AgreementReport], choice: Choice) -> Page:
             f"Krippendorff's alpha of {names_of(raters)}",
             seen(sum(one.blind for one in people), sum(one.revealed for one in people)),
             *(
-                [f"{intervals[0].share:.0%} intervals: bootstrap over items, by {clusters}; raters fixed"]
+                [
+                    f"{100 * intervals[0].share:g} % intervals: bootstrap over items, by {clusters}; raters fixed"
+                ]
                 if intervals
                 else []
             ),
@@ -190,7 +200,7 @@ def confusion_page(read: tuple[Confusion | WorkbenchError, str, tuple[str, ...]]
     notes = ["Labels are rounded to whole numbers here, not in kappa."] if found.rounded else []
     return Page(
         caption=(
-            f"{question}: ↓ {first} · → {second}",
+            f"{question}: ↓ {shortened(first, NAME_CELLS)} · → {shortened(second, NAME_CELLS)}",
             f"n {figures.units:,} · equal {equal} · {kappa}",
             seen(pair.blind, pair.revealed),
             f"Cohen's kappa; 95 % interval: bootstrap over items, {labels.cluster} by {labels.cluster}",
@@ -245,7 +255,7 @@ def accuracy_page(read: tuple[AccuracyReport | WorkbenchError, str, tuple[str, .
             f"{question}: true labels are the {true.against} of {names_of(true.panel)}, n {true.units:,}",
             seen(true.blind, true.revealed) + ("; revealed ones left out" if true.revealed else ""),
             *(
-                [f"{drawn[0].share:.0%} intervals: {drawn[0].method('item', labels.cluster)}"]
+                [f"{100 * drawn[0].share:g} % intervals: {drawn[0].method('item', labels.cluster)}"]
                 if drawn
                 else []
             ),

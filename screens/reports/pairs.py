@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from screens.reports.labels import interval, number, percent
 from screens.reports.page import Cell, Choice, Options, Page, Row, Table
+from screens.widgets.text.sanitize import shortened
 from store.formatting import pluralize
 from store.kinds.pair import PAIR
 from store.queries.pair_figures import (
@@ -125,7 +126,7 @@ def _page(read: Read, said: tuple[str, ...], table: Table) -> Page:
     found, whose, names = read
     return Page(
         caption=(
-            f"Labels of {whose.phrase}: {found.labelled:,} of {found.pairs:,} pairs, "
+            f"Labels of {shortened(whose.phrase, 50)}: {found.labelled:,} of {found.pairs:,} pairs, "
             f"{pluralize(found.queries, 'query', 'queries')}",
             *said,
         ),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -23,7 +22,7 @@ from screens.commands import Command, Scope, bindings
 from screens.jobs.job_line import JobLine
 from screens.reading import Reading
 from screens.reports.catalogue import REPORTS, Report
-from screens.reports.drawing import draw
+from screens.reports.drawing import draw, lines_of
 from screens.reports.page import Cell, Choice, Choosable, Options, Page, Place, figures, moved
 from screens.reports.saving import SUFFIXES, save
 from screens.threads import in_thread
@@ -252,7 +251,7 @@ class ReportsScreen(BaseScreen):
                 drawn = draw(self.page, self._cells, here)
                 lines = drawn.lines
                 if command := self._command(self.context.workspace.path.name):
-                    said = wrap(f"$ {command}", self._cells, break_on_hyphens=False, subsequent_indent="    ")
+                    said = lines_of(f"$ {command}", self._cells, subsequent_indent="    ")
                     lines += [Content(""), *(Content.styled(line, "$text-muted") for line in said)]
                 self.query_one("#figures", Static).update(Content("\n").join(lines))
                 # Once the lines are laid out: before that the box does not know how far it can scroll.
@@ -390,7 +389,8 @@ class ReportsScreen(BaseScreen):
         file.display = True
         file.value = f"{self.context.workspace.path.stem}-{report.name}.svg"
         file.focus()
-        self._say(f"Enter saves: {', '.join(SUFFIXES)} by the end of the name. Esc leaves.")
+        leaves = self.key_of("line.close")
+        self._say(f"Enter saves, as the name ends: {', '.join(SUFFIXES)}. {leaves} leaves.")
 
     @on(Input.Submitted, "#file")
     def _file_named(self, event: Input.Submitted) -> None:
