@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from screens.reports.page import Cell, Choice, ItemsOf, Options, Page, Row, Table
+from screens.reports.page import Cell, Choice, ItemsOf, Options, Page, Row, Table, counted
 from screens.widgets.text.sanitize import shortened
 from store.errors import WorkbenchError
 from store.formatting import Drawn, pluralize
@@ -89,6 +89,7 @@ def agreement_page(found: list[AgreementReport], choice: Choice) -> Page:
     people = [one for each in found for one in each.by_rater if one.name in each.compared]
     intervals = [one.figures.interval for one in found if one.figures.interval is not None]
     clusters = ", ".join(dict.fromkeys(one.labels.cluster for one in found))
+    how = f"bootstrap over items, by {clusters}; raters fixed"
     command = ("agreement", "--question", "all")
     if not found:
         why = "No question has labels of two people yet. Confusion compares any two raters, agents too."
@@ -99,13 +100,7 @@ def agreement_page(found: list[AgreementReport], choice: Choice) -> Page:
         caption=(
             f"Krippendorff's alpha of {names_of(raters)}",
             seen(sum(one.blind for one in people), sum(one.revealed for one in people)),
-            *(
-                [
-                    f"{100 * intervals[0].share:g} % intervals: bootstrap over items, by {clusters}; raters fixed"
-                ]
-                if intervals
-                else []
-            ),
+            *([f"{100 * intervals[0].share:g} % intervals: {how}"] if intervals else []),
         ),
         command=command,
         tables=(
@@ -130,8 +125,8 @@ def _agreement_row(one: AgreementReport) -> Row:
     return Row(
         (
             name,
-            Cell(f"{int(shared.sum()):,}", of_units(labels, shared), f"{name}: labels of two people or more"),
-            Cell(f"{int(differing.sum()):,}", of_units(labels, differing), f"{name}: on which people differ"),
+            counted(int(shared.sum()), of_units(labels, shared), f"{name}: labels of two people or more"),
+            counted(int(differing.sum()), of_units(labels, differing), f"{name}: on which people differ"),
             percent(None if figures.percent is None else figures.percent / 100),
             number(_alpha(one)),
         ),
@@ -175,7 +170,7 @@ def confusion_page(read: tuple[Confusion | WorkbenchError, str, tuple[str, ...]]
     def cell(row: float | None, column: float | None, count: int, level: float | None = None) -> Cell:
         said = [f"{first} {word(question, row)}"] if row is not None else [first]
         said += [f"{second} {word(question, column)}"] if column is not None else [second]
-        return Cell(f"{count:,}", partial(_confused, found, row, column), " · ".join(said), level)
+        return counted(count, partial(_confused, found, row, column), " · ".join(said), level)
 
     rows = [
         Row(
@@ -282,8 +277,8 @@ def _accuracy_row(labels: QuestionLabels, one: RaterAccuracy) -> Row:
         (
             one.name,
             one.kind,
-            Cell(f"{figures.n:,}", of_units(labels, one.known), f"{one.name}: with a true label"),
-            Cell(f"{int(one.wrong.sum()):,}", of_units(labels, one.wrong), f"{one.name}: wrong"),
+            counted(figures.n, of_units(labels, one.known), f"{one.name}: with a true label"),
+            counted(int(one.wrong.sum()), of_units(labels, one.wrong), f"{one.name}: wrong"),
             percent(figures.accuracy),
         ),
         whole,
@@ -336,5 +331,5 @@ def _labels_table(found: LabelCounts, one: RaterLabels) -> Table:
 
 def _label_row(found: LabelCounts, one: RaterLabels, value: float, count: int, most: int) -> Row:
     said = word(found.labels.question, value)
-    cell = Cell(f"{count:,}", lambda _: found.items(one, value), f"{one.name}: {said}")
+    cell = counted(count, lambda _: found.items(one, value), f"{one.name}: {said}")
     return Row((said, cell, percent(count / one.labelled if one.labelled else None)), count / most)

@@ -67,6 +67,18 @@ class Cell:
     level: float | None = None
 
 
+def counted(count: int, items: ItemsOf, named: str, level: float | None = None) -> Cell:
+    """Return a number of items as a figure, behind which there are none where it is 0.
+
+    Args:
+        count: The number.
+        items: Reads the items.
+        named: What they are.
+        level: See `Cell`.
+    """
+    return Cell(f"{count:,}", items if count else None, named, level)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A row of a table.

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from screens.reports.labels import interval, number, percent
-from screens.reports.page import Cell, Choice, Options, Page, Row, Table
+from screens.reports.page import Cell, Choice, Options, Page, Row, Table, counted
 from screens.widgets.text.sanitize import shortened
 from store.formatting import pluralize
 from store.kinds.pair import PAIR
@@ -140,7 +140,7 @@ def _page(read: Read, said: tuple[str, ...], table: Table) -> Page:
 
 
 def _items(count: int, statement: Select[int], named: str) -> Cell:
-    return Cell(f"{count:,}", partial(_read_items, statement) if count else None, named)
+    return counted(count, partial(_read_items, statement), named)
 
 
 def _read_items(statement: Select[int], connection: Connection) -> list[int]:

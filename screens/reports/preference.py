@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from screens.reports.labels import interval, number, percent
-from screens.reports.page import Cell, Choice, Choosable, ItemsOf, Options, Page, Row, Table
+from screens.reports.page import Cell, Choice, Choosable, ItemsOf, Options, Page, Row, Table, counted
 from store.formatting import pluralize
 from store.measures.preference import in_both_orders
 from store.measures.preference_report import PreferenceReport, by_side, preference_report, rated_by_whom
@@ -116,8 +116,8 @@ def position_page(read: Read, choice: Choice) -> Page:
         Row(
             (
                 one["rater"],
-                Cell(
-                    f"{one['judgments']:,}",
+                counted(
+                    one["judgments"],
                     _with_winner(sides[one["rater"]]),
                     f"{one['rater']}: verdicts with a winner",
                 ),
@@ -154,9 +154,9 @@ def _orders_table(name: str, of_rater: Mapping[str, Any], orders: Orders) -> Tab
             (
                 f"{SIGNS[left]:<2} {LEVELS[left]}",
                 *(
-                    Cell(
-                        f"{count}",
-                        _with_levels(orders, (left, right)) if count else None,
+                    counted(
+                        count,
+                        _with_levels(orders, (left, right)),
                         f"{name}: left {LEVELS[left]}, right {LEVELS[right]}",
                         count / most,
                     )

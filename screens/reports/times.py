@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from screens.reports.labels import names_of, number, percent, seen
-from screens.reports.page import Cell, Choice, Choosable, Options, Page, Row, Table
+from screens.reports.page import Cell, Choice, Choosable, Options, Page, Row, Table, counted
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
 from store.queries.labels import kinds_of_items
@@ -83,4 +83,4 @@ def _place_row(one: TimeBin) -> Row:
 
 
 def _items(one: TimeBin, named: str) -> Cell:
-    return Cell(f"{one.n:,}", (lambda _: sorted(set(one.items))) if one.n else None, named)
+    return counted(one.n, lambda _: sorted(set(one.items)), named)
