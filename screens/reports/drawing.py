@@ -19,7 +19,7 @@ lines_of = partial(wrap, break_on_hyphens=False)
 """Wraps a text into lines of so many cells; names stay whole."""
 
 GAP = 1
-MOST_PLOT, WANTED_PLOT, LEAST_PLOT = 44, 24, 8
+MOST_PLOT, WANTED_PLOT, LEAST_PLOT = 60, 24, 8
 """The most cells of what is drawn behind a row, those for which names give way, and the least."""
 LEAST_NAME = 10
 """Cells that a name has at least."""
@@ -83,8 +83,10 @@ def _table(table: Table, width: int, here: Place | None) -> tuple[list[Content],
                 # What is above the first line is shown with it.
                 top = 0 if number else -2
                 cursor = Region(at, 1 + number + top, cells, 1 - top)
-                text = _pointed(text)
-                parts.append((text, "bold reverse"))
+                inner = text.strip()
+                before = len(text) - len(text.lstrip()) - 1
+                parts += [" " * before, (f"[{inner}]", "bold reverse")]
+                parts.append(" " * (len(text) - before - len(inner) - 2))
             else:
                 parts.append((text, "bold" if column < table.names else ""))
             parts.append(" " * GAP)
@@ -101,7 +103,7 @@ def _heading(table: Table, widths: Sequence[int], plot: int) -> Content:
         for column, (name, cells) in enumerate(zip(table.columns, widths, strict=True))
     ]
     if plot and any(isinstance(row.drawn, tuple) for row in table.rows):
-        low, high = (f"{end:.4g}" for end in table.scale)
+        low, high = (f"{end:,.0f}" if abs(end) >= 10 else f"{end:.2g}" for end in table.scale)
         heads.append(f"{low}{high:>{plot - len(low)}}")
     return Content.styled((" " * GAP).join(heads).rstrip(), "bold")
 
@@ -135,13 +137,6 @@ def _text(cell: Cell | str, cells: int, *, left: bool) -> str:
         text = shortened(text, cells)
         return text + " " * (cells - cell_len(text))
     return f"{text} ".rjust(cells)
-
-
-def _pointed(text: str) -> str:
-    """Put a figure in brackets, where it has blanks."""
-    inner = text.strip()
-    before = len(text) - len(text.lstrip())
-    return f"{' ' * max(before - 1, 0)}[{inner}]{' ' * max(len(text) - len(text.rstrip()) - 1, 0)}"
 
 
 def _plot(row: Row, table: Table, cells: int) -> str:

@@ -51,12 +51,19 @@ def percent(value: float | None) -> str:
 
 def interval(low: float | None, high: float | None, times: float = 1, places: int = 2) -> str:
     """Return an interval as text; nothing for none."""
-    return "" if low is None or high is None else f"{times * low:.{places}f}–{times * high:.{places}f}"
+    return "" if low is None or high is None else f"{times * low:.{places}f} to {times * high:.{places}f}"
 
 
-def seen(blind: int, revealed: int) -> str:
-    """Return how labels were judged, as a phrase for a caption."""
-    return f"labels judged blind {blind:,}, revealed {revealed:,}"
+def seen(number_of: int, thing: str, blind: int, revealed: int) -> str:
+    """Return how labels were judged, as a phrase for a caption.
+
+    Args:
+        number_of: How many there are.
+        thing: The word for one of them.
+        blind: Those that were judged in a blind review.
+        revealed: Those that were judged with a label of agents or a judge on the screen.
+    """
+    return f"{pluralize(number_of, thing)}: {blind:,} judged blind, {revealed:,} revealed"
 
 
 def of_units(labels: QuestionLabels, there: object) -> ItemsOf:
@@ -99,7 +106,12 @@ def agreement_page(found: list[AgreementReport], choice: Choice) -> Page:
     return Page(
         caption=(
             f"Krippendorff's alpha of {names_of(raters)}",
-            seen(sum(one.blind for one in people), sum(one.revealed for one in people)),
+            seen(
+                sum(one.labelled for one in people),
+                "label",
+                sum(one.blind for one in people),
+                sum(one.revealed for one in people),
+            ),
             *([f"{100 * intervals[0].share:g} % intervals: {how}"] if intervals else []),
         ),
         command=command,
@@ -154,7 +166,7 @@ def read_confusion(
 def _nothing(error: WorkbenchError, question: str, questions: tuple[str, ...]) -> Page:
     """Return the report on a question about which there is nothing to report, with the reason."""
     return Page(
-        (question,), (), empty=error.message, options={"subject": Options("question", questions, question)}
+        (question,), (), empty=f"{error.message} {error.hint}", options={"subject": Options("question", questions, question)}
     )
 
 
@@ -189,15 +201,17 @@ def confusion_page(read: tuple[Confusion | WorkbenchError, str, tuple[str, ...]]
     rows.append(Row(("all", *sums, cell(None, None, int(found.counts.sum())))))
     names = tuple(one.name for one in labels.raters)
     figures = pair.figures
-    kappa = f"kappa {number(figures.cohen)} {interval(figures.ci_low, figures.ci_high)}".strip()
+    kappa = f"kappa {number(figures.cohen)}"
+    if figures.ci_low is not None:
+        kappa += f" ({interval(figures.ci_low, figures.ci_high)})"
     if figures.cohen is None:
         kappa = f"no kappa: {figures.why}"
     notes = ["Labels are rounded to whole numbers here, not in kappa."] if found.rounded else []
     return Page(
         caption=(
             f"{question}: ↓ {shortened(first, NAME_CELLS)} · → {shortened(second, NAME_CELLS)}",
-            f"n {figures.units:,} · equal {equal} · {kappa}",
-            seen(pair.blind, pair.revealed),
+            f"equal {equal} · {kappa}",
+            seen(figures.units, "unit", pair.blind, pair.revealed) + " by one of them or both",
             f"Cohen's kappa; 95 % interval: bootstrap over items, {labels.cluster} by {labels.cluster}",
         ),
         command=("confusion", "--question", question, "--raters", f"{first},{second}"),
@@ -248,7 +262,8 @@ def accuracy_page(read: tuple[AccuracyReport | WorkbenchError, str, tuple[str, .
     return Page(
         caption=(
             f"{question}: true labels are the {true.against} of {names_of(true.panel)}, n {true.units:,}",
-            seen(true.blind, true.revealed) + ("; revealed ones left out" if true.revealed else ""),
+            seen(true.blind + true.revealed + true.other, "label", true.blind, true.revealed)
+            + ("; revealed ones left out" if true.revealed and not true.with_revealed else ""),
             *(
                 [f"{100 * drawn[0].share:g} % intervals: {drawn[0].method('item', labels.cluster)}"]
                 if drawn
@@ -307,6 +322,8 @@ def labels_page(read: tuple[LabelCounts, tuple[str, ...]], choice: Choice) -> Pa
         caption=(
             f"{question}: labels of {names_of([one.name for one in found.raters])}, of {of}",
             seen(
+                sum(one.labelled for one in found.raters),
+                "label",
                 sum(int(one.blind.sum()) for one in found.raters),
                 sum(int(one.revealed.sum()) for one in found.raters),
             ),

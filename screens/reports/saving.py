@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 
 from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
 from screens.reports.drawing import draw
@@ -57,14 +58,14 @@ def save(page: Page, title: str, command: str, path: Path) -> str:
 
 
 def as_svg(page: Page, title: str, command: str) -> str:
-    """Return a report as a picture of a terminal."""
+    """Return a report as a picture, dark on white as a paper has it."""
     drawn = draw(page, WIDTH).lines
     width = max(WIDTH, *(line.cell_length for line in drawn))
     console = Console(record=True, width=width, file=io.StringIO(), color_system="truecolor")
     for line in drawn:
         console.print(Text(line.plain), soft_wrap=True)
     console.print(Text(f"\n$ {command}"), soft_wrap=True)
-    return console.export_svg(title=title)
+    return console.export_svg(title=title, theme=DEFAULT_TERMINAL_THEME)
 
 
 def as_csv(page: Page) -> str:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef
 
 LIST_CELLS = 30
+TITLE_CELLS = max(len(one.title) for one in REPORTS)
 REST_SECONDS = 0.15
 """How long the cursor rests in the list before the report is read."""
 MOST_ITEMS = 50_000
@@ -277,7 +278,11 @@ class ReportsScreen(BaseScreen):
         for place, one in enumerate(offered):
             here = place == self._index
             cursor = " " if not here else "▹" if self._in_report else "▸"
-            lines.append(Content.styled(f"{cursor} {one.title}", "bold $text-accent" if here else ""))
+            line = Content.styled(f"{cursor} {one.title}", "bold $text-accent" if here else "")
+            if self.has_class("-narrow"):
+                beside = " " * (TITLE_CELLS - len(one.title))
+                line = Content.assemble(line, f"{beside}  ", (one.about, "$text-muted"))
+            lines.append(line)
         if blind:
             about = "Blind review: only your own labels. Reports on those of others are not shown."
             lines += [Content(""), Content.styled(about, "$text-muted")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
 from screens.reports.labels import names_of, number, percent, seen
@@ -46,9 +47,14 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
     ends = [end for bin_ in found.by_place for end in (bin_.three_quarters, bin_.median) if end is not None]
     return Page(
         caption=(
-            f"{kind.plural}: n {len(found.times):,} of {names_of(found.raters)} · median "
+            f"{kind.plural}: {names_of(found.raters)} · median "
             f"{number(found.median, 1)} s · mean {number(found.mean, 1)} s",
-            seen(sum(one.blind for one in found.times), sum(one.revealed for one in found.times)),
+            seen(
+                len(found.times),
+                "item",
+                sum(one.blind for one in found.times),
+                sum(one.revealed for one in found.times),
+            ),
             f"Seconds of activity for each item; {pluralize(found.sessions, 'session')}, each ended by a "
             f"pause of {PAUSE.seconds // 60} minutes",
         ),
@@ -63,7 +69,7 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
                 ("place in session", "n", "median s"),
                 tuple(_place_row(one) for one in found.by_place),
                 title="Time by place in the session",
-                scale=(0.0, max(ends)),
+                scale=(0.0, float(ceil(max(ends)))),
                 notes=("Drawn: the median, between the times of a quarter and of three quarters.",),
             ),
         ),

@@ -103,7 +103,7 @@ def confusion(
         known = ", ".join(one.name for one in labels.raters) or "nobody yet"
         raise WorkbenchError(
             "Two raters",
-            f"A confusion is of two raters with labels of {question}.",
+            f"Two raters with labels of {question} are compared.",
             f"Those with labels: {known}.",
         )
     pair = compare_pairs(labels, labels.table().only(places), places, bootstrap)[0]

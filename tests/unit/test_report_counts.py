@@ -62,7 +62,7 @@ def test_a_confusion_counts_what_two_raters_said_of_the_same_items(pairs: Path) 
         assert found.pair.figures.units == len(both) == 19
         named = confusion(connection, "pair.match", raters=["ben", "chi"])
         assert named.raters == ("ben", "chi")
-        with pytest.raises(WorkbenchError, match="two raters"):
+        with pytest.raises(WorkbenchError, match="Two raters"):
             confusion(connection, "pair.match", raters=["ana"])
 
 
