@@ -166,7 +166,10 @@ def read_confusion(
 def _nothing(error: WorkbenchError, question: str, questions: tuple[str, ...]) -> Page:
     """Return the report on a question about which there is nothing to report, with the reason."""
     return Page(
-        (question,), (), empty=f"{error.message} {error.hint}", options={"subject": Options("question", questions, question)}
+        (question,),
+        (),
+        empty=f"{error.message} {error.hint}",
+        options={"subject": Options("question", questions, question)},
     )
 
 

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef
 
 LIST_CELLS = 30
+BESIDE_CELLS = 100
+"""The width from which list and report stand side by side: that of the class `-medium`."""
 TITLE_CELLS = max(len(one.title) for one in REPORTS)
 REST_SECONDS = 0.15
 """How long the cursor rests in the list before the report is read."""
@@ -75,7 +77,8 @@ class ReportsScreen(BaseScreen):
         self._index = 0
         self._in_report = False
         self._figure = 0
-        self._choices: dict[str, Choice] = {}
+        # By what reports read: those that share it share the choice.
+        self._choices: dict[Any, Choice] = {}
         self._found: dict[tuple[Any, Choice], Any] = {}
         self._timer: Timer | None = None
 
@@ -142,11 +145,16 @@ class ReportsScreen(BaseScreen):
     def _choice(self, report: Report) -> Choice:
         blind, rater = self.context.settings.blind, self.context.rater
         own = rater.name if blind and rater is not None else None
-        return replace(self._choices.get(report.name, Choice()), own=own)
+        return replace(self._choices.get(report.read, Choice()), own=own)
+
+    @property
+    def _is_narrow(self) -> bool:
+        # Not by the class of the width, which comes after a change of the size was handled.
+        return self.app.size.width < BESIDE_CELLS
 
     @property
     def _shows_report(self) -> bool:
-        return self._in_report or not self.has_class("-narrow")
+        return self._in_report or not self._is_narrow
 
     def _read_soon(self) -> None:
         """Read the report, once the cursor rests."""
@@ -169,20 +177,27 @@ class ReportsScreen(BaseScreen):
                 refuse_sealed(connection, self.context.rater, HIDDEN)
                 return report.read(connection, choice)
 
-        in_thread(self, work, partial(self._report_read, report, choice), self._report_failed, group="report")
+        done, failed = (partial(one, report, choice) for one in (self._report_read, self._report_failed))
+        in_thread(self, work, done, failed, group="report")
+
+    def _is_wanted(self, report: Report, choice: Choice) -> bool:
+        """Return whether a report is still the one under the cursor, as it was chosen."""
+        return self.report is report and self._choice(report) == choice
 
     def _report_read(self, report: Report, choice: Choice, found: Any) -> None:
         self._found[report.read, choice] = found
-        self._show(report, choice, found)
+        if self._is_wanted(report, choice):
+            self._show(report, choice, found)
 
     def _show(self, report: Report, choice: Choice, found: Any) -> None:
         self.page, self.failure = report.page(found, choice), None
         self._figure = min(self._figure, max(len(figures(self.page)) - 1, 0))
         self._lay_out()
 
-    def _report_failed(self, error: WorkbenchError) -> None:
-        self.page, self.failure = None, error
-        self._lay_out()
+    def _report_failed(self, report: Report, choice: Choice, error: WorkbenchError) -> None:
+        if self._is_wanted(report, choice):
+            self.page, self.failure = None, error
+            self._lay_out()
 
     def _forget(self) -> None:
         """Show another report from its beginning."""
@@ -194,7 +209,7 @@ class ReportsScreen(BaseScreen):
     @property
     def _cells(self) -> int:
         """The cells of a line of the report."""
-        beside = 0 if self.has_class("-narrow") else LIST_CELLS
+        beside = 0 if self._is_narrow else LIST_CELLS
         return max(self.app.size.width - beside - 6, 20)
 
     @property
@@ -279,7 +294,7 @@ class ReportsScreen(BaseScreen):
             here = place == self._index
             cursor = " " if not here else "▹" if self._in_report else "▸"
             line = Content.styled(f"{cursor} {one.title}", "bold $text-accent" if here else "")
-            if self.has_class("-narrow"):
+            if self._is_narrow:
                 beside = " " * (TITLE_CELLS - len(one.title))
                 line = Content.assemble(line, f"{beside}  ", (one.about, "$text-muted"))
             lines.append(line)
@@ -374,7 +389,7 @@ class ReportsScreen(BaseScreen):
                 # Two raters are compared: one with itself says nothing.
                 value = values[(at + 2 * steps) % len(values)]
             choice = Choice(**{**now, what: value})
-        self._choices[report.name] = choice
+        self._choices[report.read] = choice
         self._forget()
         self._lay_out()
         self._read_report()

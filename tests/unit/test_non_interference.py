@@ -247,7 +247,7 @@ REFUSED = [
         f"report WS {name}"
         for name in (
             *("agreement", "accuracy --against ben", "pipeline", "figures --rater ben", "plan"),
-            *("confusion --raters ana,ben", "labels", "time"),
+            *("confusion --raters ana,ben", "labels"),
         )
     ),
     "export WS out.jsonl --format jsonl",
