@@ -33,15 +33,17 @@ def codes(number: int, which: str) -> str:
     return f"def {which}_{number}():\n{body}    return {len(which)}\n"
 
 
-def comparisons(folder: Path, names: tuple[str, str] = ("alpha", "omega"), count: int = 8) -> Workspace:
-    """A new workspace of comparisons of codes, which is open; one set has the codes `one`, the other `other`."""
+def comparisons(
+    folder: Path, names: tuple[str, str] = ("alpha", "omega"), count: int = 8, about: str = "codes"
+) -> Workspace:
+    """A new workspace of comparisons, of codes; it is open. One set has the codes `one`, the other `other`."""
     folder.mkdir(exist_ok=True)
     file = folder / "duels.jsonl"
     records = [
         {
             "id": f"d/{number}", "prompt": f"do the thing {number}", "language": "python",
             "first": codes(number, "one"), "second": codes(number, "other"),
-            "first_name": names[0], "second_name": names[1], "seed": "1",
+            "first_name": names[0], "second_name": names[1], "seed": "1", "about": about,
         }
         for number in range(count)
     ]  # fmt: skip

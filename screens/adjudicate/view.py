@@ -196,16 +196,11 @@ def labels_in_a_row(dispute: Dispute, *, names: bool) -> str:
     """Return the labels in a row: `R1 0 ●  R2 0 ●  R3 1 ○`; a ring: a ruling for it needs a reason."""
     scale, values = dispute.spec.scale, dispute.values
     words = [
-        f"{name_of(one, names=names)} {_sign(dispute, one.value)}"
-        f"{'' if one.again is None else f'→{_sign(dispute, one.again)}'} "
+        f"{name_of(one, names=names)} {dispute.sign(one.value)}"
+        f"{'' if one.again is None else f'→{dispute.sign(one.again)}'} "
         f"{'○' if goes_against(scale, values, one.value) else '●'}"
         for one in dispute.labels
     ]
     if not dispute.hidden:
-        words.append(f"◆ {', '.join(_sign(dispute, one.value) for one in dispute.agents) or '–'}")
+        words.append(f"◆ {', '.join(dispute.sign(one.value) for one in dispute.agents) or '–'}")
     return "   ".join(words)
-
-
-def _sign(dispute: Dispute, value: float) -> str:
-    """Return a value without its word: "0", "A"."""
-    return dispute.spec.scale.word(value).partition(" ")[0]

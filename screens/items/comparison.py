@@ -52,13 +52,11 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
         # Raters may have seen other sides, so labels are those of the first candidate.
         words, spoken = canonical_scale(scale), canonical_scale()
         sides = ("first", "second")
-    shown, summary = judges_claim(case, imported, order, spoken, words.allowed)
     question = QuestionPrompt(
         replace(PREFERENCE, scale=words),
         QuestionTarget(entry.question_ids[PREFERENCE.name]),
-        claim=shown,
+        claim=judges_claim(case, imported, order, spoken, words.allowed),
         pane="" if scope.adjudicates else RIGHT,
-        unclaimed=summary,
         both_bad=SAME in words.allowed,
     )
     judges = PaneText("steps", "Judge", describe_judges(case, imported, sides))

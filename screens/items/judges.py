@@ -35,8 +35,11 @@ def judges_claim(
     order: str,
     words: Scale,
     allowed: Collection[float],
-) -> tuple[Claim | None, str]:
-    """Return the verdict that a rater can accept: that of the run that is shown, or of an imported judge.
+) -> Claim | None:
+    """Return the verdict that is shown: that of the run that is shown, or of an imported judge.
+
+    A judge always has five levels. Where the rater has none, its verdict is the winner. One that is off the
+    rater's scale all the same, a tie where one has to be better, is shown and cannot be accepted.
 
     Args:
         case: The work of the run; None where it is hidden.
@@ -44,28 +47,24 @@ def judges_claim(
         order: The order in which the rater sees the candidates.
         words: All values in the words of the screen.
         allowed: The values that the rater may give.
-
-    Returns:
-        The claim, or none and what the judge said where that is off the scale.
     """
     verdict = None if case is None else case.verdict
     if case is not None and verdict is not None:
         key, execution, value = verdict.id, verdict.execution_id, verdict.value
         role = next(role for role, asked in _ROLES.items() if asked == order)
         reason = str(case.reply_of(role).get("reason") or verdict.reason)
-        said = [words.word(value), DIFFER if verdict.path == INCONSISTENT else "", reason]
+        judge, differs = "", verdict.path == INCONSISTENT
     else:
-        judge = next((one for one in imported if one.value is not None and one.id is not None), None)
-        if judge is None or judge.value is None or judge.id is None:
-            return None, ""
-        key, execution, value = judge.id, None, judge.value
-        reason = judge.orders[order][1] if order in judge.orders else ""
-        said = [f"{judge.judge}: {words.word(value)}", DIFFER if _differs(judge) else "", reason]
-    summary = " · ".join(filter(None, [f"◆ {said[0]}", *said[1:]]))
+        found = next((one for one in imported if one.value is not None and one.id is not None), None)
+        if found is None or found.value is None or found.id is None:
+            return None
+        key, execution, value = found.id, None, found.value
+        reason = found.orders[order][1] if order in found.orders else ""
+        judge, differs = f"{found.judge}: ", _differs(found)
     if value not in allowed:
-        # Nobody can accept what is not on the scale.
-        return None, summary
-    return Claim(key, execution, value, summary), ""
+        value = float(_winner(value))
+    said = (f"◆ {judge}{words.word(value)}", DIFFER if differs else "", reason)
+    return Claim(key, execution, value, " · ".join(filter(None, said)))
 
 
 def describe_judges(

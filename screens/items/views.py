@@ -95,6 +95,7 @@ class PaneText:
         pieces: The pieces of a repository's files that it consists of, in order.
         side: The word for its place in a comparison, left or right; empty for a text that is in none.
         differing: Stretches, and glyphs of lines, that mark what the other side does not have.
+        as_source: Whether Markdown is shown as it stands, since what is marked are its lines.
     """
 
     id: str
@@ -120,6 +121,7 @@ class PaneText:
     pieces: tuple[Piece, ...] = ()
     side: str = ""
     differing: tuple[tuple[Span, ...], Mapping[int, str]] = field(default=((), {}), hash=False)
+    as_source: bool = False
 
     @property
     def border(self) -> str:
@@ -139,6 +141,7 @@ class PaneText:
             gutter=self.gutter,
             start=self.start,
             tells_rest=bool(self.side),
+            as_source=self.as_source,
         )
 
 
@@ -325,6 +328,11 @@ class ItemView:
         return self.current.claim
 
     @property
+    def has_acceptable_claim(self) -> bool:
+        """Whether there is a claim, and its value is on the scale of the question."""
+        return self.claim is not None and self.claim.value in self.question.scale.allowed
+
+    @property
     def label(self) -> OwnLabel | None:
         """The rater's own label for the question that is asked now."""
         return self.label_of(self.current)
@@ -381,7 +389,7 @@ class ItemView:
         """Return a part as its pane shows it: its cover while the reference is covered, its differences."""
         if self.marks_differences and part.side:
             spans, gutter = part.differing
-            return replace(part, spans=spans, gutter=gutter)
+            return replace(part, spans=spans, gutter=gutter, as_source=True)
         if part.cover is None or not self.is_covered:
             return part
         return replace(part.cover, cited=part.cited, recorded=part.recorded)

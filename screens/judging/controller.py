@@ -94,7 +94,7 @@ class JudgingController:
         """Return what the commands do that record something."""
 
         def has_claim() -> bool:
-            return self._shared.item is None or self._shared.item.claim is not None
+            return self._shared.item is None or self._shared.item.has_acceptable_claim
 
         def has_override() -> bool:
             return self._shared.item is None or overridden(self._shared.item) is not None
@@ -263,6 +263,9 @@ class JudgingController:
             why = "the review is blind" if item.blind else "the agents have no label here"
             why = item.current.unclaimed or why
             self._shared.show_message(f"Nothing to accept: {why}. Nothing was recorded.", alarm=True)
+            return
+        if not item.has_acceptable_claim:
+            self._shared.show_message(f"The verdict shown is no answer here. {self._answers()}", alarm=True)
             return
         self._give(item.claim.value)
 

@@ -12,6 +12,7 @@ from screens.commands import Command, Scope, command_named, commands_of, label_k
 from screens.help import first_key, key_name, keys_of
 from screens.items.views import ItemView
 from screens.widgets.key_line import TWO_LINES, KeyLine
+from store.kinds.comparison import COMPARISON
 from store.record.scales import Scale
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _NARROW_FIRST = (
     "review.next",
     "review.cover",
     "review.open_file",
+    "adjudicate.both_bad",
     "adjudicate.note",
     "adjudicate.undo",
     "adjudicate.next",
@@ -134,7 +136,7 @@ class JudgingKeyLine(KeyLine):
     _rows = 0
     _named_pairs: tuple[tuple[str, str], ...] = ()
     _bands = 0
-    _was_several = _had_sides = False
+    _was_several = _was_comparison = False
 
     def __init__(self, keys: ScaleKeys) -> None:
         super().__init__()
@@ -190,11 +192,11 @@ class JudgingKeyLine(KeyLine):
         return (key if value is None or f"{value:g}" == key else f"{key}={value:g}"), word
 
     def _rows_most(self) -> int:
-        """Return the lines that may be filled: a scale of bands, or of two sides, takes some of its own."""
+        """Return the lines that may be filled: a scale of bands, or of comparisons, takes some of its own."""
         item = self._keys.item
         if item is not None:
-            self._had_sides = item.has_sides
-        more = self._several or (self._had_sides and self.app.size.width < TWO_LINES)
+            self._was_comparison = item.kind == COMPARISON.name
+        more = self._several or (self._was_comparison and self.app.size.width < TWO_LINES)
         return super()._rows_most() + (2 if self._bands > 1 else 1 if more else 0)
 
     def _never_left_out(self) -> int:

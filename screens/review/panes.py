@@ -11,6 +11,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from screens.dispatch import Handler, Handlers
 from screens.help import with_keys
+from screens.items.comparison import RIGHT
 from screens.items.views import GUIDELINE, ItemView, PaneText
 from screens.judging.context import JudgingContext
 from screens.review.bars import CaseTabs
@@ -442,6 +443,11 @@ class PaneController:
 
     def show_source(self) -> None:
         """Show the Markdown of the focused pane as source, or rendered."""
+        item = self._shared.item
+        if item is not None and item.marks_differences and self.pane.id in (SUBJECT, RIGHT):
+            key = self._shared.key("differences")
+            self._shared.show_message(f"Differences are marked in texts as they stand; {key} ends that.")
+            return
         show, shown, key = self._shared.show_message, self.pane.toggle_source(), self._shared.key("source")
         if shown is None:
             show("This pane shows its text as it stands: it is no Markdown.")

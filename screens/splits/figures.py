@@ -43,7 +43,7 @@ def facts(split: SplitDetails, cells: int) -> list[Content]:
     plan, report = split.plan, split.report
     true = report.truth
     whose = true.against if true.panel == (true.against,) else f"{true.against} of {', '.join(true.panel)}"
-    words = [f"{pluralize(true.units, 'true label')} of {plan.question}: {one_line(whose, 60)}"]
+    words = [f"{pluralize(true.units, 'true label')} of {plan.question}", one_line(whose, 60)]
     words += [f"study {one_line(plan.study, 40)}"] if plan.study else []
     words += [f"{true.undecided:,} undecided, in no part"] if true.undecided else []
     words.append(f"parts {DISJOINT_WORDS[plan.disjoint]}")

@@ -27,6 +27,7 @@ from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.formatting import pluralize
 from store.splits.splits import (
+    LONGEST_NAME,
     SplitChanges,
     SplitDetails,
     delete_split,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAME_CELLS, SOURCE_CELLS = 20, 22
+"""At 80 columns; names have the room of wider screens."""
 
 EMPTY = (
     "There is no split yet.",
@@ -86,6 +88,8 @@ class SplitsScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Say that the splits are read."""
+        # The list gets its height after its lines, once it is no longer the only box.
+        self.watch(self.query_one("#list"), "virtual_size", self._show_row, init=False)
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -152,14 +156,20 @@ class SplitsScreen(BaseScreen):
         self.set_class(self._figure is not None, "-in-figures")
         self.query_one("#splits", Static).update(Content("\n").join(self._list()))
         self.query_one("#list").border_title = Content("Splits")
+        # Once the lines are laid out: before that a box does not know how far it can scroll.
+        self.call_after_refresh(self._show_row)
         if chosen is not None:
             lines, cursor = self._figure_lines(chosen)
             self.query_one("#figures", Static).update(Content("\n").join(lines))
             box = self.query_one("#of-split", VerticalScroll)
             box.border_title = Content(one_line(chosen.name, 60))
-            # Once the lines are laid out: before that the box does not know how far it can scroll.
             self.call_after_refresh(box.scroll_to_region, cursor, animate=False)
         self.refresh_bindings()
+
+    def _show_row(self) -> None:
+        """Scroll the list to the split under the cursor; the first one shows the heading, too."""
+        row = Region(0, 1 + self._index if self._index else 0, 1, 1)
+        self.query_one("#list", VerticalScroll).scroll_to_region(row, animate=False)
 
     def _list(self) -> Sequence[Content]:
         if why := self.reading.why_nothing():
@@ -167,8 +177,9 @@ class SplitsScreen(BaseScreen):
         if not self.reading.found:
             key = self.key_of("new")
             return [*map(Content, EMPTY), Content(""), Content(f"{key} makes one.")]
+        cells = NAME_CELLS + min(max(self._cells - 73, 0), LONGEST_NAME - NAME_CELLS)
         heading = (
-            f"  {'split':<{NAME_CELLS}} {'labels of':<{SOURCE_CELLS}} {'items':>9} {'leaks':>6}  {'made':<10}"
+            f"  {'split':<{cells}} {'labels of':<{SOURCE_CELLS}} {'items':>9} {'leaks':>6}  {'made':<10}"
         )
         lines = [Content.styled(heading, "bold")]
         for place, one in enumerate(self.reading.found):
@@ -176,8 +187,8 @@ class SplitsScreen(BaseScreen):
             cursor = " " if not here else "▸" if self._figure is None else "▹"
             leaks = f"! {one.leaks:,}" if one.leaks else "0"
             items = sum(part.items for part in one.report.parts)
-            name, source = one_line(one.name, NAME_CELLS), one_line(one.plan.against, SOURCE_CELLS)
-            line = f"{cursor} {name:<{NAME_CELLS}} {source:<{SOURCE_CELLS}} {items:>9,} {leaks:>6}  "
+            name, source = one_line(one.name, cells), one_line(one.plan.against, SOURCE_CELLS)
+            line = f"{cursor} {name:<{cells}} {source:<{SOURCE_CELLS}} {items:>9,} {leaks:>6}  "
             line += f"{one.created_at:%Y-%m-%d}"
             lines.append(Content.styled(line, "bold $text-accent" if here else ""))
         return lines
@@ -208,8 +219,6 @@ class SplitsScreen(BaseScreen):
             self._figure = min(max(self._figure + lines, 0), len(self._choices()) - 1)
         elif self.reading.found:
             self._index = min(max(self._index + lines, 0), len(self.reading.found) - 1)
-            row = Region(0, 1 + self._index, 1, 1) if self._index else Region(0, 0, 1, 1)
-            self.query_one("#list", VerticalScroll).scroll_to_region(row, animate=False)
         self._lay_out()
 
     def action_pane(self) -> None:

@@ -13,6 +13,7 @@ from textual.widgets import Checkbox, Input, Select, Static
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
 from screens.form import Fields, FormFoot, TickBox, choice, line
+from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -20,7 +21,13 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.comparison import COMPARISON
 from store.kinds.comparison_texts import CHANGES
-from store.studies.comparing import ComparisonPlan, candidates, carry_out
+from store.studies.comparing import (
+    ComparisonPlan,
+    candidates,
+    carry_out,
+    files_of_pairs,
+    models_with_responses,
+)
 from store.studies.plan import names, people
 from store.studies.protocol import StudyProtocol
 from store.studies.session import refuse_sealed
@@ -88,8 +95,25 @@ class NewComparisonsScreen(BaseScreen):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        """Show the fields that apply, and what is missing."""
+        """Show the fields that apply, what is missing, and what there is to compare."""
         self._changed()
+        # What is missing is said at the foot, also where this cannot be read.
+        in_thread(self, self._read_names, self._show_names, lambda _: None, group="names")
+
+    def _read_names(self) -> tuple[list[str], list[str]]:
+        with self.context.workspace.reading() as connection:
+            refuse_sealed(connection, self.context.rater, "What is compared rests")
+            return files_of_pairs(connection), models_with_responses(connection)
+
+    def _show_names(self, found: tuple[list[str], list[str]]) -> None:
+        """Show as examples what can be named, and begin with responses where there are no codes."""
+        sets, models = found
+        if len(sets) > 1:
+            self.query_one("#codes_from", Input).placeholder = f"{':'.join(sets[:2])}; or FIELD=VALUE"
+        if len(models) > 1:
+            self.query_one("#models", Input).placeholder = ",".join(models)
+            if not sets:
+                self.query_one("#compared", Select).value = RESPONSES
 
     # -- the plan -------------------------------------------------------------------------------------
 

@@ -125,7 +125,7 @@ def _create_provenance(cursor: duckdb.DuckDBPyConnection) -> None:
         "condition": condition,
         "presentation": presentation,
         "seconds": "coalesce(j.active_ms, j.elapsed_ms) / 1000",
-        "comment": "j.comment",
+        "comment": "coalesce(said.comment, '')",
     }
     struct = ", ".join(f"'{name}': {fields[name]}" for name in PROVENANCE)
     cursor.execute(
@@ -134,6 +134,7 @@ def _create_provenance(cursor: duckdb.DuckDBPyConnection) -> None:
         SELECT g.item_id, g.response_ref_id, g.question_id, list({{{struct}}} ORDER BY a.name) AS provenance
         FROM {CURRENT_LABEL} g JOIN judgment j ON j.id = g.id JOIN exported_rater a ON a.id = g.rater_id
         LEFT JOIN studied t ON t.assignment_id = j.assignment_id
+        LEFT JOIN exported_comment said ON said.id = j.id
         GROUP BY g.item_id, g.response_ref_id, g.question_id
         """
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from store.errors import ImportFailed, UnknownName
@@ -15,6 +16,8 @@ from store.formats.fields import Layout
 from store.plugins import registered
 
 GROUP = "workbench.formats"
+SHOWN_FIELDS, LONGEST_FIELD = 20, 40
+"""Names of fields in an error, and the characters of each."""
 
 Choice = Literal[
     "rater",
@@ -463,9 +466,11 @@ def formats() -> dict[str, Format]:
     return {format_.name: format_ for format_ in registered(GROUP, Format)}
 
 
-def format_list() -> str:
-    """Return the names and descriptions of the formats, a line each."""
-    return "\n".join(f"  {name:<12} {known.description}" for name, known in sorted(formats().items()))
+def format_list(*, readable: bool = False) -> str:
+    """Return the names and descriptions of the formats, a line each: of all, or of those that can be read."""
+    known = {name: one for name, one in sorted(formats().items()) if one.readable or not readable}
+    cells = max(map(len, known), default=0)
+    return "\n".join(f"  {name:<{cells}} {one.description}" for name, one in known.items())
 
 
 def find_format(name: str) -> Format:
@@ -499,7 +504,7 @@ def detect(sample: Sample, candidates: dict[str, Format] | None = None) -> tuple
     ]
     if len(fitting) == 1:
         return fitting[0]
-    columns = ", ".join(sorted(sample.columns)) or "none"
+    columns = _listed(sample.columns)
     place = f"{sample.path}:{sample.first_line}"
     if fitting:
         raise ImportFailed(
@@ -512,5 +517,13 @@ def detect(sample: Sample, candidates: dict[str, Format] | None = None) -> tuple
     raise ImportFailed(
         "Unknown format",
         f"{place} ({sample.container}; fields: {columns}) is of no known format. Nothing was imported.",
-        f"Name its columns, e.g. --map query=question --map code=snippet, or a format:\n{format_list()}",
+        "Name its columns, e.g. --map query=question --map code=snippet, or a format:\n"
+        + format_list(readable=True),
     )
+
+
+def _listed(columns: Collection[str]) -> str:
+    """Return the names of fields; texts that are used as names, as of a table of codes, are cut."""
+    names = [shorten(name, LONGEST_FIELD, placeholder="…") for name in sorted(columns)[:SHOWN_FIELDS]]
+    more = len(columns) - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more else "") or "none"

@@ -7,6 +7,7 @@ The first candidate is one of the two in an order that tells nothing of where it
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from functools import cache
 from typing import Literal, TypeVar
 
@@ -183,6 +184,8 @@ def shown_scale(order: str, name: str = "") -> Scale:
 def canonical_scale(name: str = "") -> Scale:
     """Return the values of a study's scale in the words of an adjudication: first and second.
 
+    Values of the first have a plus before them, since the keys are numbers, too.
+
     Args:
         name: The name of a study's scale; empty for all values.
 
@@ -190,7 +193,12 @@ def canonical_scale(name: str = "") -> Scale:
         WorkbenchError: There is no such scale.
     """
     given, whole = scale_values(name), PREFERENCE.scale
-    return Scale(whole.level, tuple(known for known in whole.values if known.value in given))
+    signed = (
+        replace(known, sign=f"{known.value:+g}") if known.value else known
+        for known in whole.values
+        if known.value in given
+    )
+    return Scale(whole.level, tuple(signed))
 
 
 def shown_order(shown_as: str) -> str | None:

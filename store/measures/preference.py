@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from store.formatting import pluralize
 from store.measures.battles import MOST_CANDIDATES, Battles, majority
 from store.measures.intervals import FEW_CLUSTERS, wilson
 
@@ -330,4 +331,4 @@ def few_prompts(battles: Battles) -> str:
     prompts = len(set(battles.prompt.tolist()))
     if prompts >= FEW_CLUSTERS:
         return ""
-    return f"only {prompts} prompts, and under {FEW_CLUSTERS} intervals are too narrow"
+    return f"only {pluralize(prompts, 'prompt')}, and under {FEW_CLUSTERS} intervals are too narrow"

@@ -206,6 +206,7 @@ def preference_report(votes: Votes, options: Options = Options()) -> PreferenceR
             "battles": len(battles),
             "without_majority": len(undecided),
             "both_bad": sum(one.both_bad for one in counted),
+            "revealed": sum(one.revealed for one in counted),
         },
     )
 

@@ -46,6 +46,7 @@ class Vote:
         value: From 2, the first candidate is much better, to -2, the second one is.
         both_bad: Whether neither is any good, which is a tie off the ordinal scale.
         first_left: Whether the first candidate was on the left; None where that is not known.
+        revealed: Whether a judge's verdict was on the screen.
     """
 
     item: Hashable
@@ -53,6 +54,7 @@ class Vote:
     value: float
     both_bad: bool = False
     first_left: bool | None = None
+    revealed: bool = False
 
     @property
     def winner(self) -> int:

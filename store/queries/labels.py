@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Float, Select, cast, func, select, true
 
 from store.errors import UnknownName
+from store.kinds.comparison import MUCH_BETTER, PREFERENCE, scale_values
 from store.kinds.counting import in_order
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
 from store.measures.coefficients import Level, Patterns
@@ -214,7 +215,8 @@ class QuestionLabels:
                 hint = f"Did you mean {', '.join(close)}? " if close else ""
                 raise UnknownName(
                     "No labels",
-                    f"{'More than one rater' if same else 'No rater'} called {name!r} has a current label.",
+                    f"{'More than one rater' if same else 'No rater'} called {name!r} has a current label of "
+                    f"{self.question}.",
                     f"{hint}Those with labels: {', '.join(known) or 'nobody yet'}.",
                 )
             found[same[0]] = None
@@ -262,7 +264,11 @@ def question_labels(
     study_id = None if study is None else _study(connection, study)
     given = _people(connection, asked, phases, study_id, condition, rulings=rulings)
     if spec == kind.label_question and not people_only:
-        given += _runs(connection, kind.name, run)
+        of_runs = _runs(connection, kind.name, run)
+        if study_id is not None and spec.name == PREFERENCE.name and not _has_levels(connection, study_id):
+            # A judge always has five levels. Where raters had none, winners are compared.
+            of_runs = [replace(one, values=numpy.sign(one.values)) for one in of_runs]
+        given += of_runs
     if spec.of_responses and not people_only:
         given += _judges(connection, kind.name, spec.title, only)
     units = numpy.empty(0, numpy.int64)
@@ -334,6 +340,15 @@ def _study(connection: Connection, name: str) -> int:
         known = f"Studies: {', '.join(sorted(names))}." if names else "The workspace has no study yet."
         raise UnknownName("Unknown study", f"No study is called {name!r}.", known)
     return int(names[name])
+
+
+def _has_levels(connection: Connection, study_id: int) -> bool:
+    """Return whether raters of a study of comparisons could say that one is much better."""
+    from store.studies.protocol import StudyProtocol
+
+    study = table_of(Study)
+    protocol = connection.execute(select(study.c.protocol).where(study.c.id == study_id)).scalar_one()
+    return MUCH_BETTER in scale_values(StudyProtocol.from_json(protocol).scale)
 
 
 def _items_of(connection: Connection, units: Array) -> Array:

@@ -124,7 +124,7 @@ def _labels_of(connection: Connection, labels: Subquery) -> Iterator[Vote]:
     rater, assignment = table_of(Rater), table_of(Assignment)
     rows = connection.execute(
         select(
-            *(labels.c[name] for name in ("item_id", "value", "reason", "shown_as")),
+            *(labels.c[name] for name in ("item_id", "value", "reason", "shown_as", "shown_verdict")),
             rater.c.name,
             assignment.c.condition,
         )
@@ -137,7 +137,8 @@ def _labels_of(connection: Connection, labels: Subquery) -> Iterator[Vote]:
         side = FIRST_LEFT.get(shown_order(row.shown_as) or "")
         if side is None and row.condition is not None:
             side = SWAPPED not in row.condition.split()
-        yield Vote(row.item_id, row.name, row.value, row.reason == BOTH_BAD, side)
+        revealed = row.shown_verdict is not None
+        yield Vote(row.item_id, row.name, row.value, row.reason == BOTH_BAD, side, revealed)
 
 
 def _runs(connection: Connection, only: RunRef | None) -> tuple[list[Vote], list[Vote], set[str]]:

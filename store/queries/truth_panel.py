@@ -136,7 +136,7 @@ class TruthPanel:
             )
         if not self.without(()).units:
             revealed = sum(int(labels.raters[place].revealed.sum()) for place in self.places)
-            hint = "Label some items, or choose another policy with --against."
+            hint = "Label some items, or choose another policy."
             if revealed and not with_revealed:
                 hint = "All of them were judged with other labels on the screen: --with-revealed counts them."
             raise WorkbenchError("No true labels", f"{against} gives no item a label.", hint)
@@ -146,13 +146,13 @@ class TruthPanel:
             raise WorkbenchError(
                 "No panel",
                 f"{self.against!r} is a rater, whose labels are true as they are.",
-                f"A panel belongs to a policy: --against {' or '.join(POLICIES[:3])}.",
+                f"A panel belongs to a policy: {', '.join(POLICIES)}.",
             )
         if self.policy in ("mean", "median") and self.labels.level == "nominal":
             raise WorkbenchError(
                 "No mean of labels",
                 f"The labels of {self.labels.question} have no order.",
-                "Use --against majority.",
+                "Choose another policy, such as majority.",
             )
 
     def rules(self, place: int) -> bool:

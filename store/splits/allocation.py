@@ -27,7 +27,7 @@ class Part:
 
     Attributes:
         name: Its name.
-        share: The share of the queries that it is to have, above 0.
+        share: The share that it is to have, above 0.
     """
 
     name: str
@@ -58,8 +58,9 @@ def parse_ratios(text: str) -> tuple[Part, ...]:
     if not good or not 1 < len(numbers) <= 20:
         raise WorkbenchError(
             "Ratios not understood",
-            f"{text[:60]!r} is not the ratios of two to 20 parts, named with letters, digits and _.",
-            "Write 8:1:1 for train, dev and test, or name them: train=8,test=2",
+            f"{text[:60]!r} are no ratios of two to 20 different parts.",
+            "Write 8:1:1 for train, dev and test, 8:2 for train and test, or name parts, with letters, "
+            "digits and _: train=8,test=2",
         )
     return tuple(Part(name, number / sum(numbers)) for name, number in zip(names, numbers, strict=True))
 

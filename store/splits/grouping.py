@@ -34,6 +34,14 @@ DISJOINT_WORDS: dict[str, str] = {
 }
 """The words after "parts", of each of these and of parts that were given."""
 
+COUNTED: dict[str, str] = {
+    "query": "queries",
+    "query,code": "queries",
+    "repository": "items",
+    "given": "items",
+}
+"""What ratios count; a query may be in several repositories, and in several parts that were given."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitItems:
@@ -71,14 +79,15 @@ class Groups:
         of_codes: The group of each item's code, of shape (n,); None where codes are in none. An item whose
             code comes into another part than its query is left out.
         keys: A text of each group that tells it from the others.
-        queries: The number of queries of each group, near-duplicates counted one by one, of shape (g,).
-        largest: The share of the queries that the largest group has.
+        sizes: What ratios count of each group, of shape (g,): its queries, near-duplicates counted one by
+            one, or its items where repositories are kept apart.
+        largest: The share of these that the largest group has.
     """
 
     of_items: Array
     of_codes: Array | None
     keys: Sequence[str]
-    queries: Array
+    sizes: Array
     largest: float
 
 
@@ -95,7 +104,7 @@ def group_items(items: SplitItems, disjoint: Disjoint) -> Groups:
             )
         names = [normalized(name) or name for name in items.repositories]
         places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        return _groups(items, [places[name] for name in names], None, names)
+        return _groups(items, [places[name] for name in names], None, names, by_items=True)
     of_texts = duplicate_groups(items.texts)
     texts = [items.texts[query] for query in items.queries.tolist()]
     if disjoint == "query":
@@ -138,21 +147,27 @@ def _linked(items: SplitItems, of_texts: Sequence[int]) -> tuple[Components, lis
 
 
 def _groups(
-    items: SplitItems, of_items: Sequence[int], of_codes: Sequence[int] | None, names: Sequence[str]
+    items: SplitItems,
+    of_items: Sequence[int],
+    of_codes: Sequence[int] | None,
+    names: Sequence[str],
+    *,
+    by_items: bool = False,
 ) -> Groups:
-    """Number groups from 0, and count their queries.
+    """Number groups from 0, and count what they hold.
 
     Args:
         items: The items.
         of_items: Each item's component, as any number.
         of_codes: Each item's code's component; None where codes are in none.
         names: The text of each item by which its group may be named.
+        by_items: Whether items are counted, in place of queries.
     """
     import numpy
 
     roots, places = numpy.unique(numpy.array(of_items, dtype=numpy.int64), return_inverse=True)
-    pairs = numpy.unique(numpy.stack([places, items.queries]), axis=1)
-    queries = numpy.bincount(pairs[0], minlength=len(roots))
+    counted = places if by_items else numpy.unique(numpy.stack([places, items.queries]), axis=1)[0]
+    sizes = numpy.bincount(counted, minlength=len(roots))
     keys: list[str | None] = [None] * len(roots)
     for group, name in set(zip(places.tolist(), names, strict=True)):
         key = keys[group]
@@ -161,26 +176,27 @@ def _groups(
         places,
         None if of_codes is None else numpy.searchsorted(roots, of_codes),
         [key or "" for key in keys],
-        queries,
-        float(queries.max() / queries.sum()),
+        sizes,
+        float(sizes.max() / sizes.sum()),
     )
 
 
-def check_feasible(groups: Groups, largest_part: float) -> None:
+def check_feasible(groups: Groups, disjoint: Disjoint, largest_part: float) -> None:
     """Refuse ratios that cannot be met since one group is larger than every part.
 
     Args:
         groups: The groups.
-        largest_part: The share of the queries that the largest part is to have.
+        disjoint: What no two parts share.
+        largest_part: The share that the largest part is to have.
 
     Raises:
         WorkbenchError: One group is larger.
     """
-    if groups.largest > largest_part + 0.05 and len(groups.queries) > 0:
+    if groups.largest > largest_part + 0.05 and len(groups.sizes) > 0:
         raise WorkbenchError(
             "Ratios cannot be met",
-            f"What belongs together makes {pluralize(len(groups.queries), 'group')}, the largest with "
-            f"{100 * groups.largest:.1f} % of the queries: more than the largest part, "
+            f"What belongs together makes {pluralize(len(groups.sizes), 'group')}, the largest with "
+            f"{100 * groups.largest:.1f} % of the {COUNTED[disjoint]}: more than the largest part, "
             f"{100 * largest_part:.1f} %.",
             "Keep only queries apart, or give one part more.",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +21,7 @@ from store.queries.labels import named_question
 from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.record.ids import now
 from store.splits.allocation import Part, allot
-from store.splits.grouping import Disjoint, SplitItems, check_feasible, group_items
+from store.splits.grouping import COUNTED, Disjoint, SplitItems, check_feasible, group_items
 from store.splits.leakage import PROMISED, Leak, PlacedText, count_leaks, leaks
 from store.tables.appending import append_rows
 from store.tables.columns import table_of
@@ -82,8 +82,9 @@ class PartFigures:
 
     Attributes:
         part: Its name.
-        share: The share of the queries that it was to have.
-        achieved: The share that it has.
+        share: The share that it was to have, of the queries, or of the items where repositories are kept
+            apart or parts were given.
+        achieved: The share of these that it has.
         queries: Its queries; of a kind without queries its items.
         items: Its items.
         codes: Its different codes; None for items without codes.
@@ -112,7 +113,7 @@ class SplitReport:
         truth: What the true labels rest on.
         parts: Its parts.
         groups: The groups that were kept together.
-        largest: The share of the queries that the largest group has.
+        largest: The share of the queries, or items, that the largest group has.
         left_out: Items that were left out since their query and code came into different parts.
         leakage: How much any two parts share, by sort: `{"parts": [a, b], "number": n}`.
         leaks: The leaks, at most 200 of each sort.
@@ -152,7 +153,7 @@ class SplitDetails:
         report: What was found when it was made.
         created_at: When it was made.
         last_judgment: The highest id of a judgment of then; None where there was none.
-        digest: The SHA-256 of its true labels.
+        digest: The SHA-256 of its items, with their parts and true labels.
     """
 
     id: UUID
@@ -251,6 +252,8 @@ def make_split(
     with workspace.reading() as connection:
         check_name(connection, name)
         found = true_units(connection, plan)
+        # A rater may be given by a part of the name, which may fit another one later.
+        plan = replace(plan, against=found.panel.against)
         last = connection.execute(select(func.max(table_of(JudgmentRow).c.id))).scalar_one()
         external = _external_ids(connection, kind)
         items = _split_items(connection, kind, found, external)
@@ -577,8 +580,8 @@ def _parts(
         return _given_parts(items, plan, given), 0, 0.0, 0
     assert plan.disjoint != "given"
     groups = group_items(items, plan.disjoint)
-    check_feasible(groups, max(part.share for part in plan.parts))
-    counts = groups.queries[:, None]
+    check_feasible(groups, plan.disjoint, max(part.share for part in plan.parts))
+    counts = groups.sizes[:, None]
     if plan.stratified:
         values, label = numpy.unique(items.labels, return_inverse=True)
         counts = numpy.zeros((len(groups.keys), len(values)), dtype=numpy.int64)
@@ -624,14 +627,16 @@ def _report(
     names = [part.name for part in plan.parts]
     inside = of_items >= 0
     queries = {place: len(numpy.unique(items.queries[of_items == place])) for place in range(len(plan.parts))}
-    total = max(sum(queries.values()), 1)
+    sizes = {place: int((of_items == place).sum()) for place in range(len(plan.parts))}
+    counted = sizes if COUNTED[plan.disjoint] == "items" else queries
+    total = max(sum(counted.values()), 1)
     figures = [
         PartFigures(
             part.name,
             part.share,
-            queries[place] / total,
+            counted[place] / total,
             queries[place],
-            int((of_items == place).sum()),
+            sizes[place],
             None if items.codes is None else len(numpy.unique(items.codes[of_items == place])),
             _count_repositories(items, of_items == place),
             _histogram(found, items.ids[of_items == place]),

@@ -301,7 +301,7 @@ def read_disputes(
                 sent_back=notes.get(item_id),
             )
         )
-    found.sort(key=lambda one: (bool(one.rulings), -one.size, one.item_id))
+    found.sort(key=lambda one: (bool(one.rulings), -one.size, -one.spread, one.item_id))
     return found
 
 
@@ -436,9 +436,9 @@ def _specs(connection: Connection) -> dict[int, QuestionSpec]:
 
 def _asked(connection: Connection, study: StudyDetails | None) -> dict[int, QuestionSpec]:
     """Return the questions by their keys, that of comparisons with the scale of the study."""
-    scale = None if study is None else canonical_scale(study.protocol.scale)
+    scale = canonical_scale("" if study is None else study.protocol.scale)
     return {
-        number: replace(spec, scale=scale) if scale and spec.name == PREFERENCE.name else spec
+        number: replace(spec, scale=scale) if spec.name == PREFERENCE.name else spec
         for number, spec in _specs(connection).items()
     }
 

@@ -192,11 +192,26 @@ def _in_set(connection: Connection, given: str) -> Any:
     return lambda row: row.source_id in numbers
 
 
+def files_of_pairs(connection: Connection) -> list[str]:
+    """Return the names of the imported files that have pairs, without endings; each can be a set."""
+    source, item = table_of(Source), table_of(Item)
+    of_pairs = select(item.c.source_id).where(item.c.kind == PAIR.name)
+    names = connection.execute(
+        select(source.c.name).where(source.c.id.in_(of_pairs)).order_by(source.c.id)
+    ).scalars()
+    return [*dict.fromkeys(bare_name(Path(name).name) for name in names)]
+
+
+def models_with_responses(connection: Connection) -> list[str]:
+    """Return the names of the models with responses, in order."""
+    ref, response = table_of(ResponseRef), table_of(Response)
+    found = select(ref.c.model).join(response, response.c.id == ref.c.id).distinct().order_by(ref.c.model)
+    return [*connection.execute(found).scalars()]
+
+
 def _known_sets(connection: Connection) -> str:
-    source = table_of(Source)
-    names = connection.execute(select(source.c.name).order_by(source.c.id)).scalars()
-    known = dict.fromkeys(bare_name(Path(name).name) for name in names)
-    return f"Files: {', '.join(known)}; or FIELD=VALUE of an extra field."
+    known = ", ".join(files_of_pairs(connection)) or "none with pairs"
+    return f"Files: {known}; or FIELD=VALUE of an extra field."
 
 
 def responses_of_models(
@@ -281,10 +296,10 @@ def _responses(
         UnknownName: A model has no response.
     """
     ref, response = table_of(ResponseRef), table_of(Response)
-    every = set(connection.execute(select(ref.c.model).join(response, response.c.id == ref.c.id)).scalars())
+    every = models_with_responses(connection)
     for name in models or ():
         if name not in every:
-            known = ", ".join(sorted(every)) or "none"
+            known = ", ".join(every) or "none"
             raise UnknownName("Unknown model", f"No response is of {name!r}.", f"Models: {known}.")
     for kind, (prompt, about) in _PROMPTS.items():
         found = relation(task_kinds()[kind])

@@ -145,6 +145,15 @@ class Dispute:
         """How far apart the labels are, from 0 to 1 (see `disagreement`)."""
         return disagreement(self.spec.scale, self.values)
 
+    @property
+    def spread(self) -> float:
+        """How far apart the lowest and the highest label are; 0 where values have no order."""
+        return 0.0 if self.spec.scale.level == "nominal" else max(self.values) - min(self.values)
+
+    def sign(self, value: float) -> str:
+        """Return a value without its word: "0", "A", "+1"."""
+        return self.spec.scale.word(value).partition(" ")[0]
+
     def to_dict(self, *, names: bool = False) -> dict[str, Any]:
         """Return it as JSON-able fields.
 

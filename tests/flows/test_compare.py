@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from app_at_work import context_of, until
@@ -23,12 +24,17 @@ from review_bench import (
 from sealed_bench import plain, session_of
 
 from screens.app import WorkbenchApp
+from screens.items.judges import judges_claim
 from screens.judging.keys import JudgingKeyLine
 from screens.queue.screen import QueueScreen
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
 from screens.study_place import StudyPlace
 from store.ingest.importing import import_files
+from store.kinds.comparison import AS_LISTED, scale_values, shown_scale
+from store.measures.preference_report import Options, preference_report
+from store.queries.judged_comparisons import ImportedVerdict
+from store.queries.preferences import preference_votes
 from store.record.evidence import citations_of
 from store.workspace.duckdb import Workspace
 
@@ -117,6 +123,24 @@ async def _read_together(app: WorkbenchApp, pilot) -> None:
     await pilot.press("equals_sign", "x")
     assert said(app) == "The sides of a comparison stay as they are."
     await painted(pilot)
+
+
+async def test_differences_of_answers_are_marked_in_their_source(tmp_path: Path) -> None:
+    """Glyphs are those of source lines, which rendered Markdown does not have."""
+    with comparisons(tmp_path, count=1, about="answers") as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await painted(pilot, 1)
+            left = review_of(app).panes.by_id["subject"]
+            assert left.is_rendered
+            await press(pilot, "equals_sign")
+            assert not left.is_rendered
+            assert "~ def o" in screen_text(app)
+            await press(pilot, "M")
+            assert "marked in texts as they stand" in said(app)
+            assert not left.is_rendered
+            await press(pilot, "equals_sign")
+            assert left.is_rendered
 
 
 async def _walk(workspace: Workspace, path: Path) -> list[str]:
@@ -237,6 +261,26 @@ async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> Non
             "d/2": (0.0, "override", "both-bad"),
             "d/3": (0.0, "accept", ""),
         }
+        with workspace.reading() as connection:
+            report = preference_report(preference_votes(connection, study=STUDY), Options(resamples=0))
+        # All four saw the verdict, and the report says so.
+        assert (report.n["votes"], report.n["revealed"]) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "scale", "shown", "is_answer"),
+    [(2.0, "five", "1 left much", True), (-2.0, "tie", "4 right", True), (0.0, "forced", "3 same", False)],
+)
+def test_a_verdict_is_shown_in_the_levels_that_the_rater_has(
+    given: float, scale: str, shown: str, is_answer: bool
+) -> None:
+    """A judge always has five levels; a tie where one has to be better cannot be accepted."""
+    imported = ImportedVerdict(uuid4(), "gpt-4", given, {})
+    allowed = scale_values(scale)
+    claim = judges_claim(None, [imported], AS_LISTED, shown_scale(AS_LISTED), allowed)
+    assert claim is not None
+    assert claim.summary == f"◆ gpt-4: {shown}"
+    assert (claim.value in allowed) == is_answer
 
 
 def _import_verdicts(workspace: Workspace, folder: Path, name: str, orders: dict[str, int]) -> None:

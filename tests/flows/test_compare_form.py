@@ -42,6 +42,7 @@ async def test_a_study_of_comparisons_from_the_form(tmp_path: Path) -> None:
             await until(pilot, lambda: "Name two sets of codes" in screen_text(app))
             form = app.screen
             assert isinstance(form, NewComparisonsScreen)
+            await until(pilot, lambda: "old:new; or FIELD=VALUE" in screen_text(app))
 
             def fill(**values: str) -> None:
                 for name, value in values.items():

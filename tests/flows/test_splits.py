@@ -42,7 +42,7 @@ async def test_a_split_from_the_form_to_its_items_and_its_end(tmp_path: Path) ->
             await until(pilot, lambda: "There is a split old already" in screen_text(app))
             form.query_one("#name", Input).value = "v1"
             form.query_one("#ratios", Input).value = "8"
-            await until(pilot, lambda: "not the ratios of two to 20 parts" in screen_text(app))
+            await until(pilot, lambda: "no ratios of two to 20 different parts" in screen_text(app))
             form.query_one("#ratios", Input).value = "6:2:2"
             await pilot.press("ctrl+s")
             await until(pilot, lambda: isinstance(app.screen, SplitsScreen))

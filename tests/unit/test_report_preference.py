@@ -6,9 +6,12 @@ from collections import Counter
 from statistics import mean
 
 import pytest
+from comparisons_bench import STUDY, comparisons, judged, study_of
 
 from store.formatting import interval_line
+from store.kinds.comparison import PREFERENCE
 from store.measures.battles import MOST_CANDIDATES, Battle, Battles
+from store.queries.labels import question_labels
 
 LEVELS = {2: 3, 1: 1, 0: 0.5, -1: 0, -2: 0}
 """What a verdict on a candidate counts in its score against a baseline."""
@@ -208,3 +211,18 @@ def test_the_text_has_intervals_and_the_matrix_of_both_orders(workbench, in_fold
     assert any(line.startswith("pretended-model-a 1208.3 1116.0 to 1272.3 1 1 ├") for line in lines)
     assert any(line.startswith("people judges 36 66.7 %") for line in lines)
     assert any(line.startswith("completions pretended-model-a 75.0 %") for line in lines)
+
+
+def test_levels_of_judges_count_as_winners_in_a_study_without_levels(tmp_path):
+    """A judge always has five levels; raters of such a study could not say that one is much better."""
+    with comparisons(tmp_path, count=2) as workspace:
+        judged(workspace, tmp_path, {"d/0": ("much better", "much worse"), "d/1": ("worse", "better")})
+        study_of(workspace, "forced")
+        with workspace.reading() as connection:
+            own, of_study = (
+                question_labels(connection, PREFERENCE.name, study=study).raters[-1].values.tolist()
+                for study in (None, STUDY)
+            )
+    assert sorted(map(abs, own)) == [1.0, 2.0]
+    assert [abs(value) for value in of_study] == [1.0, 1.0]
+    assert [value > 0 for value in of_study] == [value > 0 for value in own]

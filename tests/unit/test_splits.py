@@ -225,6 +225,20 @@ def test_the_detector_is_stricter_than_the_builder():
     assert count_leaks(leaks(("train", "test"), placed[:1], [], [])) == {}
 
 
+def test_similar_queries_within_a_part_hide_no_leak(monkeypatch):
+    monkeypatch.setattr("store.splits.leakage.MOST_NEAR", 100)
+    alike = [PlacedText("train", f"i{n}", f"parse the number {n} out of a json file") for n in range(50)]
+    same = [PlacedText(part, part, f"read rows{'!' * n}") for n in range(200) for part in ("train", "test")]
+    torn = [
+        PlacedText("train", "a", "one two three four five six seven eight"),
+        PlacedText("test", "b", "one two three four five six seven nine"),
+    ]
+    assert count_leaks(leaks(("train", "test"), [*alike, *same, *torn], [], [])) == {
+        "same query": {("train", "test"): 1},
+        "near query": {("train", "test"): 1},
+    }
+
+
 def test_a_split_keeps_its_labels_of_then(tmp_path, workbench):
     with labelled(tmp_path, [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", 0.0) for n in range(4)]):
         pass
@@ -316,3 +330,42 @@ def test_what_cannot_be_split(tmp_path, workbench):
         done = workbench(*words.replace("WORK", work).split())
         assert (done.code, done.out) == (2, ""), words
         assert done.err
+
+
+def test_with_repositories_apart_ratios_count_items(tmp_path, workbench):
+    rows = [(f"p{n}", f"alpha{n % 4} beta{n % 4}", f"code {n}", float(n % 2)) for n in range(40)]
+    pairs, labels = tmp_path / "pairs.jsonl", tmp_path / "labels.csv"
+    lines = [
+        {"id": name, "query": query, "code": code, "repository": f"lab/{n % 10}"}
+        for n, (name, query, code, _) in enumerate(rows)
+    ]
+    pairs.write_text("\n".join(map(json.dumps, lines)))
+    labels.write_text(
+        "item,rater,value\n" + "".join(f"{name},lab-ana,{label:g}\n" for name, *_, label in rows)
+    )
+    work = tmp_path / "work.duckdb"
+    assert workbench("import", work, pairs, labels).code == 0
+    options = ("--rater", "ana", "--disjoint", "repository", "--ratios", "8:2")
+    made = workbench("split", work, "--name", "my split", *options)
+    assert "10 groups, the largest with 10.0 % of the items" in made.out
+    assert f"workbench splits {work} 'my split' --leaks" in made.out
+    found = workbench("splits", work, "my split", "--json").json()
+    # Every query is in both parts.
+    assert [(one["queries"], one["items"], one["achieved"]) for one in found["parts"]] == [
+        (4, 32, 0.8),
+        (4, 8, 0.2),
+    ]
+    # The rater's whole name is kept: another one that ends the same may come.
+    assert found["against"] == "lab-ana"
+
+
+def test_a_table_of_codes_names_few_of_its_fields_where_it_is_refused(tmp_path, workbench):
+    file = tmp_path / "codes.json"
+    file.write_text(
+        json.dumps({f"def f{n}():\n    return {n}" + " " * 500 + "x" * 500: n for n in range(999)})
+    )
+    refused = workbench("import", tmp_path / "work.duckdb", file)
+    assert refused.says("and 979 more) is of no known format")
+    assert len(refused.err) < 10_000
+    # What is only written is no choice.
+    assert "trec-qrels" not in refused.err

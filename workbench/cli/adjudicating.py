@@ -125,9 +125,9 @@ def adjudicate_command(
                 (
                     one.external_id,
                     one.spec.name + (f" · {one.response}" if one.response else ""),
-                    " ".join(f"{_name(label, names=names)} {label.value:g}" for label in one.labels),
-                    ", ".join(f"{ruling.value:g} {ruling.adjudicator}" for ruling in one.rulings),
-                    *([", ".join(f"{label.value:g}" for label in one.agents)] if agents else []),
+                    " ".join(f"{_name(label, names=names)} {one.sign(label.value)}" for label in one.labels),
+                    ", ".join(f"{one.sign(ruling.value)} {ruling.adjudicator}" for ruling in one.rulings),
+                    *([", ".join(one.sign(label.value) for label in one.agents)] if agents else []),
                     one.title.replace("\n", "⏎"),
                 )
                 for one in disputes[:MOST_FOR_PEOPLE]

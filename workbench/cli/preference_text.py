@@ -31,22 +31,26 @@ def print_preference(name: str, found: PreferenceReport) -> None:
     """
     n = found.n
     without = f"; without a majority: {n['without_majority']:,}" if n["without_majority"] else ""
-    cohen = [f"{pair} {_number(value, 4)}" for pair, value in found.cohen.items()]
+    cohen = [f"{pair} {value:.4f}" for pair, value in found.cohen.items() if value is not None]
     print_facts(
         name,
         [
             ("comparisons", f"{n['items']:,} of {n['candidates']:,} candidates on "
                             f"{pluralize(n['prompts'], 'prompt')}"),
-            ("votes", f"{n['votes']:,} of {pluralize(n['raters'], 'rater')}: {found.rated_by}"),
+            ("votes", f"{n['votes']:,} of {pluralize(n['raters'], 'rater')}: {found.rated_by}"
+                      if n["votes"] else "none yet"),
             ("battles", f"{n['battles']:,}, one for each comparison{without}"),
             ("both bad", n["both_bad"] or None),
+            ("revealed", f"{n['revealed']:,}, with a judge's verdict shown: agreement is not independent"
+                         if n["revealed"] else None),
             ("alpha, nominal", _number(found.alpha, 4)),
             ("Fleiss' kappa", _number(found.fleiss, 4)),
-            ("Cohen's kappa", "\n".join(cohen) if len(cohen) <= 3 else None),
+            ("Cohen's kappa", "\n".join(cohen) if 0 < len(cohen) <= 3 else None),
         ],
     )  # fmt: skip
     if not n["battles"]:
-        say("No comparison has a vote with a majority.")
+        if n["votes"]:
+            say("No comparison has a vote with a majority.")
         return
     _print_ratings(found)
     _print_elo(found)
@@ -237,10 +241,15 @@ def _print_length(found: PreferenceReport) -> None:
     length = found.length
     if length["rate"] is None:
         return
-    thirds = ", ".join(_percent(one) or "-" for one in length["thirds"])
+    battles = sum(length["battles"])
+    thirds = ", ".join(
+        f"{_percent(rate) or '-'} of {number:,}"
+        for rate, number in zip(length["thirds"], length["battles"], strict=True)
+    )
     _title("Length")
     say(
-        f"The longer text wins {_percent(length['rate'])};",
+        f"The longer text wins {_percent(length['rate'])} of {pluralize(battles, 'battle')} "
+        "with different lengths;",
         f"by thirds of the difference, the smallest first: {thirds}.",
     )
     print_table(
@@ -259,7 +268,7 @@ def _print_settled(found: PreferenceReport) -> None:
         return
     name = "Elo" if found.why_no_rating else "Bradley-Terry"
     field = "elo" if found.why_no_rating else "bradley_terry"
-    _title(f"{name} after so many per cent of the battles")
+    _title(f"{name} after the first 10 %, 20 % ... of the battles")
     best = [one.candidate for one in found.ratings][:_ROWS]
     print_table(
         ("candidate", *(f"{100 * one['share']:.0f}" for one in found.settled)),
@@ -269,6 +278,8 @@ def _print_settled(found: PreferenceReport) -> None:
         ],
         wide=("candidate",),
     )
+    if any(one[field].get(candidate) is None for one in found.settled for candidate in best):
+        say("empty: the battles until then give no rating.")
 
 
 def _print_scores(found: PreferenceReport) -> None:

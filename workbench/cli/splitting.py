@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -128,7 +129,9 @@ def split_command(
         print_json({"workspace": workspace, **found.to_dict()})
         return
     _print_split(found)
-    say("", f"Export it: workbench export {workspace} OUT --split {name} --format F")
+    if found.report.leakage:
+        say(f"See what: {_in_shell('splits', workspace, name, '--leaks')}")
+    say("", f"Export it: {_in_shell('export', workspace, 'OUT', '--split', name, '--format', 'F')}")
 
 
 @command
@@ -183,8 +186,15 @@ def splits_command(
         _print_split(found)
         if leaks:
             _print_leaks(found)
+        elif found.report.leakage:
+            say(f"See what: {_in_shell('splits', workspace, name, '--leaks')}")
         if changes is not None:
             say("", *change_lines(changes))
+
+
+def _in_shell(*words: object) -> str:
+    """Return a command as it is typed in a shell."""
+    return "workbench " + shlex.join(map(str, words))
 
 
 def _refuse(connection: Connection, loaded: Config) -> None:
@@ -273,14 +283,14 @@ def _print_list(every: list[SplitDetails]) -> None:
 
 def _print_split(found: SplitDetails) -> None:
     from store.formatting import pluralize
-    from store.splits.grouping import DISJOINT_WORDS
+    from store.splits.grouping import COUNTED, DISJOINT_WORDS
     from store.splits.leakage import PROMISED
     from workbench.output import print_facts, print_table, say
 
     plan, report = found.plan, found.report
     true = report.truth
     whose = true.against if true.panel == (true.against,) else f"{true.against} of {', '.join(true.panel)}"
-    largest = f", the largest with {100 * report.largest:.1f} % of the queries"
+    largest = f", the largest with {100 * report.largest:.1f} % of the {COUNTED[plan.disjoint]}"
     left = pluralize(report.left_out, "item")
     print_facts(
         found.name,
@@ -297,7 +307,7 @@ def _print_split(found: SplitDetails) -> None:
             ),
             ("seed", f"{plan.seed}{', stratified by label' if plan.stratified else ''}"),
             ("made", f"{found.created_at:%Y-%m-%d %H:%M} UTC"),
-            ("SHA-256 of the labels", found.digest[:16]),
+            ("SHA-256", f"{found.digest[:16]}… of items, parts and labels"),
         ],
     )
     say("")
@@ -345,14 +355,17 @@ def _print_split(found: SplitDetails) -> None:
             for one in numbers
         ],
     )
-    say("", "This is looked for more strictly than parts are made. See it: workbench splits --leaks")
+    say("", "This is looked for more strictly than parts are made.")
 
 
 def _print_leaks(found: SplitDetails) -> None:
     from workbench.output import say
 
+    if found.report.leaks:
+        say("")
     for leak in found.report.leaks:
-        say(f"{leak.sort}, {' and '.join(leak.parts)}, {leak.similarity:.2f}:")
+        similar = f", {leak.similarity:.2f}" if leak.sort == "near query" else ""
+        say(f"{leak.sort}, {' and '.join(leak.parts)}{similar}:")
         if leak.sort != "same code":
             say(*(f"  {text}" for text in dict.fromkeys(leak.texts)))
         say(f"  items {leak.items[0]} and {leak.items[1]}")

@@ -109,8 +109,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._empty = ""
         self._empty_rows: list[str] = []
         self._awaits_rendering = False
-        # Whether the reader asked for the Markdown source.
-        self._as_source = False
+        # Whether the reader asked for the Markdown source; whether this text is shown so in any case.
+        self._as_source = self._given_as_source = False
         # The reader's choice; None follows the kind of text.
         self._wrap: bool | None = None
         self._numbers: bool | None = None
@@ -148,6 +148,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         gutter: Mapping[int, str] = NO_GLYPHS,
         start: int | None = None,
         tells_rest: bool = False,
+        as_source: bool = False,
     ) -> None:
         """Show a text; loading the same text again keeps place, search and citations.
 
@@ -165,6 +166,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
                 the line is not cited or pointed at.
             start: The source line, from 1, that is in view when the text is first shown; None for the first.
             tells_rest: Whether the lower border tells how much is below, or that the end was seen.
+            as_source: Whether Markdown is shown as source, whatever the reader asked for.
         """
         self._tells_rest = tells_rest
         laid = Spans(spans)
@@ -179,6 +181,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             )
         self._given.spans, self._given.glyphs = laid, gutter
         self._kind, self._language, self._empty = kind, language, empty
+        turned = not another and as_source != self._given_as_source
+        self._given_as_source = as_source
         if another:
             is_code = language is not None and kind != "markdown"
             self._plain_reason = highlight.why_plain(text, self._given.longest) if is_code else ""
@@ -190,7 +194,10 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
                 at_once = len(text) <= RENDERED_AT_ONCE
                 self._rendered = (markdown.rendered if at_once else markdown.kept)(text, laid.all)
                 self._awaits_rendering = self._rendered is None and len(text) <= markdown.CHARACTERS
-        self._show_view()
+        if turned:
+            self._turn()
+        else:
+            self._show_view()
         self._landmarks = sorted({line for line in landmarks if 1 <= line <= self._document.last_number})
         self.border_title = Content(one_line(title, _TITLE_WIDTH)) if title else None
         if another and start:
@@ -201,7 +208,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _show_view(self) -> None:
         """Show the text as it was given, or rendered."""
-        shown = self._given if self._as_source or self._rendered is None else self._rendered
+        as_source = self._as_source or self._given_as_source
+        shown = self._given if as_source or self._rendered is None else self._rendered
         if (
             shown.text != self._document.text
             and self.is_attached
@@ -296,7 +304,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         done = await asyncio.to_thread(markdown.rendered, given.text, given.spans.all)
         if self._kind == "markdown" and given.text == self._given.text:
             self._rendered = done
-            if not self._as_source:
+            if not (self._as_source or self._given_as_source):
                 self._turn()
 
     # -- the place ------------------------------------------------------------------------------------
