@@ -76,7 +76,7 @@ def ratings_page(read: Read, choice: Choice) -> Page:
         ("candidate", "rating", "interval", "rank", "Elo", "W-L-T"), rows, scale=scale, notes=tuple(notes)
     )
     fit = "Bradley-Terry ratings, ties half; 95 % intervals: bootstrap over prompts"
-    return _page(found, (fit,), (table,))
+    return _page(read, (fit,), (table,))
 
 
 def wins_page(read: Read, choice: Choice) -> Page:
@@ -99,7 +99,7 @@ def wins_page(read: Read, choice: Choice) -> Page:
     )
     columns = ("candidate", *(f"{place}" for place in range(1, len(names) + 1)))
     notes = ("How often the candidate of the line wins against that of the column, in percent; ties half.",)
-    return _page(found, (), (Table(columns, rows, notes=notes),))
+    return _page(read, (), (Table(columns, rows, notes=notes),))
 
 
 def _win(votes: Votes, rate: float | None, name: str, other: str) -> Cell | str:
@@ -142,7 +142,7 @@ def position_page(read: Read, choice: Choice) -> Page:
         name = next((one for one in twice if one == choice.first), next(iter(twice)))
         tables.append(_orders_table(name, twice[name], in_both_orders(sides[name])))
         options["first"] = Options("rater", tuple(twice), name)
-    page = _page(found, ("95 % intervals: Wilson's",), tuple(tables if rows else []))
+    page = _page(read, ("95 % intervals: Wilson's",), tuple(tables if rows else []))
     return replace(page, options=options)
 
 
@@ -178,14 +178,17 @@ def _orders_table(name: str, of_rater: Mapping[str, Any], orders: Orders) -> Tab
     )
 
 
-def _page(found: PreferenceReport, said: tuple[str, ...], tables: tuple[Table, ...]) -> Page:
+def _page(read: Read, said: tuple[str, ...], tables: tuple[Table, ...]) -> Page:
+    found, votes = read
     n = found.n
+    shown = sum(one.revealed for one in votes.of(rated_by_whom(votes)[1]))
     cast = f"{pluralize(n['votes'], 'vote')} of {found.rated_by} ({pluralize(n['raters'], 'rater')})"
     empty = "" if n["battles"] else "No comparison has a vote with a majority yet."
     return Page(
         caption=(
             f"{pluralize(n['items'], 'comparison')} of {n['candidates']:,} candidates · {cast} · "
             f"{pluralize(n['battles'], 'battle')}",
+            f"{shown:,} of the votes revealed: with a judge's verdict on the screen",
             *said,
             *([f"The intervals: {found.warning}."] if found.warning else []),
         ),
