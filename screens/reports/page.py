@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from store.formatting import Drawn
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ItemsOf = Callable[["Connection"], Sequence[int]]
 """Reads the items behind a figure."""
 
-Choosable = Literal["subject", "first", "second"]
+CHOOSABLE = ("subject", "first", "second")
 """What of a report can be chosen by a key: what it is about, whose labels it is of, and a second rater."""
 
 
@@ -124,14 +124,14 @@ class Page:
         command: The arguments of `workbench report WORKSPACE` that print it.
         tables: Its tables; none where there is nothing to report.
         empty: What to do where there is nothing to report.
-        options: What can be chosen.
+        options: What can be chosen, by the part of `CHOOSABLE`.
     """
 
     caption: tuple[str, ...]
     command: tuple[str, ...]
     tables: tuple[Table, ...] = ()
     empty: str = ""
-    options: Mapping[Choosable, Options] = field(default_factory=dict)
+    options: Mapping[str, Options] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from screens.reports.labels import interval, number, percent
-from screens.reports.page import Cell, Choice, Choosable, ItemsOf, Options, Page, Row, Table, counted
+from screens.reports.page import Cell, Choice, ItemsOf, Options, Page, Row, Table, counted
 from store.formatting import pluralize
 from store.measures.preference import in_both_orders
 from store.measures.preference_report import PreferenceReport, by_side, preference_report, rated_by_whom
@@ -137,7 +137,7 @@ def position_page(read: Read, choice: Choice) -> Page:
         )
     ]
     twice = {one["rater"]: one for one in found.position if one["both_orders"]}
-    options: dict[Choosable, Options] = {}
+    options: dict[str, Options] = {}
     if twice:
         name = next((one for one in twice if one == choice.first), next(iter(twice)))
         tables.append(_orders_table(name, twice[name], in_both_orders(sides[name])))

@@ -23,7 +23,7 @@ from screens.jobs.job_line import JobLine
 from screens.reading import Reading
 from screens.reports.catalogue import REPORTS, Report
 from screens.reports.drawing import draw, lines_of
-from screens.reports.page import Cell, Choice, Choosable, Options, Page, Place, figures, moved
+from screens.reports.page import CHOOSABLE, Cell, Choice, Options, Page, Place, figures, moved
 from screens.reports.saving import SUFFIXES, save
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
@@ -228,8 +228,8 @@ class ReportsScreen(BaseScreen):
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect."""
         verb = command.id.partition(".")[2].removesuffix("_back")
-        if verb in ("subject", "first", "second"):
-            options = self._options(verb)  # type: ignore[arg-type]
+        if verb in CHOOSABLE:
+            options = self._options(verb)
             return options is not None and len(options.values) > 1 and self._shows_report
         if verb in ("save", "copy"):
             return self.page is not None and bool(self.page.command) and self._shows_report
@@ -244,11 +244,11 @@ class ReportsScreen(BaseScreen):
             return "its items"
         if verb == "back":
             return "list" if self._in_report else "back"
-        if verb in ("subject", "first", "second") and (options := self._options(verb)):  # type: ignore[arg-type]
+        if verb in CHOOSABLE and (options := self._options(verb)):
             return options.word
         return command.label
 
-    def _options(self, what: Choosable) -> Options | None:
+    def _options(self, what: str) -> Options | None:
         return None if self.page is None else self.page.options.get(what)
 
     def _lay_out(self) -> None:
@@ -371,7 +371,7 @@ class ReportsScreen(BaseScreen):
             return
         self.navigator.open_queue(QueueFilter(items=tuple(ids), named=cell.named))
 
-    def action_choose(self, what: Choosable, steps: int) -> None:
+    def action_choose(self, what: str, steps: int) -> None:
         """Choose what the report is about, whose labels it is of, or the other rater."""
         report, options = self.report, self._options(what)
         if report is None or options is None or not self._shows_report or len(options.values) < 2:
@@ -384,7 +384,7 @@ class ReportsScreen(BaseScreen):
         else:
             assert self.page is not None
             now = {name: one.chosen for name, one in self.page.options.items()}
-            other: Choosable = "second" if what == "first" else "first"
+            other = "second" if what == "first" else "first"
             if other in now and value == now[other]:
                 # Two raters are compared: one with itself says nothing.
                 value = values[(at + 2 * steps) % len(values)]

@@ -6,7 +6,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from screens.reports.labels import names_of, number, percent, seen
-from screens.reports.page import Cell, Choice, Choosable, Options, Page, Row, Table, counted
+from screens.reports.page import Cell, Choice, Options, Page, Row, Table, counted
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
 from store.queries.labels import kinds_of_items
@@ -37,7 +37,7 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
     kind = task_kinds()[found.kind]
     one = choice.first if choice.first in raters else None
     command = ("time", "--kind", found.kind, *(("--raters", one) if one else ()))
-    options: dict[Choosable, Options] = {"subject": Options("kind", kinds, found.kind)}
+    options: dict[str, Options] = {"subject": Options("kind", kinds, found.kind)}
     if choice.own is None:
         options["first"] = Options("rater", (ALL, *raters), one or ALL)
     if not found.times:
