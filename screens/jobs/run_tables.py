@@ -32,9 +32,9 @@ def funnel(counts: RunFigures, pipeline: PipelineFigures, kind: str, width: int)
     cells = max(width - FUNNEL_CELLS - notes, LEAST_BAR)
     lines = []
     for place, step in enumerate(steps):
-        bar = progress_bar(min(step.count / whole, 1) if whole else 0, cells)
+        bar = progress_bar(min(step.count / whole, 1), cells) if whole else ""
         note = f"  {step.note}" if step.note else ""
-        lines.append(f"{_branches(steps, place) + step.label:<19}{step.count:>9,}  {bar}{note}")
+        lines.append(f"{_branches(steps, place) + step.label:<19}{step.count:>9,}  {bar}{note}".rstrip())
     labels = " · ".join(f"{value_word(kind, value)} {count:,}" for value, count in counts.labels.items())
     lines.append(f"{'labels':<19}{counts.labelled:>9,}" + (f"  {labels}" if labels else ""))
     return lines

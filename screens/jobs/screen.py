@@ -313,6 +313,7 @@ class JobsScreen(BaseScreen):
         room = self.query_one("#parts").size.height
         wanted = {name: len(lines) for name, lines in texts.items()}
         # A part that says nothing folds to a line.
+        wanted |= {"funnel": 0} if self.counts is not None and not self.counts.labelled else {}
         wanted |= {"failures": 0} if self.causes == () else {}
         wanted |= {} if beside else {"log": LOG_LINES if log else 0}
         if low:
@@ -347,6 +348,7 @@ class JobsScreen(BaseScreen):
         """Return the lines of the parts with numbers."""
         waiting = ["Adding up …"]
         counts, stages, causes = self.counts, self.stages, self.causes
+        causes_lines = min(len(causes or ()), CAUSES_LINES)
         return {
             "funnel": waiting
             if counts is None
@@ -354,9 +356,7 @@ class JobsScreen(BaseScreen):
             if self.context.scope.blind
             else funnel(counts, self.pipeline, shown.run.kind, width),
             "stages": waiting if stages is None else stage_table(stages, width, live=live),
-            "failures": waiting
-            if causes is None
-            else cause_lines(causes, width, min(len(causes), CAUSES_LINES)),
+            "failures": waiting if causes is None else cause_lines(causes, width, causes_lines),
         }
 
     def _words(self) -> dict[str, str]:
