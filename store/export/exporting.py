@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from store.splits.splits import SplitChanges
 from store.studies.studies import find_study
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
+
+_MEMORY = "1GB"
+"""What the database holds at most during an export; the rest of a sort is put beside the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +218,8 @@ def export(
             without_replies=without_replies,
             with_withdrawn=with_withdrawn,
         )
-        written = _write(form, wanted)
+        with workspace.limited_memory(_MEMORY):
+            written = _write(form, wanted)
         left = count_withdrawn(cursor) if form.choices & {"study", "withdrawn"} and not with_withdrawn else 0
         cursor.execute("COMMIT")
         _put_in_place(partial, target)
@@ -348,6 +353,10 @@ def _agents_of_run(connection: Connection, name: str | None) -> RaterRef:
 
 
 def _check(target: Path, form: Format, *, overwrite: bool) -> None:
+    try:
+        str(target).encode()
+    except UnicodeEncodeError as error:
+        raise ExportFailed("Not a name", f"{target} is no UTF-8.", "Choose another name.") from error
     if not target.parent.is_dir():
         raise ExportFailed("No such folder", f"{target.parent} is not a folder.", "Make it first.")
     if not target.exists():
@@ -386,8 +395,9 @@ def _put_in_place(partial: Path, target: Path) -> None:
     if not partial.is_dir() or not target.exists():
         os.replace(partial, target)
         return
-    written = {child.name for child in partial.iterdir()}
-    if others := sorted(child.name for child in target.iterdir() if child.name not in written):
+    written = {child.relative_to(partial) for child in partial.rglob("*")}
+    there = {child.relative_to(target) for child in target.rglob("*")}
+    if others := sorted(map(str, there - written)):
         raise ExportFailed(
             "Folder in use", f"{target} also holds {', '.join(others[:3])}.", "Choose an empty folder."
         )
@@ -403,7 +413,9 @@ def _put_in_place(partial: Path, target: Path) -> None:
 
 
 def _remove(partial: Path) -> None:
-    if partial.is_dir():
-        shutil.rmtree(partial, ignore_errors=True)
-    else:
-        partial.unlink(missing_ok=True)
+    # A name that is too long is no file's.
+    with suppress(OSError):
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink()

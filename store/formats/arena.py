@@ -10,7 +10,7 @@ from store.formats.fields import recognized_by
 from store.formats.protocol import ANY, Entity, FileContext, Format
 from store.formats.record_reader import RecordReader
 from store.formats.values import Refused, short
-from store.kinds.comparison import BETTER, BOTH_BAD, SAME, WORSE
+from store.kinds.comparison import BETTER, BOTH_BAD, SAME, WORSE, comparison_id
 
 _WINNERS = {
     "model_a": (BETTER, ""),
@@ -28,6 +28,9 @@ class Battle:
         self._labels = Labels(known)
         self.counts = self._labels.counts
         self._votes = f"{known.stem} votes"
+        files: list[str] = known.shared.setdefault("arena files", [])
+        files.append(known.stem)
+        self._file = comparison_id(known.stem, files.count(known.stem))[:6]
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return the comparison of a battle, and who won it.
@@ -36,7 +39,8 @@ class Battle:
             Refused: A field is missing or of the wrong type, or the winner is unknown.
         """
         whole = RecordReader(record)
-        question = whole.identity("question_id") or str(number)
+        own_question = whole.identity("question_id")
+        question = own_question or str(number)
         models = [whole.text(f"model_{side}", required=True, filled=True, short=True) for side in "ab"]
         winner = whole.text("winner", required=True)
         if winner not in _WINNERS:
@@ -45,13 +49,14 @@ class Battle:
         judge, is_model = take_judge(whole)
         turn = _turn(whole)
         talks = [_talk(whole, f"conversation_{side}", turn) for side in "ab"]
-        prompt = next((asked for asked, _ in talks if asked), unknown_prompt(question, turn))
+        # A question without its text is one of its own, and so is every battle of a file without a question.
+        unknown = unknown_prompt(own_question or f"{number} of file {self._file}", turn)
+        prompt = next((asked for asked, _ in talks if asked), unknown)
         one, other = (
             Candidate(name, said, f"model_{side}")
             for name, (_, said), side in zip(models, talks, "ab", strict=True)
         )
         extra = {**whole.rest(), "question_id": question} | ({} if turn is None else {"turn": turn})
-        # A question without its text is one of its own, and so is every battle without a question.
         made = compared(prompt, one, other, made_from="arena", extra=extra)
         rater = judge or self._votes
         labels = (

@@ -93,13 +93,11 @@ def compared(
     Raises:
         Refused: A candidate meets itself.
     """
-    if one.name == other.name:
-        raise Refused(f"{one.name!r} is compared with itself")
+    refuse_itself(one.name, other.name)
     kept = in_canonical_order("", prompt, (one.text, one.name), (other.text, other.name))
     first, second = (one, other) if kept else (other, one)
-    # Alike whichever of the names has which text.
-    names = sorted((first.name, second.name))
-    number = name or comparison_id(made_from, prompt, first.text, second.text, *names)
+    # The same texts with the names exchanged are another comparison, with another winner.
+    number = name or comparison_id(made_from, prompt, first.text, second.text, first.name, second.name)
     fields = {
         "external_id": number,
         "prompt": prompt,
@@ -115,6 +113,16 @@ def compared(
         "made_from": made_from,
     }
     return Compared(Entity("comparison", fields, dict(extra or {})), number, kept)
+
+
+def refuse_itself(one: str, other: str) -> None:
+    """Refuse a candidate that meets itself.
+
+    Raises:
+        Refused: Both names are the same.
+    """
+    if one == other:
+        raise Refused(f"{one!r} is compared with itself")
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from store.formats.comparisons import AGAIN, Labels
+from store.formats.comparisons import AGAIN, Labels, refuse_itself
 from store.formats.fields import recognized_by
 from store.formats.protocol import JSON, Entity, FileContext, Format
 from store.formats.record_reader import RecordReader, add_count
@@ -37,7 +37,8 @@ class OwnComparisons:
         """Return a comparison in canonical order, and the verdicts of judges on it.
 
         Raises:
-            Refused: A field is missing or of the wrong type, or a value is off the scale.
+            Refused: A field is missing or of the wrong type, a value is off the scale, or a
+                candidate meets itself.
         """
         whole = RecordReader(record)
         prompt = whole.text("prompt", required=True, filled=True)
@@ -46,6 +47,7 @@ class OwnComparisons:
         names = [
             whole.text(f"{name}_name", required=True, filled=True, short=True) for name in ("first", "second")
         ]
+        refuse_itself(*names)
         refs = [whole.text(f"{name}_ref") or name for name in ("first", "second")]
         about = whole.text("about") or ABOUT[0]
         if about not in ABOUT:
@@ -57,7 +59,7 @@ class OwnComparisons:
         )
         own_id = whole.identity("id")
         fields = {
-            "external_id": own_id or comparison_id(seed, prompt, first, second, *sorted(names)),
+            "external_id": own_id or comparison_id(seed, prompt, first, second, first_name, second_name),
             "prompt": prompt,
             "first": first,
             "second": second,

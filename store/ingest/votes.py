@@ -18,6 +18,8 @@ from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, shown_order
 from store.measures.votes import Pairing, Vote, Votes, group_values
 from store.processes import temporary_folder
 
+_CONTENT = ("prompt", "first", "second", "first_name", "second_name")
+
 
 def read_votes(
     paths: Sequence[Path | str], format_: str | None = None, *, group_by: str | None = None
@@ -31,11 +33,13 @@ def read_votes(
             grouped.
 
     Raises:
-        ImportFailed: A file or a record cannot be read, or a file holds no comparisons.
+        ImportFailed: A file or a record cannot be read, a file holds no comparisons, or different ones have
+            the same id.
         UnknownName: There is no such format, or no comparison has such a field.
     """
     items: dict[Hashable, Pairing] = {}
     groups: dict[Hashable, object] = {}
+    contents: dict[Hashable, int] = {}
     labels: list[Vote] = []
     orders: list[Vote] = []
     with temporary_folder("workbench-votes-") as folder:
@@ -57,6 +61,10 @@ def read_votes(
                 for one in made:
                     if one.sort == COMPARISON.name:
                         name = one.fields["external_id"]
+                        content = hash(tuple(one.fields[part] for part in _CONTENT))
+                        if contents.setdefault(name, content) != content:
+                            why = f"duplicate id {name!r}: it came before with other content"
+                            problems.append((given.file.name, raw.line, why))
                         items.setdefault(name, _pairing(one.fields))
                         if group_by is not None:
                             groups.setdefault(name, one.fields.get(group_by, (one.extra or {}).get(group_by)))

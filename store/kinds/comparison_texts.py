@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import io
+import keyword
 import re
 import tokenize
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, count, dropwhile
 
 MASKED_NAMES = "masked-names"
 NO_DOCSTRINGS = "no-docstrings"
@@ -28,7 +30,10 @@ CHANGES = {
 """The words of each change on screens and in the methods table."""
 
 MASK = "MASKED"
-"""The word in place of a name; code in which a name was an identifier can still be read and parsed."""
+"""The word in place of a name, with a number behind for every further name of a text: `MASKED2`.
+
+Code in which a name was an identifier can still be read and parsed, and means the same.
+"""
 
 _TELLING = """
     alpaca anthropic baichuan chatglm chatgpt claude codegen codellama codex codesearchnet codet5 copilot
@@ -40,13 +45,35 @@ _TELLING = """
 _WITH_NUMBER = "bard bloom bloomz dolly falcon glm granite grok mpt opt palm phi yi"
 """Families whose names are words of their own, and names only with a number: `falcon-40b`."""
 
-_VERSION = r"[-_ .]?v?\d+(?:\.\d+)*[a-z]{0,2}"
-_SUFFIX = (
-    r"[-_](?:\d+(?:[.x]\d+)*[a-z]{0,2}|base|chat|coder|flash|haiku|hf|instruct|it|large|latest|long|max|medium|mini|"
-    r"nano|opus|plus|preview|pro|python|small|sonnet|turbo|ultra)(?![^\W_])"
+_WORDS = (
+    r"(?:base|chat|coder|flash|haiku|hf|instruct|it|large|latest|long|max|medium|mini|nano|opus|plus|preview|pro|"
+    r"python|small|sonnet|turbo|ultra)"
 )
+_SUFFIX = rf"(?:\d+(?:[.x]\d+)*[a-z]{{0,2}}|{_WORDS})(?![^\W_])"
 _LEAST_LETTERS = 3
 """Letters that a name needs to be masked: `a` and `42` are too much else."""
+_OTHER_KEYWORDS = """
+    abstract base boolean byte catch char const decimal default delegate do double enum event explicit export
+    extends extern final fixed float foreach function get goto implements implicit instanceof int interface
+    internal let lock long namespace native new null object operator out override package params private
+    protected public readonly record ref require sealed set short static string struct super switch this
+    synchronized throw throws transient true typeof undefined unsafe using var virtual void volatile when
+    where
+"""
+_KEYWORDS = {*keyword.kwlist, *keyword.softkwlist, *_OTHER_KEYWORDS.split()}
+"""Words of programming languages, which a set can be called like, too; they stay where they are code."""
+
+_HASH_COMMENTS = ("python", "python3", "py", "ruby", "r", "perl", "shell", "bash", "sh")
+_STRINGS = "|".join(
+    rf"{mark * 3}[\s\S]*?(?:{mark * 3}|\Z)|{mark}(?:\\.|[^{mark}\\\n])*{mark}?" for mark in "\"'"
+)
+_PROSE = {
+    True: re.compile(rf"#[^\n]*|{_STRINGS}"),
+    False: re.compile(rf"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|{_STRINGS}|`(?:\\.|[^`\\])*`?"),
+}
+"""Comments and strings of code, by whether its comments begin with `#`; those not closed go to the end."""
+_FENCE = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<code>[\s\S]*?)^```", re.MULTILINE)
+"""Code within an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +107,7 @@ def changed_texts(
     texts, done = [first, second], []
     python = about != "answers" and language.casefold() in ("python", "python3", "py")
     if MASKED_NAMES in wanted:
-        masked = _pattern(names)
-        texts = [masked.sub(MASK, text) for text in texts]
+        texts = [_masked(text, [*names], language, is_code=about != "answers") for text in texts]
         done.append(MASKED_NAMES)
     if NO_DOCSTRINGS in wanted and python:
         texts = [without_docstrings(text) for text in texts]
@@ -97,19 +123,71 @@ def changed_texts(
     return ChangedTexts(texts[0], texts[1], tuple(done))
 
 
-def _pattern(names: Iterable[str]) -> re.Pattern[str]:
+def _masked(text: str, names: Sequence[str], language: str, *, is_code: bool) -> str:
+    """Return a text with a mask in place of each name; the same spelling has the same mask, and no other one.
+
+    So two identifiers do not become one. A mask is none that stands in the text already.
+    """
+    masks: dict[str, str] = {}
+    numbered = (f"{MASK}{number}" for number in count(2))
+    free = (mask for mask in chain((MASK,), numbered) if mask not in text)
+    prose, code = _pattern(names, code=False), _pattern(names, code=True)
+
+    def mask(found: re.Match[str]) -> str:
+        name = found[0]
+        if re.fullmatch(rf"{MASK}\d*", name) or (found.re is code and name in _KEYWORDS):
+            return name
+        if name not in masks:
+            masks[name] = next(free)
+        return masks[name]
+
+    parts = _parts(text, language, is_code=is_code)
+    return "".join((code if inside else prose).sub(mask, part) for part, inside in parts)
+
+
+def _parts(text: str, language: str, *, is_code: bool) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a text, and whether each is code: comments and strings are none."""
+    # A model's text about its code is prose, too.
+    is_code = is_code and _FENCE.search(text) is None
+    prose = _PROSE[language.casefold() in _HASH_COMMENTS] if is_code else None
+    at = 0
+    for found in (prose or _FENCE).finditer(text):
+        yield text[at : found.start()], is_code
+        if prose:
+            # A string can hold code: f"{yi-1}".
+            yield found[0], found[0][0] in "\"'`" and "{" in found[0]
+        else:
+            yield text[found.start() : found.start("code")], False
+            yield from _parts(found["code"], found["language"], is_code=True)
+            yield text[found.end("code") : found.end()], False
+        at = found.end()
+    yield text[at:], is_code
+
+
+def _pattern(names: Iterable[str], *, code: bool) -> re.Pattern[str]:
     """Return what finds the names of both sets, and of known families, as whole words in any case.
 
-    An underscore ends a word: code has names in its identifiers.
+    An underscore ends a word: code has names in its identifiers. A hyphen, a dot or a plus sign belong to a
+    name in prose, and are operators in code.
     """
-    given = sorted({name for name in names if len(re.findall(r"[^\W\d_]", name)) >= _LEAST_LETTERS}, key=len)
+    known = {name for name in names if len(re.findall(r"[^\W\d_]", name)) >= _LEAST_LETTERS}
     # Longest first: of `cosqa` and `cosqa-plus` the whole one is to be found.
-    own = [r"[\W_]?".join(map(re.escape, re.findall(r"[^\W_]+", name))) for name in reversed(given)]
-    tail = f"(?:{_VERSION}(?![^\\W_]))?(?:{_SUFFIX})*"
-    families = f"(?:{'|'.join(_TELLING.split())}){tail}"
-    numbered = f"(?:{'|'.join(_WITH_NUMBER.split())})[-_ ]?v?\\d+(?:\\.\\d+)*[a-z]?(?:{_SUFFIX})*"
+    given = sorted(known, key=lambda name: (-len(name), name))
+    joint = "_" if code else "[-_ .+/]"
+    own = [f"{joint}?".join(map(re.escape, re.findall(r"[^\W_]+", name))) for name in given]
+    families, numbered = (f"(?:{'|'.join(words.split())})" for words in (_TELLING, _WITH_NUMBER))
+    if code:
+        # `yi-1`, `phi1` and `gemini-max` are variables; `yi-34b` and `gpt-4-turbo` are not.
+        own += map(re.escape, given)
+        chain_ = rf"(?:-(?:v?\d+(?:\.\d+)*[a-z]{{0,2}}|{_WORDS})(?![^\W_])){{2,}}"
+        families += rf"(?:{chain_}|(?:_?v?\d+[a-z]{{0,2}}(?![^\W_]))?(?:_{_SUFFIX})*)"
+        numbered += rf"[-_]?\d+(?:\.\d+)*b(?:[-_]{_SUFFIX})*"
+    else:
+        families += rf"(?:{joint}?v?\d+(?:\.\d+)*[a-z]{{0,2}}(?![^\W_]))?(?:[-_]{_SUFFIX})*"
+        numbered += rf"[-_ ]?v?\d+(?:\.\d+)*[a-z]?(?:[-_]{_SUFFIX})*"
+    plus = "" if code else r"(?:\+(?!\w))?"
     return re.compile(
-        rf"(?<![^\W_])(?:{'|'.join((*own, families, numbered))})(?![^\W_])(?:\+(?!\w))?", re.IGNORECASE
+        rf"(?<![^\W_])(?:{'|'.join((*own, families, numbered))})(?![^\W_]){plus}", re.IGNORECASE
     )
 
 
@@ -140,8 +218,7 @@ def _docstrings(code: str) -> Iterator[tuple[int, int, str]]:
                 first, last = held.pop()
                 yield from ((*one, "") for one in held)
                 yield first, last, f"{column}pass\n"
-            else:
-                yield from ((*one, "") for one in held)
+            # A text of nothing but a string is no docstring of something: it stays.
             held, opens = [], False
         elif token.type != tokenize.NEWLINE:
             line.append(token)
@@ -167,7 +244,11 @@ def _is_plain(token: tokenize.TokenInfo) -> bool:
 def _tokens(code: str) -> Iterator[tokenize.TokenInfo]:
     """Yield the tokens of code up to what is no Python."""
     try:
-        yield from tokenize.generate_tokens(io.StringIO(code).readline)
+        for token in tokenize.generate_tokens(io.StringIO(code).readline):
+            # Python 3.11 goes on behind a quote that is not closed; for a line of them that takes too long.
+            if token.type == tokenize.ERRORTOKEN and token.string[:1] in ("'", '"'):
+                return
+            yield token
     except (tokenize.TokenError, SyntaxError):
         return
 
@@ -192,12 +273,17 @@ def formatted_python(code: str, *, docstrings: bool = True) -> str | None:
 
 
 def _drop_docstrings(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    while node.body and isinstance(first := node.body[0], ast.Expr):
-        if not (isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)):
-            break
-        del node.body[0]
-    if not node.body and not isinstance(node, ast.Module):
-        node.body = [ast.Pass()]
+    rest = [*dropwhile(_is_string, node.body)]
+    if rest or not isinstance(node, ast.Module):
+        node.body = rest or [ast.Pass()]
+
+
+def _is_string(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def normalised(text: str) -> str:

@@ -32,21 +32,68 @@ def changed(first, second="", wanted=tuple(CHANGES), *, names=(), language="pyth
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
-        ("As ChatGPT, I would use gpt-4-turbo.", f"As {MASK}, I would use {MASK}."),
+        ("As ChatGPT, I would use gpt-4-turbo.", f"As {MASK}, I would use {MASK}2."),
         ("# claude-3-opus-20240229 wrote it", f"# {MASK} wrote it"),
-        ("Llama 2, llama-2-70b-chat-hf, CodeLlama", f"{MASK}, {MASK}, {MASK}"),
-        ("from CoSQA+ or cosqa_plus, not cosqa", f"from {MASK} or {MASK}, not {MASK}"),
-        ("def my_gpt4_call(): import openai", f"def my_{MASK}_call(): import {MASK}"),
+        ("Llama 2, llama-2-70b-chat-hf, CodeLlama", f"{MASK}, {MASK}2, {MASK}3"),
+        ("from CoSQA+ or cosqa_plus, not CoSQA+", f"from {MASK} or {MASK}2, not {MASK}"),
         ("falcon-40b-instruct beside falcon.API()", f"{MASK} beside falcon.API()"),
         ("a bloom filter, phi = 1, an option", "a bloom filter, phi = 1, an option"),
         ("adapt egypt gptx scripted", "adapt egypt gptx scripted"),
-        ("The My-Model and MY MODEL", f"The {MASK} and {MASK}"),
-        ("a = 42 # a and 42 are no names", "a = 42 # a and 42 are no names"),
+        ("The My-Model and MY MODEL", f"The {MASK} and {MASK}2"),
+        (
+            "```python\nreturn sin(phi-1)  # like phi-2\n```",
+            f"```python\nreturn sin(phi-1)  # like {MASK}\n```",
+        ),
     ],
 )
 def test_names_of_both_sets_and_of_models_are_masked_as_whole_words(text, masked):
-    found = changed(text, wanted=(MASKED_NAMES,), names=("cosqa-plus", "my-model", "a", "42"))
+    names = ("cosqa-plus", "my-model", "a", "42")
+    found = changed(text, wanted=(MASKED_NAMES,), names=names, about="answers")
     assert (found.first, found.changes) == (masked, (MASKED_NAMES,))
+    assert changed(masked, wanted=(MASKED_NAMES,), about="answers").first == masked
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "masked"),
+    [
+        ("python", "def my_gpt4_call(): import openai", f"def my_{MASK}_call(): import {MASK}2"),
+        ("python", "a = 42 # a and 42 are no names", "a = 42 # a and 42 are no names"),
+        # Two identifiers stay two, and the same one stays the same.
+        ("python", "fit(x_train, y_train); score(x_test)", f"fit(x_{MASK}, y_{MASK}); score(x_{MASK}2)"),
+        ("python", "class Llama: pass\nllama = Llama()", f"class {MASK}: pass\n{MASK}2 = {MASK}()"),
+        ("python", "MASKED = gpt", "MASKED = MASKED2"),
+        # A difference is none of a name's hyphens, a sum none of its plus signs.
+        ("python", "s += (xi-1)*(yi-1) + opt-2", "s += (xi-1)*(yi-1) + opt-2"),
+        ("python", "x = gemini-max(cosqa+(1), 2)", f"x = {MASK}-max({MASK}2+(1), 2)"),
+        ("java", "for (;;) llama++; // by gpt-4", f"for (;;) {MASK}++; // by {MASK}2"),
+        ("python", "phi1, phi2 = 'phi-2', falcon_40b", f"phi1, phi2 = '{MASK}', {MASK}2"),
+        ("python", "gpt-4-turbo, falcon-40b, my-model", f"{MASK}, {MASK}2, {MASK}3"),
+        ("python", "print(f'{yi-1} of gpt')", f"print(f'{{yi-1}} of {MASK}')"),
+        # A set can be called like a keyword.
+        (
+            "typescript",
+            "const a = new Old(`new`) /* old */",
+            f"const a = new {MASK}(`{MASK}2`) /* {MASK}3 */",
+        ),
+        ("c#", 'var s = "// gpt-4"; gpt--; // it"s', f'var s = "// {MASK}"; {MASK}2--; // it"s'),
+    ],
+)
+def test_code_means_the_same_with_masked_names(language, text, masked):
+    names = ("train", "test", "new", "old", "cosqa", "my-model", "a", "42")
+    found = changed(text, wanted=(MASKED_NAMES,), names=names, language=language)
+    assert found.first == masked
+    assert changed(masked, wanted=(MASKED_NAMES,), language=language).first == masked
+
+
+@pytest.mark.parametrize("text", ["'hello'\n", '"""All\nof it"""\n\n# and why\n'])
+def test_a_text_of_nothing_but_a_string_stays(text):
+    assert changed(text, text, (NO_DOCSTRINGS,)).first == text
+    assert changed(text, text, (NO_DOCSTRINGS, FORMATTED)).first == formatted_python(text)
+
+
+def test_docstrings_go_up_to_a_string_that_does_not_end():
+    text = "def f():\n    'gone'\n    return 1\nx = 'no end\ndef g():\n    'stays'\n    return 2\n"
+    assert without_docstrings(text) == text.replace("    'gone'\n", "")
 
 
 def test_docstrings_go_and_comments_stay_also_of_what_does_not_parse():

@@ -292,3 +292,53 @@ def test_measure_preference_prints_ratings_and_refuses_other_files(tmp_path, wor
     done = workbench("measure", "preference", tmp_path / "pairs.jsonl")
     assert done.code == 2
     assert "holds no comparisons" in " ".join(done.err.split())
+
+
+def written(folder, name, records):
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps(records))
+    return file
+
+
+def wins_of(votes):
+    return {one.candidate: one.wins for one in preference_report(votes, Options(resamples=0)).ratings}
+
+
+def test_the_same_texts_with_the_names_exchanged_are_another_comparison(tmp_path):
+    def answered(a, b, winner, judge):
+        talks = {f"conversation_{side}": talk("Sure?", said) for side, said in (("a", a), ("b", b))}
+        return {"model_a": "red", "model_b": "blue", "winner": winner, "judge": judge, **talks}
+
+    records = [answered("Yes", "No", "model_a", "ana"), answered("No", "Yes", "model_b", "ben")]
+    files = [written(tmp_path, f"{place}", [record]) for place, record in enumerate(records)]
+    assert wins_of(read_votes(files)) == {"red": 1, "blue": 1}
+    with Workspace.create(tmp_path / "w.duckdb") as workspace:
+        for file in files:
+            import_files(workspace, [file])
+        with workspace.reading() as connection:
+            assert wins_of(preference_votes(connection)) == {"red": 1, "blue": 1}
+
+
+def test_battles_of_several_files_without_questions_stay_apart(tmp_path):
+    battles = [{"model_a": "red", "model_b": "blue", "winner": f"model_{side}"} for side in "ab"]
+    for name in "12":
+        (tmp_path / name).mkdir()
+    files = [written(tmp_path / name, "battles", [one]) for name, one in zip("12", battles, strict=True)]
+    assert wins_of(read_votes(files)) == {"red": 1, "blue": 1}
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([panda(1, "red", "blue", 1), panda(1, "red", "green", 2)], "duplicate id '1'"),
+        (
+            [{"prompt": "p", "first": "a", "second": "b", "first_name": "red", "second_name": "red"}],
+            "'red' is compared with itself",
+        ),
+    ],
+)
+def test_records_that_are_no_comparison_of_their_own_are_refused(records, said, tmp_path, workbench):
+    file = written(tmp_path, "some", records)
+    for command in (("measure", "preference", file), ("import", tmp_path / "w.duckdb", file)):
+        done = workbench(*map(str, command))
+        assert (done.code, said in " ".join(done.err.replace("│", "").split())) == (2, True)
