@@ -407,6 +407,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "jobs.use", "u", "use_run", "use this run", "Show the labels of this run; again, of the default one."
     ),
+    Command(
+        "jobs.compare",
+        "c",
+        "compare",
+        "compare",
+        "Mark this run; on another one, compare the labels of both.",
+    ),
     Command("jobs.part", "tab", "part(1)", "part", "Show the next part: funnel, stages, failures, log."),
     Command("jobs.part_back", "shift+tab", "part(-1)", "part back", "Show the part before.", on_line=False),
     Command("jobs.back", "escape,q", "back", "back", "Go back to where you were."),

@@ -42,6 +42,7 @@ from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import dollars, pluralize
+from store.kinds.spec import task_kinds
 from store.queries.run_figures import (
     ListedRun,
     RoleFigures,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from screens.context import ScreenContext
     from screens.navigator import Navigator
     from store.queries.rows import Ids
+    from store.tables.runs import Run
 
 LOG_SECONDS = 0.2
 """How long lines of the log are gathered."""
@@ -78,6 +80,9 @@ RUNS_LISTED = 4
 
 LEFT_CELLS = 80
 """Cells that the parts on the left have at least where the log is beside them, borders included."""
+
+MARK = "×"
+"""Before the run that is marked to be compared."""
 
 STOP_SECONDS = 0.2
 """How long the jobs' own thread has to take note of a key."""
@@ -132,6 +137,7 @@ class JobsScreen(BaseScreen):
         self.runs: Sequence[ListedRun] | None = None
         self.failure: Exception | None = None
         self._run_id: UUID | None = None
+        self._marked: UUID | None = None
         self._at_once = False
         # Whether there are items on which agents can work; nobody knows before the runs are read.
         self._has_items = True
@@ -402,8 +408,9 @@ class JobsScreen(BaseScreen):
             run, here = listed.run, listed is shown
             labelled = run_status.labelled_items(listed, self.context.jobs.latest)
             share = f"{100 * labelled // run.total} %" if run.total else ""
+            sign = MARK if run.id == self._marked else "◆" if run.id in used else " "
             text = (
-                f"{'▸' if here else ' '}{'◆' if run.id in used else ' '}"
+                f"{'▸' if here else ' '}{sign}"
                 f"{shortened(run.name, width):<{width}} {self._state_of(listed):<9} "
                 f"{share:>5}  {run.started_at.astimezone():%Y-%m-%d %H:%M}"
             )
@@ -494,6 +501,7 @@ class JobsScreen(BaseScreen):
             "jobs.retry": job is None and startable and self._failed > 0,
             "jobs.items": shown is not None,
             "jobs.use": shown is not None and shown.labelled > 0 and not context.scope.blind,
+            "jobs.compare": bool(self._comparable) and not context.scope.blind,
             "jobs.part": shown is not None and bool(self._choice),
         }
         return offered.get(command.id, True)
@@ -511,6 +519,8 @@ class JobsScreen(BaseScreen):
             and chosen.id == shown.run.id
         ):
             return "use the default"
+        if command.id == "jobs.compare" and self._marked is not None and shown is not None:
+            return "unmark" if shown.run.id == self._marked else f"compare with {MARK}"
         if command.id == "jobs.start" and self.context.jobs.started:
             return "go on" if self.context.jobs.started[-1].state in ("stopped", "failed") else command.label
         return now.get((job.state if job is not None else "", command.id), command.label)
@@ -605,6 +615,37 @@ class JobsScreen(BaseScreen):
         else:
             runs.choose(RunRef(shown.run.id, shown.run.name))
             show("This run is shown", f"{shortened(shown.run.name, 60)}; {self.key_of('use')} undoes that.")
+
+    @property
+    def _comparable(self) -> list[Run]:
+        """The other runs whose labels can be compared with those of the run under the cursor."""
+        shown = self.run_shown
+        if shown is None or not shown.labelled:
+            return []
+        others = (one.run for one in self.runs or () if one.labelled and one is not shown)
+        return [run for run in others if run.kind == shown.run.kind]
+
+    def action_compare(self) -> None:
+        """Mark the run under the cursor; where another one is marked, compare the labels of both."""
+        shown, show = self.run_shown, self.context.notices.show
+        kind = task_kinds().get(shown.run.kind) if shown is not None else None
+        marked = next((run for run in self._comparable if run.id == self._marked), None)
+        if self.context.scope.blind:
+            show("Blind review", "The agents' labels are not shown, so their runs are not compared.")
+        elif shown is None or kind is None or kind.label_question is None or not self._comparable:
+            show("Nothing to compare", "Two runs with labels of the same kind of items are compared.")
+        elif marked is not None:
+            self._marked = None
+            self.navigator.open_confusion(kind.label_question.name, marked.name, shown.run.name)
+        elif shown.run.id == self._marked:
+            self._marked = None
+        else:
+            self._marked = shown.run.id
+            show(
+                f"{MARK} This run is marked",
+                f"Go to another run: {self.key_of('compare')} compares their labels.",
+            )
+        self._lay_out()
 
     def action_move(self, lines: int) -> None:
         """Go to another run."""
