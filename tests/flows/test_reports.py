@@ -77,7 +77,7 @@ async def test_reports_and_the_items_behind_their_figures(
 
             # A cell of the confusion; then that of another rater.
             await pilot.press("escape")
-            await report(app, pilot, "Confusion of two raters", "n 19")
+            await report(app, pilot, "Confusion of two raters", "19 units")
             # What has no items is passed over.
             assert matrix.items(0.0, 0.0) == []
             await pilot.press("tab")
@@ -95,7 +95,7 @@ async def test_reports_and_the_items_behind_their_figures(
             await report(app, pilot, "Accuracy", "wrong")
             assert f"{RUN}" in screen_text(app)
             await report(app, pilot, "Labels by question", "cosqa-plus:scripted (agent) · 19 labels")
-            await report(app, pilot, "Time for each item", "n 2 of eli · median 7.0 s")
+            await report(app, pilot, "Time for each item", "pairs: eli · median 7.0 s")
             await pilot.press("tab")
             assert await listed(app, pilot) == ([1, 2], "5 to 10 seconds")
             await pilot.press("tab")
