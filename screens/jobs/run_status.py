@@ -71,10 +71,11 @@ def job_status(
     spent, end = spent_of(stages) if job.progress is None else job.progress.spent, ""
     if job.state == "running" and job.progress is not None:
         end = budget_end(spent, pace, job.budget, job.progress, now())
-    lines.append(rate_line(pace, job.progress, width))
+    error = job.error or status.paused_for
+    # What went wrong needs the room more than the rate before it.
+    lines.append(rate_line(pace, job.progress, width) if error is None else "")
     lines.append(spend_line(spent, pace, width, budget=job.budget, labelled=labelled, end=end))
     lines = list(filter(None, lines))
-    error = job.error or status.paused_for
     if error is not None:
         lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
         # The hint is for the command line; the screen itself offers more budget.

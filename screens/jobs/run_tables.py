@@ -78,11 +78,11 @@ def spent_of(stages: Sequence[RoleFigures]) -> Spent:
     )
 
 
-ROLE_CELLS = 14
+ROLE_CELLS = 16
 
 _COLUMNS = (
     *(("turns", 8), ("failed", 8), ("retries", 14), ("/min", 6)),
-    *(("s/turn", 8), ("money", 9), ("tokens", 8)),
+    *(("s/turn", 7), ("money", 9), ("tokens", 7)),
 )
 """Headings with their widths, the most important first."""
 
@@ -105,7 +105,9 @@ def stage_table(stages: Sequence[RoleFigures], width: int, *, live: bool) -> lis
         values = {
             "turns": f"{stage.turns:,}",
             "failed": f"{stage.failed:,}",
-            "retries": f"{stage.retries:,} on {stage.retried_items:,}" if stage.retries else "0",
+            "retries": f"{compact(stage.retries)} on {compact(stage.retried_items)}"
+            if stage.retries
+            else "0",
             "/min": f"{stage.lately:,}",
             "s/turn": f"{stage.seconds / stage.turns:,.1f}" if stage.turns else "",
             "money": "" if stage.money is None else dollars(stage.money),

@@ -401,16 +401,16 @@ class JobsScreen(BaseScreen):
         at = self.runs.index(shown) if shown is not None else 0
         top = max(0, min(at - RUNS_LISTED + 1, len(self.runs) - RUNS_LISTED))
         wide = self.app.size.width >= 100
-        width = max(20, self.app.size.width - (58 if wide else 40))
+        width = max(20, self.app.size.width - (59 if wide else 41))
         used = {run.id for run in self.context.runs.shown.values()}
         lines = []
         for listed in self.runs[top : top + RUNS_LISTED]:
             run, here = listed.run, listed is shown
             labelled = run_status.labelled_items(listed, self.context.jobs.latest)
             share = f"{100 * labelled // run.total} %" if run.total else ""
-            sign = MARK if run.id == self._marked else "◆" if run.id in used else " "
+            marked = MARK if run.id == self._marked else " "
             text = (
-                f"{'▸' if here else ' '}{sign}"
+                f"{'▸' if here else ' '}{marked}{'◆' if run.id in used else ' '}"
                 f"{shortened(run.name, width):<{width}} {self._state_of(listed):<9} "
                 f"{share:>5}  {run.started_at.astimezone():%Y-%m-%d %H:%M}"
             )
