@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from screens.jobs.job_line import format_amount, format_duration
-from store.formatting import dollars, pluralize, sparkline
+from store.formatting import compact, dollars, pluralize, sparkline
 from store.queries.run_pace import LOOK_BACK, PARTS
 
 if TYPE_CHECKING:
@@ -70,9 +70,10 @@ def spend_line(
     bounded = [what for what in ("requests", "tokens") if what in limits]
     words += [_of(f"{getattr(spent, what):,}", what, limits) for what in bounded]
     words += [end] if end else []
-    if asked:
-        others = [what for what in ("requests", "tokens") if what not in limits]
-        words += [format_amount(what, getattr(spent, what)) for what in others]
+    if asked and "requests" not in limits:
+        words.append(pluralize(spent.requests, "request"))
+    if asked and "tokens" not in limits:
+        words.append(f"{compact(spent.tokens)} tokens")
     words += [f"{spent.from_cache:,} from the cache"] if spent.from_cache else []
     series = () if pace is None else pace.money if any(pace.money) else pace.tokens
     return f"spend {_drawn(series, width)}{' · '.join(words)}"

@@ -36,6 +36,7 @@ from screens.jobs.throttle import LEAST_SECONDS, ThrottledReader
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
+from store.formatting import compact
 from store.queries.pair_runs import PairCounts
 from store.queries.run_figures import RunFigures
 from store.queries.run_pace import RunPace
@@ -527,7 +528,7 @@ def test_spending_is_drawn_with_its_bound() -> None:
     spent = Spent(requests=120, tokens=60_000, money=3.0)
     line = spend_line(spent, HALF_HOUR, 120, budget=Budget(money=4.0), end="at this rate until 09:40")
     bars = "█" * 24
-    assert line == f"spend ▕{bars}▏ $3.00 of $4.00 · at this rate until 09:40 · 120 requests · 60,000 tokens"
+    assert line == f"spend ▕{bars}▏ $3.00 of $4.00 · at this rate until 09:40 · 120 requests · 60k tokens"
     assert rate_line(HALF_HOUR, None, 74) == f"rate  ▕{bars[:12]}▏ 60 items in 30 min"
     assert spend_line(Spent(), None, 74) == ""
 
@@ -593,7 +594,7 @@ async def test_a_run_that_paused_at_its_budget_is_given_more_and_goes_on(
         money = sum(step["money"] for step in steps)
         assert f"${money:.4f}" in text(app, "#now")
         assert f"{requests} requests" in text(app, "#now")
-        assert f"{tokens:,} " in text(app, "#now")
+        assert (f"{tokens:,} of" if "tokens" in bound else f"{compact(tokens)} tokens") in text(app, "#now")
 
 
 async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_path: Path) -> None:
