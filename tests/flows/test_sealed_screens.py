@@ -132,7 +132,7 @@ async def home(app: Sealed, pilot: Pilot[Any]) -> None:
     await app.look(pilot, "the agents")
     for opened in (
         *(app.open_studies, lambda: app.open_study(STUDY), app.open_adjudication, app.open_splits),
-        app.open_reports,
+        *(app.open_reports, lambda: app.open_confusion("pair.match", "ben", "chi")),
     ):
         opened()
         await app.look(pilot, "refused")
