@@ -19,6 +19,7 @@ from screens.judging.judgment_builder import SessionProgress
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
 from screens.queue.query import QueueQuery
+from screens.review.ruler import band_of, is_long, ruler
 from screens.study_place import StudyPlace
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
@@ -109,8 +110,11 @@ class ClaimLine(Static):
             mine = one_line(mine, width * 3 // 5)
         state = {"saving": " …", "failed": " ! not saved"}.get(self._state, "")
         right = f"{mine}{' ⚑' if item.own.flagged else ''}{state} "
-        above, below = "", ""
-        if several and rows > 1:
+        above, below, lead = "", "", Content("")
+        if several and rows > 1 and is_long(item.question.scale):
+            lead = _ruled(item)
+            above, claim = _asked(item, width), claim or _own_band(item)
+        elif several and rows > 1:
             above = _asked(item, width if claim else 0)
             if not claim and _cells(above) > width:
                 # Beside the answers is room for the rest of the question.
@@ -120,10 +124,10 @@ class ClaimLine(Static):
             claim = f"{place} · {claim}" if claim else place
         elif _cells(claim) + _cells(right) + 2 > width and rows > 1:
             claim, below = _split_row(claim, width - _cells(right) - 1)
-        line = _pad(f" {claim.strip()}", right, width)
+        line = _pad(f" {claim.strip()}", right, width - lead.cell_length)
         split = len(line) - len(right)
         style = "$text-primary" if self._claim(item) or not several else "bold $foreground"
-        parts = [(line[:split], style), (line[split:], "$text-accent")]
+        parts: list[Content | tuple[str, str]] = [lead, (line[:split], style), (line[split:], "$text-accent")]
         if above:
             parts.insert(0, (f"{one_line(above, width)}\n", "bold $foreground"))
         if below:
@@ -155,6 +159,18 @@ def _asked(item: ItemView, width: int) -> str:
     about = f"{item.current.title} · " if item.current.about else ""
     forms = [f" {before}{item.question.text}" for before in (f"{place}{about}", about, "")]
     return next((form for form in forms if width and _cells(form) <= width), forms[0])
+
+
+def _ruled(item: ItemView) -> Content:
+    """Return the scale of the question with the rater's own score and the judge's, where that is shown."""
+    own, claim = item.label, item.claim
+    scores = (None if own is None else own.value, None if claim is None else claim.value)
+    return Content.assemble(" ", ruler(item.question.scale, *scores), " ")
+
+
+def _own_band(item: ItemView) -> str:
+    """Return the meaning of the rater's own score; empty before it is given."""
+    return "" if item.label is None else band_of(item.question.scale, item.label.value)
 
 
 def _answers(item: ItemView, width: int) -> str:
