@@ -247,6 +247,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("review.flag", "f", "", "flag", "Flag the item, or take the flag away.", judging=True),
     Command("review.comment", "m", "", "comment", "Write a comment on the item.", judging=True),
     Command("review.reason", "o", "", "reason", "Give or change the reason of your override.", judging=True),
+    Command(
+        "review.scores",
+        "S",
+        "",
+        "all scores",
+        "Type all scores of the answer that is asked about: 7 8 9 9, or 7899.",
+    ),
     Command("review.ask", "t", "", "next question", "Ask the next question of the item."),
     Command("review.ask_back", "T", "", "question before", "Ask the one before.", on_line=False),
     Command("review.undo", "u", "", "undo", "Take back what you did last, and go there.", judging=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 from uuid import UUID
 
@@ -154,15 +154,19 @@ class JudgingController:
             return False
         return True
 
-    def can_judge(self) -> bool:
-        """Return whether a key may record something of the item now; show why not."""
+    def can_judge(self, *, from_line: bool = False) -> bool:
+        """Return whether a key may record something of the item now; show why not.
+
+        Args:
+            from_line: Whether it is the key that gives the text of an open line.
+        """
         guard, pressed = self._shared.guard, self._shared.context.last_key.time
         if self._shared.context.rater is None:
             self._shared.context.notices.show_no_rater()
         elif self._shared.context.needs_consent:
             message = "Not recorded: you have not agreed to take part. The first screen shows the text."
             self._shared.show_message(message, alarm=True)
-        elif not self.is_by_hand():
+        elif not from_line and not self.is_by_hand():
             pass
         elif guard.is_bare:
             self._shared.show_message("There is no item here to judge.", alarm=True)
@@ -249,6 +253,28 @@ class JudgingController:
             keys = group_digits([*self._shared.keys.of_values()])
             choices = [*choices[:-1], (keys, "next answer"), choices[-1]]
         self._shared.show_message(message, choices=choices)
+
+    def give_scores(self, values: Mapping[int, float]) -> None:
+        """Record the answers to several questions as one action; then ask the next question, or go on.
+
+        Args:
+            values: The answers by the place of their question.
+        """
+        item, (cited, _) = self._shared.item, self._shows.evidence()
+        if item is None or self.builder is None:
+            return
+        self.record(self.builder.scores(item, values, self._shared.guard.watch, cited))
+        scores = " ".join(f"{value:g}" for value in values.values())
+        cites = f" · cites {self._cited(cited)}" if cited else ""
+        about = item.questions[min(values)].about or one_line(item.external_id, 24)
+        message = f"● {scores} for {about}{cites} · {self._undo_hint}"
+        now = self._shared.item
+        following = None if now is None else now.next_open(max(values))
+        if following is None:
+            self._go_on(message)
+        else:
+            self._shows.ask_question(following)
+            self._shared.show_message(message)
 
     def _go_on(self, message: str, choices: Sequence[tuple[str, str]] = ()) -> None:
         self._shared.show_message(message, choices=choices)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import select
@@ -134,6 +134,23 @@ class JudgmentBuilder:
             shown_as=item.shown_as,
         )
         return Action(record.action, (record,))
+
+    def scores(
+        self, item: ItemView, values: Mapping[int, float], watch: Stopwatch, cited: Iterable[Citation] = ()
+    ) -> Action:
+        """Return the action of answering several questions at once; each has its part of the time.
+
+        Args:
+            item: The item.
+            values: The answers by the place of their question.
+            watch: Measures how long they took together.
+            cited: The lines that are cited for each of them.
+        """
+        labels = [self.label(item.at_question(place), value, watch, cited=cited) for place, value in values.items()]
+        records = [cast(Judgment, one.records[0]) for one in labels]
+        elapsed, active = (time // len(records) for time in watch.read())
+        shared = {"action": records[0].action, "elapsed_ms": elapsed, "active_ms": active}
+        return Action(records[0].action, tuple(record.model_copy(update=shared) for record in records))
 
     def with_reason(self, action: Action, reason: str) -> Action:
         """Return the addition to a label's action that gives it a reason; undone together with it."""

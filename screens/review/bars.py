@@ -114,6 +114,8 @@ class ClaimLine(Static):
         if several and rows > 1 and is_long(item.question.scale):
             lead = _ruled(item)
             above, claim = _asked(item, width), claim or _own_band(item)
+            if item.current.title not in above:
+                above = _asked(item, 0)
         elif several and rows > 1:
             above = _asked(item, width if claim else 0)
             if not claim and _cells(above) > width:

@@ -42,6 +42,7 @@ from screens.review.item_tests import ItemTests
 from screens.review.next_item import next_open, restored_order
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.review.reference_cover import ReferenceCover
+from screens.review.score_line import SCORES, ScoreLine
 from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
 from screens.review.sides import Sides
@@ -131,6 +132,7 @@ class ReviewScreen(BaseScreen):
         self.comparison = RunComparison(shared, self.panes, self._show_chosen)
         self.cover = ReferenceCover(shared, self._show_chosen, self._changed)
         self.sides = Sides(shared, self.panes, self._show_chosen)
+        self.scores = ScoreLine(shared, self.judging, self.panes.focus_active)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
         self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
         self.session.drafts = (
@@ -147,6 +149,7 @@ class ReviewScreen(BaseScreen):
             ContextFiles(shared, self.panes, navigator),
             self.cover,
             self.sides,
+            self.scores,
         )
         handlers = (owner.handlers() for owner in (*owners, *others))
         self.dispatcher = Dispatcher(shared, self.judging.judge, self._handlers(), *handlers)
@@ -183,6 +186,7 @@ class ReviewScreen(BaseScreen):
                 yield ContentSwitcher(id="switcher")
         with Foot():
             yield LineInput(id=FIND, placeholder="find in this pane")
+            yield LineInput(id=SCORES, placeholder="7 8 9 9, or 7899; 0 is 10")
             yield LineInput(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
             yield MessageLine(id="say")
             yield JobLine(self.context)
@@ -460,6 +464,7 @@ class ReviewScreen(BaseScreen):
         self.session.remember()
         self.items.forget(undone.action.item_id)
         self.search.stop()
+        self.scores.close()
         self.citations.keep_undone(undone.action, redo=undone.redo)
         self._changed()
 
@@ -477,6 +482,7 @@ class ReviewScreen(BaseScreen):
         if not self.order.move(offset):
             return False
         self.comments.keep_draft()
+        self.scores.close()
         self.search.stop()
         self.show_item()
         self._changed()
@@ -556,7 +562,9 @@ class ReviewScreen(BaseScreen):
 
     def _end_what_is_open(self) -> bool:
         """End a question, a search or the choosing of lines, or close a line; return whether one was open."""
-        if self.revisions.end() or self.comments.keep_draft() or self.search.end():
+        if (
+            self.revisions.end() or self.scores.close() or self.comments.keep_draft() or self.search.end()
+        ):
             return True
         if self.panes.by_id.end_cursors():
             self.shared.show_message("")
@@ -654,6 +662,16 @@ class ReviewScreen(BaseScreen):
         event.stop()
         self.judging.comment_given(event.value)
 
+    @on(Input.Changed, f"#{SCORES}")
+    def _scores_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.scores.edited(event.value)
+
+    @on(Input.Submitted, f"#{SCORES}")
+    def _scores_given(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.scores.given(event.value)
+
     @on(Input.Changed, f"#{FIND}")
     def _find_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -684,5 +702,6 @@ class ReviewScreen(BaseScreen):
         self.set_class(isinstance(widget, Input), "-writing")
         if isinstance(widget, TextPane):
             self.comments.keep_draft(focus=False)
+            self.scores.close(focus=False)
             self.search.close_line()
             self.panes.focused(widget)

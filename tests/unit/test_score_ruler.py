@@ -6,7 +6,7 @@ import pytest
 
 from screens.review.ruler import band_of, is_long, ruler
 from store.kinds.answer import ANSWER
-from store.kinds.pair import KIND as PAIR
+from store.kinds.pair import PAIR
 
 ACCURACY = ANSWER.questions[0].scale
 
