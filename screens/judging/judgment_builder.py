@@ -146,7 +146,9 @@ class JudgmentBuilder:
             watch: Measures how long they took together.
             cited: The lines that are cited for each of them.
         """
-        labels = [self.label(item.at_question(place), value, watch, cited=cited) for place, value in values.items()]
+        labels = [
+            self.label(item.at_question(place), value, watch, cited=cited) for place, value in values.items()
+        ]
         records = [cast(Judgment, one.records[0]) for one in labels]
         elapsed, active = (time // len(records) for time in watch.read())
         shared = {"action": records[0].action, "elapsed_ms": elapsed, "active_ms": active}

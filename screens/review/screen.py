@@ -562,9 +562,7 @@ class ReviewScreen(BaseScreen):
 
     def _end_what_is_open(self) -> bool:
         """End a question, a search or the choosing of lines, or close a line; return whether one was open."""
-        if (
-            self.revisions.end() or self.scores.close() or self.comments.keep_draft() or self.search.end()
-        ):
+        if self.revisions.end() or self.scores.close() or self.comments.keep_draft() or self.search.end():
             return True
         if self.panes.by_id.end_cursors():
             self.shared.show_message("")
