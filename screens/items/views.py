@@ -153,11 +153,13 @@ class TestRunView:
         execution: Its key; None where the test was never run.
         panes: The test and its log.
         summary: What it showed, in one line; empty where the claim of the agents says that.
+        signs: The sign of what each test showed, in the order in which they ran.
     """
 
     execution: UUID | None
     panes: tuple[PaneText, ...]
     summary: str = ""
+    signs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +370,11 @@ class ItemView:
     def execution(self) -> UUID | None:
         """The execution that is shown."""
         return self.runs[self.run].execution if self.runs else None
+
+    @property
+    def signs(self) -> str:
+        """The signs of the tests of the run that is shown."""
+        return self.runs[self.run].signs if self.runs else ""
 
     @property
     def has_test(self) -> bool:

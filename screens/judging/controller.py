@@ -14,6 +14,7 @@ from screens.judging.judgment_builder import JudgmentBuilder, apply_action
 from screens.judging.keys import group_digits
 from screens.judging.order import ReviewOrder
 from screens.judging.reasons import ReasonMenu, ReasonRequest, overridden
+from screens.judging.recent import sign_of_action
 from screens.judging.undo_text import describe_undo, target_of
 from screens.recorder import Override, UndoResult
 from screens.widgets.line_input import harmless_line
@@ -327,6 +328,8 @@ class JudgingController:
         self._shared.context.recorder.last_override = None
         self._shared.context.recorder.submit(action)
         if item is not None and item.item_id == action.item_id:
+            if sign := sign_of_action(item, action):
+                self._shared.context.recorder.signs[action.id] = sign
             self._shared.guard.show_as(item.with_own(apply_action(item.own, action)))
             self._shows.show_recorded(action)
 

@@ -18,7 +18,9 @@ from screens.judging.context import JudgingContext
 from screens.judging.judgment_builder import SessionProgress
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
+from screens.judging.recent import latest_signs
 from screens.queue.query import QueueQuery
+from screens.review.outcomes import outcomes
 from screens.review.ruler import band_of, is_long, ruler
 from screens.study_place import StudyPlace
 from screens.threads import in_thread
@@ -36,6 +38,13 @@ RUN_WHOLE, RUN_SHORT = 48, 24
 """Cells that the name of the run has in the first line, where there is room, and where there is little."""
 
 
+LAST, LAST_FROM = "last", 5
+"""The word before the last judgments, and the cells from which some of them are shown."""
+
+LAST_ROOM_FROM, LAST_ROOM = 100, 20
+"""Cells of a terminal from which they have room of their own, and how much."""
+
+
 def _cells(text: str) -> int:
     return Content(text).cell_length
 
@@ -51,8 +60,17 @@ class PlaceLine(Static):
     """Where the rater is: workspace, place in the queue, rater, pace."""
 
     _forms: tuple[tuple[str, str], ...] = ()
+    _latest: Callable[[int], str] | None = None
 
-    def show(self, place: str, who: str, pace: str, *, shorter: Sequence[tuple[str, str]] = ()) -> None:
+    def show(
+        self,
+        place: str,
+        who: str,
+        pace: str,
+        *,
+        shorter: Sequence[tuple[str, str]] = (),
+        latest: Callable[[int], str] | None = None,
+    ) -> None:
         """Show the place on the left, and who judges at which pace on the right.
 
         Args:
@@ -60,7 +78,9 @@ class PlaceLine(Static):
             who: The rater, and whether the review is blind.
             pace: How far the rater is; empty where nothing is counted.
             shorter: Shorter texts for a narrow line, as (left, right), the longest first.
+            latest: Returns the signs of the last judgments that fit in some cells between the two.
         """
+        self._latest = latest
         whole = [(place, f"{who}   {pace}")] if pace else []
         self._forms = (*whole, *shorter, (place, who))
         self._lay_out()
@@ -73,9 +93,25 @@ class PlaceLine(Static):
         if not self._forms:
             return
         width = self.size.width
-        fitting = ((left, right) for left, right in self._forms if _cells(left) + _cells(right) < width)
+        has_latest = width >= LAST_ROOM_FROM and self._latest is not None and self._latest(width)
+        widths = [width - LAST_ROOM] * bool(has_latest) + [width]
+        fitting = (
+            (left, right)
+            for most in widths
+            for left, right in self._forms
+            if _cells(left) + _cells(right) < most
+        )
         left, right = next(fitting, self._forms[-1])
-        self.update(Content(_pad(left, right, width)), layout=False)
+        line = _pad(left, right, width)
+        room = width - _cells(left) - _cells(right) - len(LAST) - 5
+        signs = self._latest(room) if self._latest is not None and room >= LAST_FROM else ""
+        parts: list[str | tuple[str, str]] = [line]
+        if signs:
+            # Beside the rater, so that the latest stays where it is.
+            words = f"{LAST} {signs}"
+            end = len(line) - len(right) - 3
+            parts = [line[: end - len(words)], LAST, " ", (signs, "$text-accent"), "   ", right]
+        self.update(Content.assemble(*parts), layout=False)
 
 
 class ClaimLine(Static):
@@ -132,7 +168,12 @@ class ClaimLine(Static):
         parts: list[Content | tuple[str, str]] = [lead, (line[:split], style), (line[split:], "$text-accent")]
         if above:
             parts.insert(0, (f"{one_line(above, width)}\n", "bold $foreground"))
-        if below:
+        if rows > 1 and not several and item.signs:
+            tests = outcomes(item.signs)
+            room = width - tests.cell_length - 3
+            below = one_line(below, room) if room > 12 else ""
+            parts += ["\n ", tests, (f"  {below}" if below else "", style)]
+        elif below:
             parts.append((f"\n{one_line(f' {below}', width)}", style))
         self.update(Content.assemble(*parts), layout=False)
 
@@ -396,8 +437,10 @@ class ReviewHeader:
         # In a study the line says where the rater is; the case of an item that shows a run names it.
         named = [f" · {run}" if run and context.study is None else "" for run in runs]
         in_short = " · ".join([f" {number}", *filtered])
+        recorder = context.recorder
         self._shared.screen.query_one(PlaceLine).show(
             *(f"{place}{named[0]}", who, pace),
+            latest=lambda cells: latest_signs(recorder.signs, recorder.taken_back, cells),
             shorter=[
                 *((f"{place}{run}", f"{who}  {pace}") for run in named[1:] if pace),
                 *(
