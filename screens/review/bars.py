@@ -165,7 +165,11 @@ class ClaimLine(Static):
         line = _pad(f" {claim.strip()}", right, width - lead.cell_length)
         split = len(line) - len(right)
         style = "$text-primary" if self._claim(item) or not several else "bold $foreground"
-        parts: list[Content | tuple[str, str]] = [lead, (line[:split], style), (line[split:], "$text-accent")]
+        parts: list[Content | str | tuple[str, str]] = [
+            lead,
+            (line[:split], style),
+            (line[split:], "$text-accent"),
+        ]
         if above:
             parts.insert(0, (f"{one_line(above, width)}\n", "bold $foreground"))
         if rows > 1 and not several and item.signs:
