@@ -22,7 +22,7 @@ PLAIN = [
     ["study.duckdb", "--repositories", "checkouts"],
     ["study.duckdb", "--study", "rq2"],
     ["study.duckdb", "--blind"],
-    ["--blind", "--rater", "ana"],
+    ["study.duckdb", "--rater", "ana", "--blind"],
     ["--config=c.toml"],
     ["dir/../study.duckdb"],
 ]
