@@ -278,6 +278,16 @@ class JudgingController:
             self._shared.show_message(message)
 
     def _go_on(self, message: str, choices: Sequence[tuple[str, str]] = ()) -> None:
+        item = self._shared.item
+        if (
+            item is not None
+            and item.blind
+            and item.is_answered
+            and self._shared.context.scope.visibility.reveals
+        ):
+            # What was hidden of the item comes as soon as the answer is on disk.
+            self._shared.show_message(f"{message} · {self._shared.key('next')} next", choices=choices)
+            return
         self._shared.show_message(message, choices=choices)
         self._shows.go_on()
 

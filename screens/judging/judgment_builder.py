@@ -17,7 +17,7 @@ from store.queries.progress import ProgressDelta, pace, progress
 from store.record.actions import Action
 from store.record.evidence import Citation, as_json, readable_citations
 from store.record.ids import IdClock, now
-from store.record.scope import Scope
+from store.record.scope import REVEAL, Scope
 from store.studies.studies import study_guideline
 from store.tables.columns import table_of
 from store.tables.people import Guideline
@@ -133,6 +133,8 @@ class JudgmentBuilder:
             active_ms=active,
             shown_as=item.shown_as,
         )
+        if item.current.target in item.answered_blind:
+            record = record.model_copy(update={"phase": REVEAL})
         return Action(record.action, (record,))
 
     def scores(
@@ -163,6 +165,9 @@ class JudgmentBuilder:
     def mark(self, item: ItemView, kind: str, *, active: bool = True, text: str = "") -> Action:
         """Return the action of marking an item under its assignment, or of taking the mark away."""
         record = Mark(**self._key(item), kind=kind, active=active, text=text)
+        if kind == "cannot_decide" and item.answered_blind:
+            # It takes back answers, but not those that were given blind.
+            record = record.model_copy(update={"phase": REVEAL})
         return Action(record.action, (record,))
 
     def _key(self, item: ItemView) -> dict[str, Any]:

@@ -123,11 +123,18 @@ class ClaimLine(Static):
 
     _item: ItemView | None = None
     _state: SaveState = "none"
-    _blind = False
+    _blind = _reveals = False
 
-    def show(self, item: ItemView | None, state: SaveState, *, blind: bool) -> None:
-        """Show the claim on an item and what the rater made of it."""
-        self._item, self._state, self._blind = item, state, blind
+    def show(self, item: ItemView | None, state: SaveState, *, blind: bool, reveals: bool = False) -> None:
+        """Show the claim on an item and what the rater made of it.
+
+        Args:
+            item: The item; None for none.
+            state: Whether the rater's last answer is on disk.
+            blind: Whether the claim is hidden.
+            reveals: Whether it comes with the rater's answer.
+        """
+        self._item, self._state, self._blind, self._reveals = item, state, blind, reveals
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -193,7 +200,8 @@ class ClaimLine(Static):
         if item.tests == "own":
             return f"your test: {item.runs[item.run].summary or 'none was run yet'}"
         if self._blind and not item.has_several:
-            return "blind: the agents' labels are not shown"
+            until = " until you have answered" if self._reveals else ""
+            return f"blind: the agents' labels are not shown{until}"
         # Of a kind that nobody else labels, nothing is missing.
         return (
             "" if item.has_several and not any(each.claim for each in item.questions) else "no agents' label"
@@ -431,7 +439,8 @@ class ReviewHeader:
         whole = not self.kinds or self._query().wanted == QueueFilter()
         pace = self.progress.sentence(whole=whole) if self.progress else ""
         briefly = f"{failed}{rater}{' · blind' if blind else ''}"
-        who = f"{failed}rater: {rater} · blind: {'yes' if blind else 'no'} "
+        until = "until you answer" if context.scope.visibility.reveals else "yes"
+        who = f"{failed}rater: {rater} · blind: {until if blind else 'no'} "
         if context.study is not None:
             who = f"{failed}rater: {rater} "
         paced = f"{briefly} · {pace}" if pace else f"{briefly} "
@@ -484,5 +493,6 @@ class ReviewHeader:
         if item is not None and (waiting := context.recorder.waiting(item.item_id)):
             is_failing = any(each.records[0].id in context.recorder.failures for each in waiting)
             state = "failed" if is_failing else "saving"
-        screen.query_one(ClaimLine).show(item, state, blind=item.blind if item else context.scope.blind)
+        blind, reveals = item.blind if item else context.scope.blind, context.scope.visibility.reveals
+        screen.query_one(ClaimLine).show(item, state, blind=blind, reveals=reveals)
         screen.query_one(JudgingKeyLine).update_keys()

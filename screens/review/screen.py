@@ -115,7 +115,7 @@ class ReviewScreen(BaseScreen):
         super().__init__(context, navigator)
         self.order = ReviewOrder(ids, index)
         self._resume_from = resume_from
-        self.items = ItemReader(context.workspace, context.scope)
+        self.items = ItemReader(context.workspace, context.scope, context.runs.revealed)
         idle = IDLE_SECONDS if context.study is None else context.study.idle_seconds
         self.guard = PaintGuard(self, self._shows_item, self._painted, lambda: self.revisions.awaited, idle)
         self.shared = shared = JudgingContext(self, context, self.guard)
@@ -262,7 +262,8 @@ class ReviewScreen(BaseScreen):
         if isinstance(event, ItemEnded):
             self.items.forget(event.item_id)
             self.comparison.forget(event.item_id)
-            if event.outcomes and not self.context.scope.blind:
+            is_hidden = self.context.scope.blind and (self.item is None or self.item.blind)
+            if event.outcomes and not is_hidden:
                 self._reload(event.item_id)
 
     def _run_changed(self, relabelled: bool) -> None:
@@ -329,6 +330,8 @@ class ReviewScreen(BaseScreen):
             return
         before = self.guard.item_at(place)
         view = self._as_chosen(self.judging.with_unsaved(view, before))
+        if self.context.scope.blind and not view.blind:
+            self.context.runs.revealed.add(view.item_id)
         self.guard.put(view, place)
         with self.app.batch_update():
             self.panes.fill(view)
@@ -340,6 +343,9 @@ class ReviewScreen(BaseScreen):
             self.header.show_place()
             self.header.show_claim()
         if self.guard.follow(before):
+            if before is not None and before.blind and not view.blind:
+                self.shared.append_message("shown now: the agents' and others' work")
+                return
             come = "◆ The agents' label has just come." if view.claim else "◆ The agents' label is gone."
             self.shared.show_message(come)
 
@@ -589,6 +595,23 @@ class ReviewScreen(BaseScreen):
 
     # -- keys -----------------------------------------------------------------------------------------
 
+    def _toggle_reveal(self) -> None:
+        """Reveal items once they are answered, or no further ones; what was shown stays so."""
+        scope, runs = self.context.scope, self.context.runs
+        if scope.sitting is not None:
+            self.shared.show_message("What is shown is laid down by the study.")
+        elif not scope.blind:
+            self.shared.show_message("Everything is shown already: this review is not blind.")
+        else:
+            runs.reveals = not runs.reveals
+            self.items.look_as(self.context.scope)
+            if self.guard.wanted is not None:
+                self._read_item(self.guard.wanted)
+            self.header.show_place()
+            on = "Items are revealed once you have answered them."
+            off = "No further items are revealed; those that were stay so."
+            self.shared.show_message(on if runs.reveals else off)
+
     def _handlers(self) -> Handlers:
         def can_go_on() -> bool:
             return bool(self.order.ids) and not self.order.at_end
@@ -603,6 +626,7 @@ class ReviewScreen(BaseScreen):
             ),
             "review.unjudged": Handler(self._go_to_next_open, may_have_open),
             "review.back": Handler(self._go_back),
+            "review.reveal": Handler(self._toggle_reveal, lambda: self.context.scope.blind),
             "review.edit": Handler(
                 lambda: self._editor().edit(), self._can_edit, of_item=True, label=self._what_edit_does
             ),
