@@ -30,7 +30,7 @@ class Foot(Vertical):
     rows from the keys.
     """
 
-    DEFAULT_CSS = "Foot { width: 1fr; height: 4; max-height: 20%; min-height: 2; }"
+    DEFAULT_CSS = "Foot { width: 1fr; height: 4; max-height: 25%; }"
 
 
 class MessageLine(Static):

@@ -212,7 +212,7 @@ def _asked(item: ItemView, width: int) -> str:
     """Return which question is asked: "2 of 3 · accuracy of answer A · How right …"; a width cuts it."""
     place = f"{item.at + 1} of {len(item.questions)} · "
     about = f"{item.current.title} · " if item.current.about else ""
-    forms = [f" {before}{item.question.text}" for before in (f"{place}{about}", about, "")]
+    forms = [f" {before}{about}{item.question.text}" for before in (place, "")]
     return next((form for form in forms if width and _cells(form) <= width), forms[0])
 
 
