@@ -20,7 +20,7 @@ GOLD = "gold"
 REPEAT = "repeat"
 """The phase of a study in which raters meet items again, so that each is compared with their own label."""
 REVEAL = "reveal"
-"""The phase in which raters see what was hidden: items of a study that come again; answers that are changed."""
+"""The phase in which raters see what was hidden: items that come again in a study, answers changed outside."""
 DISCUSS = "discuss"
 """The phase of a study in which raters meet items again that an adjudicator sent back to them."""
 
