@@ -344,7 +344,7 @@ class ReviewScreen(BaseScreen):
             self.header.show_claim()
         if self.guard.follow(before):
             if before is not None and before.blind and not view.blind:
-                self.shared.append_message("shown now: the agents' and others' work")
+                self.shared.append_message("now shown: ◆ and other raters")
                 return
             come = "◆ The agents' label has just come." if view.claim else "◆ The agents' label is gone."
             self.shared.show_message(come)
