@@ -20,7 +20,7 @@ GOLD = "gold"
 REPEAT = "repeat"
 """The phase of a study in which raters meet items again, so that each is compared with their own label."""
 REVEAL = "reveal"
-"""The phase of answers to what was hidden before: in a study items come again, elsewhere answers are changed."""
+"""The phase of answers to what was hidden before: items that come again in a study, and changed answers."""
 DISCUSS = "discuss"
 """The phase of a study in which raters meet items again that an adjudicator sent back to them."""
 
