@@ -83,7 +83,7 @@ def refuse_hidden(context: ScreenContext, connection: Connection, subject: str) 
     Args:
         context: The context of the screens.
         connection: A reading connection.
-        subject: What is refused, with its verb: "A split rests".
+        subject: What is refused, with its verb: "A split uses".
 
     Raises:
         HiddenData: It is to stay hidden.

@@ -147,10 +147,10 @@ def blind_review(subject: str) -> HiddenData:
     """Return the refusal, in a blind review, of what tells of the labels of others.
 
     Args:
-        subject: What is refused, with its verb: "Agreement rests".
+        subject: What is refused, with its verb: "Agreement uses".
     """
     return HiddenData(
         "Blind review",
-        f"{subject} on the labels of others, which a blind review keeps out of sight.",
-        "When the review is over, set screens.blind = false.",
+        f"{subject} the labels of others, which a blind review hides.",
+        "After the review, set screens.blind = false.",
     )

@@ -100,7 +100,7 @@ def refuse_in_study(
     Args:
         connection: A reading connection.
         config: The configuration.
-        subject: What is refused, with its verb: "Agreement rests".
+        subject: What is refused, with its verb: "Agreement uses".
         given: The rater's name on the command line; None for none.
 
     Raises:

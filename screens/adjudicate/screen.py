@@ -184,7 +184,7 @@ class AdjudicateScreen(BaseScreen):
                 "Start with --rater NAME, or set rater in the config.",
             )
         if self.context.settings.blind:
-            raise blind_review("Adjudication rests")
+            raise blind_review("Adjudication shows")
         with workspace.reading() as connection:
             studies = (*disputed_studies(connection), None)
         study = studies[0] if newest else study
@@ -421,7 +421,7 @@ class AdjudicateScreen(BaseScreen):
         state = " …" if waiting else ""
         final = f"final: [{'' if own is None else item.current.word(own.value, own.reason)}]{state}"
         final = final.replace("[]", "[ ]")
-        asked = f"{item.current.title} · {item.question.text}" if item.current.about else item.question.text
+        asked = f"{item.current.about} · {item.question.text}" if item.current.about else item.question.text
         row = one_line(labels_in_a_row(dispute, names=self.names), width - cell_len(final) - 3)
         gap = " " * max(3, width - cell_len(row) - cell_len(final))
         # The note shares a row with the question, so that nothing moves when it is written.

@@ -52,7 +52,7 @@ REST_SECONDS = 0.15
 MOST_ITEMS = 50_000
 """Items behind a figure that are listed at most."""
 
-HIDDEN = "Reports rest"
+HIDDEN = "Reports use"
 
 
 class ReportsScreen(BaseScreen):

@@ -209,9 +209,9 @@ class ClaimLine(Static):
 
 
 def _asked(item: ItemView, width: int) -> str:
-    """Return which question is asked: "2 of 3 · accuracy of answer A · How right …"; a width cuts it."""
+    """Return which question is asked: "2 of 8 · answer A · Accuracy: are the facts …"; a width cuts it."""
     place = f"{item.at + 1} of {len(item.questions)} · "
-    about = f"{item.current.title} · " if item.current.about else ""
+    about = f"{item.current.about} · " if item.current.about else ""
     forms = [f" {before}{about}{item.question.text}" for before in (place, "")]
     return next((form for form in forms if width and _cells(form) <= width), forms[0])
 

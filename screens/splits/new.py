@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from screens.context import ScreenContext
     from screens.navigator import Navigator
 
-HIDDEN = "A split rests"
+HIDDEN = "A split uses"
 """The subject of the refusal in a sealed session and in a blind review."""
 
 OF_ITEMS = ""

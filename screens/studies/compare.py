@@ -102,7 +102,7 @@ class NewComparisonsScreen(BaseScreen):
 
     def _read_names(self) -> tuple[list[str], list[str]]:
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "What is compared rests")
+            refuse_sealed(connection, self.context.rater, "A comparison uses")
             return files_of_pairs(connection), models_with_responses(connection)
 
     def _show_names(self, found: tuple[list[str], list[str]]) -> None:
@@ -182,7 +182,7 @@ class NewComparisonsScreen(BaseScreen):
             plan.judge,
         )
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "What is compared rests")
+            refuse_sealed(connection, self.context.rater, "A comparison uses")
             if self._counted_of is None or self._counted_of[0] != compared:
                 self._counted_of = compared, len(candidates(connection, compared))
         number = min(self._counted_of[1], plan.most or self._counted_of[1])
@@ -206,7 +206,7 @@ class NewComparisonsScreen(BaseScreen):
 
     def _save(self, plan: ComparisonPlan) -> StudyDetails:
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "What is compared rests")
+            refuse_sealed(connection, self.context.rater, "A comparison uses")
         _, _, study = carry_out(self.context.workspace, plan)
         assert study is not None
         return study

@@ -217,7 +217,7 @@ class NewStudyScreen(BaseScreen):
 
     def _preview(self, plan: StudyPlan) -> list[str]:
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "What a study would hold rests")
+            refuse_sealed(connection, self.context.rater, "Making a study uses")
             found = preview_plan(connection, plan)
         items = f"{pluralize(found.items, 'item')}: {found.sample}"
         return [one_line(items, self.size.width - 2), *plan_words(found)]
@@ -230,7 +230,7 @@ class NewStudyScreen(BaseScreen):
 
     def _save(self, plan: StudyPlan) -> tuple[StudyDetails, bool]:
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "What a study holds rests")
+            refuse_sealed(connection, self.context.rater, "Making a study uses")
             replaced = any(one.name == plan.name for one in list_studies(connection))
         return save_plan(self.context.workspace, plan), replaced
 

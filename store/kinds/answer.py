@@ -10,31 +10,31 @@ Bands = tuple[str, str, str, str, str]
 
 ACCURACY: Bands = (
     "mostly wrong",
-    "serious errors of fact",
-    "some errors, mainly right",
-    "small inaccuracies, right as a whole",
-    "right, without errors",
+    "serious errors",
+    "some errors, mostly correct",
+    "small errors only",
+    "no errors",
 )
 COMPLETENESS: Bands = (
-    "misses nearly everything asked",
+    "misses nearly everything",
     "misses most key points",
     "covers about half",
     "misses only minor points",
     "covers every key point",
 )
 RELEVANCE: Bands = (
-    "about something else",
-    "touches the question only",
-    "partly answers, much beside the point",
-    "answers it, little beside the point",
-    "answers just what was asked",
+    "off topic",
+    "mostly off topic",
+    "partly on topic",
+    "mostly on topic",
+    "fully on topic",
 )
 CLARITY: Bands = (
     "cannot be followed",
     "hard to follow",
-    "can be followed with effort",
-    "clear, with rough places",
-    "clear and to the point",
+    "takes effort to follow",
+    "mostly clear",
+    "clear and concise",
 )
 
 
@@ -49,16 +49,16 @@ def _asked(title: str, text: str, bands: Bands) -> QuestionSpec:
 
 
 QUESTIONS = (
-    _asked("accuracy", "How right is what it says?", ACCURACY),
-    _asked("completeness", "How much of what the question asks for does it cover?", COMPLETENESS),
-    _asked("relevance", "How far does it keep to the core of the question?", RELEVANCE),
-    _asked("clarity", "How easily is it understood?", CLARITY),
+    _asked("accuracy", "Accuracy: are the facts correct?", ACCURACY),
+    _asked("completeness", "Completeness: are all parts of the question answered?", COMPLETENESS),
+    _asked("relevance", "Relevance: does it keep to the question?", RELEVANCE),
+    _asked("clarity", "Clarity: is it easy to understand?", CLARITY),
 )
 """The four dimensions of the paper, each from 1 to 10 in five bands of two points."""
 
 RATING = QuestionSpec(
     name="answer.rating",
-    text="How good is it, all in all?",
+    text="Rating: how good is it overall?",
     scale=_ten(("bad", "poor", "fair", "good", "excellent")),
     of_responses=True,
     only_scored=True,
@@ -73,22 +73,16 @@ def _bands(question: QuestionSpec) -> str:
 
 
 GUIDELINE = (
-    "Score each answer from 1 to 10 on four counts. Hold it against the reference answer, and against the "
-    "issue and the code where the reference itself is in doubt. Where no model has answered, score the "
-    "reference answer itself, or the best answer in the issue's comments.\n"
+    "Score each answer from 1 to 10 on four questions. Compare it with the reference answer, and with the "
+    "issue and the code where the reference is in doubt. If no model has answered, score the reference "
+    "answer, or the best answer in the issue's comments.\n"
     "\n"
-    "First find the band of two points that fits, then the point: the higher one where nothing is missing "
-    "of what the band says.\n"
+    "First choose the description that fits, then one of its two points: the higher one if it fits fully.\n"
+    "\n" + "\n".join(f"{question.text}\n{_bands(question)}" for question in QUESTIONS) + "\n"
+    "The four scores are independent: an answer can be clear but wrong, or correct but off topic. Do "
+    "not reward length. It does not matter who wrote the answer.\n"
     "\n"
-    + "\n".join(
-        f"{question.name.rpartition('.')[2].capitalize()}: {question.text}\n{_bands(question)}"
-        for question in QUESTIONS
-    )
-    + "\n"
-    "The counts are independent: an answer can be clear and wrong, or right and beside the point. Length is "
-    "no merit. Who wrote an answer does not count.\n"
-    "\n"
-    "Rating: where a judge gave an answer one overall rating, give yours from 1 bad to 10 excellent.\n"
+    "Rating: asked only if a judge gave the answer an overall rating; from 1 bad to 10 excellent.\n"
 )
 
 
@@ -97,7 +91,7 @@ ANSWER = TaskKind(
     plural="repository questions",
     singular="repository question",
     questions=(*QUESTIONS, RATING),
-    guideline_version="2",
+    guideline_version="3",
     guideline=GUIDELINE,
     record=RecordSpec(
         table="repository_question",

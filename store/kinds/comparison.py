@@ -22,7 +22,7 @@ MUCH_BETTER, BETTER, SAME, WORSE, MUCH_WORSE = 2.0, 1.0, 0.0, -1.0, -2.0
 
 PREFERENCE = QuestionSpec(
     name="comparison.preference",
-    text="Which one is better?",
+    text="Which one satisfies more of the query?",
     scale=Scale(
         "ordinal",
         (
@@ -68,13 +68,13 @@ ABOUT = ("codes", "answers", "completions")
 """What candidates can be."""
 
 GUIDELINE = (
-    "Judge which of the two does more of what the prompt asks. Where they came from does not count, nor on "
-    "which side they stand.\n"
+    "Choose the one that satisfies more of the query. The order of the two says nothing about where they "
+    "come from.\n"
     "\n"
-    "Read the prompt first, then both to the end. A wrong result weighs more than style, names or a missing "
-    "comment. Length is no merit: take the one that you would rather use.\n"
+    "Read the query first, then both to the end. A wrong result matters more than style, names or a missing "
+    "comment. Do not reward length: choose the one that you would rather use.\n"
     "\n"
-    "Same: you could use either, and do not mind which. Where neither is any good, say that both are bad.\n"
+    "Same: you could use either. If neither is any good, answer that both are bad.\n"
 )
 """One line a paragraph: how wide the pane is that shows it is not known here."""
 
@@ -82,7 +82,7 @@ COMPARISON = TaskKind(
     name="comparison",
     plural="comparisons",
     questions=(PREFERENCE,),
-    guideline_version="1",
+    guideline_version="2",
     guideline=GUIDELINE,
     record=RecordSpec(
         table="comparison",

@@ -19,42 +19,43 @@ def _abc(first: str, second: str, third: str, *, level: Literal["nominal", "ordi
 
 CROSS_FILE = QuestionSpec(
     name="completion.cross_file",
-    text="Is there a name in the reference about which the other files tell more?",
-    scale=_abc("yes", "all names known here", "no such name", level="nominal"),
+    text="Does the reference use a name that is explained in another file?",
+    scale=_abc("yes", "this file is enough", "no such name", level="nominal"),
 )
 PREDICTABLE = QuestionSpec(
     name="completion.predictable",
-    text="Could you predict the reference from this file alone?",
-    scale=_abc("no", "perhaps, not exactly", "yes"),
+    text="Could you write the reference from this file alone?",
+    scale=_abc("no", "nearly", "yes"),
 )
 KEEP = QuestionSpec(
     name="completion.keep",
-    text="Should the example be taken out of the dataset?",
-    scale=_abc("no, keep", "maybe", "yes, drop"),
+    text="Keep this example?",
+    scale=_abc("keep", "unsure", "drop"),
 )
 """The three questions of the paper's annotation (Appendix B), in its order."""
 
 GUIDELINE = (
-    "Judge whether the example is good enough for a benchmark of completion across files. The cursor stands "
-    "where a model has to go on; the reference is what stood there.\n"
+    "Judge whether the example is good enough for a benchmark of code completion across files. A model has "
+    "to continue the file at the cursor; the reference is the code that was there.\n"
     "\n"
-    "1. Names from other files. Read the reference with the pieces of other files beside it.\n"
-    "A yes: for at least one name of the reference, the other files tell something that this file does not.\n"
-    "B all names known here: what this file shows is enough to know every name of the reference.\n"
-    "C no such name: the reference holds no name that could stand in another file.\n"
+    "1. Does the reference use a name that is explained in another file? Read it with the pieces of other "
+    "files beside it.\n"
+    "A yes: the other files explain at least one name of the reference that this file does not.\n"
+    "B this file is enough: this file explains every name of the reference.\n"
+    "C no such name: the reference has no name that another file could define.\n"
     "\n"
-    "2. Prediction. Leave the other files aside, read this one up to the cursor, and guess.\n"
-    "A no: you could not have predicted the reference.\n"
-    "B perhaps, not exactly: you might come near it, but not to the letter.\n"
+    "2. Could you write the reference from this file alone? Ignore the other files, read this one up to the "
+    "cursor, and guess.\n"
+    "A no: you could not have written the reference.\n"
+    "B nearly: you would come close, but not exactly.\n"
     "C yes: you could have written it.\n"
     "\n"
-    "3. The dataset. Should the example be taken out?\n"
-    "A no, keep: a model that knows the repository can be expected to write the reference.\n"
-    "B maybe: you hesitate; say why in a comment.\n"
-    "C yes, drop: it asks for something that nobody could know, such as a long message in quotes, or it is "
-    "broken.\n"
+    "3. Keep this example in the dataset?\n"
+    "A keep: a model that knows the repository can write the reference.\n"
+    "B unsure: say why in a comment.\n"
+    "C drop: nobody could know the reference, such as a long message in quotes, or the example is broken.\n"
     "\n"
-    "Completions of models are shown to help you see what can go wrong. They are not what is judged here.\n"
+    "Completions of models are shown as examples of what can go wrong. Do not judge them here.\n"
 )
 """One line a paragraph: how wide the pane is that shows it is not known here."""
 
@@ -63,7 +64,7 @@ COMPLETION = TaskKind(
     name="completion",
     plural="completions",
     questions=(CROSS_FILE, PREDICTABLE, KEEP),
-    guideline_version="1",
+    guideline_version="2",
     guideline=GUIDELINE,
     record=RecordSpec(
         table="completion",
@@ -89,7 +90,7 @@ COMPLETION = TaskKind(
         detail_word="file",
         searched=("prompt", "reference", "right_context", "repository", "path"),
         label=KEEP.name,
-        label_words={1: "keep", 2: "maybe", 3: "drop"},
+        label_words={1: "keep", 2: "unsure", 3: "drop"},
     ),
     order=2,
 )

@@ -14,14 +14,14 @@ MATCH = QuestionSpec(
 GUIDELINE = (
     "Judge whether the code does what the query asks.\n"
     "\n"
-    "1 match: Somebody who typed this query could use the code as it stands: it does what was asked, perhaps "
-    "more, under at least one plausible reading of the query.\n"
+    "1 match: whoever typed this query could use the code as it is. It does what was asked, perhaps more, "
+    "under at least one plausible reading of the query.\n"
     "\n"
-    "0 no match: It does something else, only a part of it, or does it wrongly.\n"
+    "0 no match: it does something else, only a part of it, or does it wrongly.\n"
     "\n"
-    "A vague query is read kindly: one sensible reading that the code meets is enough. Names, style and a "
-    "missing import do not count against the code; a wrong result does. When the query cannot be understood, "
-    "or the code cannot be judged without what is missing around it, say that you cannot decide, and why.\n"
+    "If the query is vague, one sensible reading that the code satisfies is enough. Names, style and a "
+    "missing import do not count against the code; a wrong result does. If the query cannot be understood, "
+    "or the code cannot be judged without the code around it, answer that you cannot decide, and why.\n"
 )
 """One line a paragraph: how wide the pane is that shows it is not known here."""
 
@@ -32,7 +32,7 @@ PAIR = TaskKind(
     name="pair",
     plural="pairs",
     questions=(MATCH,),
-    guideline_version="1",
+    guideline_version="2",
     guideline=GUIDELINE,
     record=RecordSpec(
         table="pair",

@@ -191,13 +191,16 @@ def register_kinds(workspace: Workspace) -> None:
 
 def _add_question(connection: Connection, kind: str, spec: QuestionSpec) -> None:
     table, scale = table_of(Question), spec.scale.to_json()
-    stored = connection.execute(select(table.c.scale).where(table.c.name == spec.name)).scalar()
+    fields = {"text": spec.text, "scale": scale}
+    stored = connection.execute(select(table.c.text, table.c.scale).where(table.c.name == spec.name)).first()
     if stored is None:
-        fields = {"task_kind": kind, "text": spec.text, "scale": scale}
+        fields |= {"task_kind": kind}
         connection.execute(insert(table).values(id=next_number(connection, table), name=spec.name, **fields))
-    elif stored != scale and {*Scale.from_json(stored).allowed} <= {*spec.scale.allowed}:
-        # An earlier version had fewer values, or another level; what was judged then is still on the scale.
-        connection.execute(update(table).where(table.c.name == spec.name).values(scale=scale))
+    elif (stored.text, stored.scale) != (spec.text, scale) and (
+        {*Scale.from_json(stored.scale).allowed} <= {*spec.scale.allowed}
+    ):
+        # An earlier version had other words, fewer values or another level; what was judged is still valid.
+        connection.execute(update(table).where(table.c.name == spec.name).values(**fields))
 
 
 def _add(connection: Connection, table: Table, key: dict[str, str], fields: dict[str, str]) -> None:

@@ -139,7 +139,7 @@ def open_adjudication(
         WorkbenchError: The study is a draft.
     """
     with workspace.reading() as connection:
-        refuse_sealed(connection, adjudicator, "Adjudication rests")
+        refuse_sealed(connection, adjudicator, "Adjudication shows")
         if question is not None:
             question = named_question(question).spec.name
         found = None if study is None else find_study(connection, study)

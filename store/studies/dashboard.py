@@ -274,7 +274,7 @@ def dashboard(connection: Connection, name: str, reader: RaterRef | None) -> Das
         UnknownName: There is no such study.
         HiddenData: The reader is a rater of an open study.
     """
-    refuse_sealed(connection, reader, "The progress of a study rests")
+    refuse_sealed(connection, reader, "The progress of a study shows")
     study = find_study(connection, name)
     parts, timing = _parts(connection, study), _timing(connection, study)
     decisions = study_decisions(connection, study.id)
@@ -302,7 +302,7 @@ def list_dashboards(connection: Connection, reader: RaterRef | None) -> list[Das
     Raises:
         HiddenData: The reader is a rater of an open study.
     """
-    refuse_sealed(connection, reader, "The progress of studies rests")
+    refuse_sealed(connection, reader, "The list of studies shows")
     return [dashboard(connection, one.name, reader) for one in list_studies(connection)]
 
 

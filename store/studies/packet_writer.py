@@ -33,7 +33,7 @@ from store.record.scope import DISCUSS, Scope, Sitting
 from store.sql import quoted
 from store.studies.packet_contents import digests
 from store.studies.protocol import StudyProtocol
-from store.studies.studies import StudyDetails, StudyMember, digest, guideline_text
+from store.studies.studies import StudyDetails, StudyMember, digest, shown_guideline
 from store.tables.columns import table_of
 from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, TESTS
 from store.tables.record import MarkRow
@@ -103,7 +103,7 @@ class PacketWriter:
         self._study, self._member, self.entries = study, member, entries
         self._kind: TaskKind = task_kinds()[study.protocol.kind]
         self._random = random.SystemRandom() if seed is None else random.Random(seed)
-        self._guideline = guideline_text(connection, study.protocol)
+        self._guideline = shown_guideline(connection, study.protocol, study.manifest)
         self._run = self._shown_run(connection)
         self._revised = self._revisions(connection)
         self._notes = sent_back(connection, study.id)
@@ -232,13 +232,12 @@ class PacketWriter:
         protocol = StudyProtocol(
             kind=given.kind,
             questions=given.questions,
-            guideline=given.guideline,
+            guideline=self._guideline.version,
             consent=given.consent,
             idle_minutes=given.idle_minutes,
             scale=given.scale,
             texts=given.texts,
         )
-        version = given.guideline or self._kind.guideline_version
         _insert(
             cursor,
             "study",
@@ -263,7 +262,14 @@ class PacketWriter:
             consented_at=member.consented_at,
             experience=member.experience,
         )
-        _insert(cursor, "guideline", id=1, task_kind=self._kind.name, version=version, text=self._guideline)
+        _insert(
+            cursor,
+            "guideline",
+            id=1,
+            task_kind=self._kind.name,
+            version=self._guideline.version,
+            text=self._guideline.text,
+        )
         names = [(spec.name, place) for place, spec in enumerate(self._kind.questions, 1)]
         _stage(cursor, "packed_question(name VARCHAR, fresh BIGINT)", names)
         cursor.execute(

@@ -192,7 +192,7 @@ def refuse_sealed(connection: Connection, rater: RaterRef | None, subject: str) 
     Args:
         connection: A reading connection.
         rater: Whose session it is; None for nobody's.
-        subject: What is refused, with its verb: "Agreement rests".
+        subject: What is refused, with its verb: "Agreement uses".
 
     Raises:
         HiddenData: The rater is in an open study, or the workspace is a packet.
@@ -200,6 +200,6 @@ def refuse_sealed(connection: Connection, rater: RaterRef | None, subject: str) 
     if is_sealed(connection, rater):
         raise HiddenData(
             "Sealed session",
-            f"{subject} on the work of others, which a study keeps from its raters while it is open.",
-            "The coordinator can do this, or you once the study is closed.",
+            f"{subject} the work of others, which an open study hides from its raters.",
+            "Ask the coordinator, or wait until the study is closed.",
         )

@@ -472,7 +472,7 @@ def _manifest(
     hashes = connection.execute(
         select(item.c.content_hash).where(item.c.id.in_(of_study)).order_by(item.c.content_hash)
     ).scalars()
-    text = guideline_text(connection, found.protocol)
+    text = shown_guideline(connection, found.protocol).text
     return {
         "study": found.name,
         "protocol": json.loads(found.protocol.to_json()),
@@ -498,14 +498,43 @@ def digest(texts: Iterable[str]) -> str:
     return found.hexdigest()
 
 
-def guideline_text(connection: Connection, protocol: StudyProtocol) -> str:
-    """Return the guideline that the raters of a study are shown."""
-    table = table_of(Guideline)
-    found = select(table.c.text).where(
-        table.c.task_kind == protocol.kind, table.c.version == protocol.guideline
+@dataclass(frozen=True, slots=True)
+class ShownGuideline:
+    """A version of a guideline.
+
+    Attributes:
+        id: Its key; None where it was never stored.
+        version: Its version.
+        text: The text.
+    """
+
+    id: int | None
+    version: str
+    text: str
+
+
+def shown_guideline(
+    connection: Connection, protocol: StudyProtocol, manifest: Mapping[str, Any] | None = None
+) -> ShownGuideline:
+    """Return the guideline that the raters of a study are shown: its own, or else that of the kind.
+
+    A frozen study keeps the version of the kind's guideline that it was frozen with.
+
+    Args:
+        connection: A connection to the workspace.
+        protocol: The study's protocol.
+        manifest: What was frozen; none for a draft.
+    """
+    kind, table = task_kinds()[protocol.kind], table_of(Guideline)
+    rows = connection.execute(
+        select(table.c.id, table.c.version, table.c.text).where(table.c.task_kind == protocol.kind)
     )
-    text: str | None = connection.execute(found).scalar() if protocol.guideline else None
-    return text if text is not None else task_kinds()[protocol.kind].guideline
+    stored = {row.version: ShownGuideline(row.id, row.version, row.text) for row in rows}
+    frozen = (manifest or {}).get("guideline_sha256")
+    of_hash = next((one for one in stored.values() if frozen and digest([one.text]) == frozen), None)
+    own = stored.get(kind.guideline_version)
+    current = ShownGuideline(own and own.id, kind.guideline_version, kind.guideline)
+    return stored.get(protocol.guideline) or of_hash or current
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,14 +558,13 @@ class StudyGuideline:
 
 def study_guideline(connection: Connection, study_id: int) -> StudyGuideline:
     """Return the guideline that the raters of a study are shown, by the study's key."""
-    study, table = table_of(Study), table_of(Guideline)
-    row = connection.execute(select(study.c.name, study.c.protocol).where(study.c.id == study_id)).one()
+    study = table_of(Study)
+    row = connection.execute(
+        select(study.c.name, study.c.protocol, study.c.manifest).where(study.c.id == study_id)
+    ).one()
     protocol = StudyProtocol.from_json(row.protocol)
-    version = protocol.guideline or task_kinds()[protocol.kind].guideline_version
-    number = connection.execute(
-        select(table.c.id).where(table.c.task_kind == protocol.kind, table.c.version == version)
-    ).scalar()
-    return StudyGuideline(number, row.name, protocol.kind, version, guideline_text(connection, protocol))
+    shown = shown_guideline(connection, protocol, json.loads(row.manifest))
+    return StudyGuideline(shown.id, row.name, protocol.kind, shown.version, shown.text)
 
 
 def store_guideline(workspace: Workspace, kind: str, text: str) -> str:

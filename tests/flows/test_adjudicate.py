@@ -198,7 +198,7 @@ async def test_who_sees_no_adjudication_and_nothing_to_rule_on(workspace: Worksp
         assert isinstance(blind.screen, HomeScreen)
         blind.call_later(blind.open_adjudication)
         await until(pilot, lambda: isinstance(blind.screen, AdjudicateScreen) and blind.screen.is_mounted)
-        await until(pilot, lambda: "keeps out of sight" in shown(screen_of(pilot), "card"))
+        await until(pilot, lambda: "a blind review hides" in shown(screen_of(pilot), "card"))
     ensure_rater(workspace, "eve")
     app = app_of(workspace, "eve", start_with="adjudicate")
     async with app.run_test(size=(80, 24)) as pilot:

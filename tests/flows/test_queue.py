@@ -285,7 +285,7 @@ async def test_the_labels_have_the_words_of_the_kind_that_is_chosen(
         assert offered() == ["any", "1 match", "0 no match"]
         await pilot.press("right", "right")
         await until(pilot, lambda: kind.value == "completion")
-        assert offered() == ["any", "keep", "maybe", "drop"]
+        assert offered() == ["any", "keep", "unsure", "drop"]
         # No agent labels completions.
         theirs = modal.query_one("#choice-agent", ChoiceRow)
         assert [choice.word for choice in theirs.field.choices] == ["any"]

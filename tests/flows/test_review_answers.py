@@ -39,11 +39,11 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot, 1)
-        assert "1 of 8 · accuracy of answer A · How right is what it says?" in line_of(app, ClaimLine)
-        assert "◆ judge-ibis: 9 right, without errors · Why the accuracy is so." in line_of(app, ClaimLine)
+        assert "1 of 8 · answer A · Accuracy: are the facts correct?" in line_of(app, ClaimLine)
+        assert "◆ judge-ibis: 9 no errors · Why the accuracy is so." in line_of(app, ClaimLine)
         assert line_of(app, ClaimLine).rstrip().endswith("A [○] ○ ○ ○  B ○ ○ ○ ○")
         keys = line_of(app, JudgingKeyLine)
-        for band in ("1 2 mostly wrong", "3 4 serious errors", "9 0=10 right, without errors", "a accept"):
+        for band in ("1 2 mostly wrong", "3 4 serious errors", "9 0=10 no errors", "a accept"):
             assert band in keys
         await press(pilot, "a", "0", "w", "a", "7")
         assert said(app).startswith("● clarity of answer A: 7 clear")
@@ -95,7 +95,7 @@ async def test_an_undo_says_of_which_answer_the_score_was(workspace: Workspace) 
         await painted(pilot, 1)
         await press(pilot, "a", "0", "escape", "a", "a", "8")
         await press(pilot, "u")
-        taken = "accuracy of answer B: 8 small inaccuracies, right as a whole, overrides ◆"
+        taken = "accuracy of answer B: 8 small errors only, overrides ◆"
         await until(pilot, lambda: said(app) == f"Taken back: {taken} · now no label · U redo")
         await press(pilot, "U")
         await until(pilot, lambda: said(app) == f"Brought back: {taken} · u undo")
@@ -212,8 +212,8 @@ async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspac
 @pytest.mark.parametrize(
     ("item", "left", "about"),
     [
-        (2, "Reference answer", "accuracy of the reference · "),
-        (3, "Issue · 2 comments", "accuracy of the thread · "),
+        (2, "Reference answer", "the reference · "),
+        (3, "Issue · 2 comments", "the thread · "),
         (4, "Issue · 0 comments", ""),
         (5, "Reference answer", ""),
     ],
@@ -226,7 +226,7 @@ async def test_a_question_that_nobody_answered(tmp_path: Path, item: int, left: 
             await painted(pilot, item)
             shown = screen_text(app)
             assert f"╭─ {left} ─" in shown
-            assert f"1 of 4 · {about}How right is what it says?" in shown
+            assert f"1 of 4 · {about}Accuracy: are the facts correct?" in shown
             assert (nothing in shown) is (not about)
             assert ("mostly wrong" in shown) is bool(about)
             assert line_of(app, CaseTabs).strip().startswith("[Context] History  Guide")
@@ -251,7 +251,7 @@ async def test_the_palette_gives_the_scores_of_the_count_that_is_asked(workspace
         found = palette.query_one(OptionList)
         await until(pilot, lambda: found.option_count >= 10)
         told = screen_text(app)
-        assert "Give the label 1 misses nearly everything asked." in told
+        assert "Give the label 1 misses nearly everything." in told
         assert "Give the label 10 covers every key point." in told
         assert "match" not in told.replace("matching", "")
         assert found.option_count == 10

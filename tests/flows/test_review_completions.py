@@ -59,7 +59,7 @@ async def test_three_keys_judge_a_task_and_the_next_one_comes(workspace: Workspa
         assert "── 1 · tools.py · score 2.5 ──" in screen_text(app)
         await press(pilot, "a", "b", "c")
         await painted(pilot, 2)
-        assert said(app) == "● keep: C yes, drop · project_cc_python/1 · u undo"
+        assert said(app) == "● keep: C drop · project_cc_python/1 · u undo"
         await press(pilot, "c", "c", "b")
         await painted(pilot, 3)
         await press(pilot, "b", "a")
@@ -76,7 +76,7 @@ async def test_three_keys_judge_a_task_and_the_next_one_comes(workspace: Workspa
         rows = queue_rows(workspace, scope(ensure_rater(workspace, "dana").id), [1, 2, 3])
         keep = COMPLETION.label_question
         assert keep is not None
-        assert [keep.scale.word(row.label) for row in rows] == ["C yes, drop", "B maybe", "A no, keep"]
+        assert [keep.scale.word(row.label) for row in rows] == ["C drop", "B unsure", "A keep"]
         # Undone one by one, each at its item and its question.
         screen = review_of(app)
         for item, question in ((3, 2), (3, 1), (3, 0), (2, 2)):
@@ -87,7 +87,7 @@ async def test_three_keys_judge_a_task_and_the_next_one_comes(workspace: Workspa
 
             await until(pilot, is_there, f"question {question} of item {item}")
             await painted(pilot, item)
-        assert said(app).startswith("Taken back: keep B maybe")
+        assert said(app).startswith("Taken back: keep B unsure")
 
 
 async def test_marks_and_citations_of_a_task(workspace: Workspace) -> None:

@@ -83,7 +83,7 @@ async def test_any_first_answer_and_cannot_decide_show_it(workspace: Workspace) 
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "H", "t")
         assert covered(app)
-        assert "Could you predict the reference" in screen_text(app)
+        assert "Could you write the reference" in screen_text(app)
         await press(pilot, "c")
         assert not covered(app)
         await press(pilot, "n", "d", "w", "p")

@@ -46,13 +46,13 @@ async def test_three_questions_are_asked_one_after_another(kinds: Workspace, siz
     app = review_app(kinds, at=1)
     async with app.run_test(size=size) as pilot:
         await asked(pilot, 2, 1)
-        assert line_of(app, JudgingKeyLine).startswith("a yes · b all names known here · c no such name")
-        assert " 1 of 3 · Is there a name in the reference" in line_of(app, ClaimLine)
+        assert line_of(app, JudgingKeyLine).startswith("a yes · b this file is enough · c no such name")
+        assert " 1 of 3 · Does the reference use a name" in line_of(app, ClaimLine)
         assert line_of(app, ClaimLine).rstrip().endswith("[○] · ○ · ○")
         await pilot.press("a")
         await asked(pilot, 2, 2)
         assert said(app) == "● cross file: A yes · sum/1 · u undo"
-        assert line_of(app, JudgingKeyLine).startswith("a no · b perhaps, not exactly · c yes")
+        assert line_of(app, JudgingKeyLine).startswith("a no · b nearly · c yes")
         # A key that is a value is no comment and no acceptance while the question is asked.
         await pilot.press("c")
         await asked(pilot, 2, 3)
@@ -120,7 +120,7 @@ async def test_undo_goes_to_the_item_and_the_question(kinds: Workspace) -> None:
         await settled(pilot)
         await pilot.press("u")
         await asked(pilot, 2, 3)
-        assert said(app) == "Taken back: keep C yes, drop · now no label · U redo"
+        assert said(app) == "Taken back: keep C drop · now no label · U redo"
         await settled(pilot)
         await pilot.press("u")
         await asked(pilot, 2, 2)
@@ -144,11 +144,11 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
             await press(pilot, "t")
         await asked(pilot, 5, scored + 1)
         assert f" {scored + 1} of 8 · accuracy of {screen.item.current.about}" in line_of(app, ClaimLine)
-        assert "◆ judge: 3 serious errors of fact · its accuracy is low" in line_of(app, ClaimLine)
+        assert "◆ judge: 3 serious errors · its accuracy is low" in line_of(app, ClaimLine)
         await pilot.press("a")
         await asked(pilot, 5, scored + 2)
         assert said(app).startswith(
-            f"● accuracy of {screen.item.current.about}: 3 serious errors of fact · accepts ◆"
+            f"● accuracy of {screen.item.current.about}: 3 serious errors · accepts ◆"
         )
         await pilot.press("0")
         await asked(pilot, 5, scored + 3)

@@ -100,7 +100,7 @@ async def test_a_blind_review_shows_no_split(tmp_path: Path) -> None:
             app.open_new_split()
             await until(pilot, lambda: isinstance(app.screen, NewSplitScreen))
             await pilot.press(*"v2", "ctrl+s")
-            await until(pilot, lambda: "which a blind review keeps out of sight" in screen_text(app))
+            await until(pilot, lambda: "which a blind review hides" in screen_text(app))
             with workspace.reading() as connection:
                 assert [one.name for one in list_splits(connection)] == ["v1"]
 

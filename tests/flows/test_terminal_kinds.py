@@ -59,7 +59,7 @@ def test_import_judge_undo_export_and_import_again(tmp_path: Path) -> None:
         terminal.settle()
         terminal.press("Enter")
         terminal.wait_for("return make.▮thing_1(value)")
-        judge(terminal, "a", "2 of 3 · Could you predict")
+        judge(terminal, "a", "2 of 3 · Could you write")
         judge(terminal, "b", "3 of 3 · Should the example")
         judge(terminal, "c", "1 of 8 · accuracy of answer A")
         judge(terminal, "a", "2 of 8 · completeness of answer A")

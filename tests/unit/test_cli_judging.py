@@ -306,11 +306,11 @@ def test_one_of_several_questions_is_answered_by_its_name(workbench, tmp_path):
     study = tmp_path / "kinds.duckdb"
     name = "answer.clarity@two%23"
     for question, value, item, told in (
-        ("cross_file", "B", "sum/1", ("completion.cross_file", 2, "B all names known here")),
-        ("completion.keep", "yes, drop", "sum/1", ("completion.keep", 3, "C yes, drop")),
-        ("keep", "drop", "sum/1", ("completion.keep", 3, "C yes, drop")),
-        ("clarity@two%23", "10", "q2", (name, 10, "10 clear and to the point")),
-        (name, "9", "q2", (name, 9, "9 clear and to the point")),
+        ("cross_file", "B", "sum/1", ("completion.cross_file", 2, "B this file is enough")),
+        ("completion.keep", "C drop", "sum/1", ("completion.keep", 3, "C drop")),
+        ("keep", "drop", "sum/1", ("completion.keep", 3, "C drop")),
+        ("clarity@two%23", "10", "q2", (name, 10, "10 clear and concise")),
+        (name, "9", "q2", (name, 9, "9 clear and concise")),
     ):
         done = workbench(
             "judge", study, item, value, "--question", question, "--rater", "dana", "--json"
@@ -339,7 +339,7 @@ def test_one_of_several_questions_is_answered_by_its_name(workbench, tmp_path):
         (("sum/1", "A", "--question", "accuracy"), "It is not asked 'accuracy'."),
         # Where there are answers, these are scored and not the reference.
         (("q2", "7", "--question", "accuracy"), "answer.accuracy@two%23"),
-        (("sum/1", "4", "--question", "keep"), "Use one of: A no, keep, B maybe, C yes, drop."),
+        (("sum/1", "4", "--question", "keep"), "Use one of: A keep, B unsure, C drop."),
     ],
 )
 def test_a_question_that_is_not_asked_is_refused_with_those_that_are(workbench, tmp_path, arguments, says):

@@ -243,7 +243,7 @@ def test_the_columns_are_the_documented_ones_in_order(judged, tmp_path):
     assert str(table.schema_arrow.field("created_at").type) == "timestamp[us, tz=UTC]"
     assert table.metadata.row_group(0).column(0).compression == "ZSTD"
     first = next(line for line in lines if line["rater"] == "dana")
-    assert (first["word"], first["item"], first["guideline"]) == ("match", "a/1", "1")
+    assert (first["word"], first["item"], first["guideline"]) == ("match", "a/1", "2")
     assert first["created_at"].endswith("+00:00")
     assert first["extra"] == {"note": ["kept"]}
 

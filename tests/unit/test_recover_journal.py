@@ -143,7 +143,7 @@ def test_a_new_workspace_gets_every_record_once(judged, tmp_path, pairs):
 def test_everything_that_a_record_stores_is_in_the_journal_and_comes_back(judged, tmp_path, pairs):
     """Every column is given a value of its own, and the other workspace has other numbers for everything."""
     desk = Desk(judged)
-    names = {"rater_id": "dana", "item_id": "p1", "question_id": "pair.match", "guideline_id": "1"}
+    names = {"rater_id": "dana", "item_id": "p1", "question_id": "pair.match", "guideline_id": "2"}
     given = {
         "assignment_id": judged.ids.next(),
         "phase": "revealed",
@@ -208,7 +208,7 @@ def test_everything_that_a_record_stores_is_in_the_journal_and_comes_back(judged
 
 
 def test_a_guideline_that_the_workspace_does_not_know_is_kept_by_its_version(judged, tmp_path, pairs):
-    text = journal_path(judged.path).read_text().replace('"guideline": "1"', '"guideline": "7-draft"')
+    text = journal_path(judged.path).read_text().replace('"guideline": "2"', '"guideline": "7-draft"')
     (tmp_path / "other.jsonl").write_text(text)
     (tmp_path / "new").mkdir()
     with Workspace.create(tmp_path / "new" / "w.duckdb") as fresh:
@@ -223,7 +223,7 @@ def test_a_guideline_that_the_workspace_does_not_know_is_kept_by_its_version(jud
         with fresh.native() as cursor:
             assert cursor.execute(
                 "SELECT version FROM guideline WHERE id = ?", [desk.guideline_ids["pair"]]
-            ).fetchall() == [("1",)]
+            ).fetchall() == [("2",)]
 
 
 def test_undo_goes_on_after_a_recovery(judged, tmp_path, pairs):

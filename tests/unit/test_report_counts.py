@@ -191,7 +191,7 @@ def test_a_blind_review_counts_its_own_labels_alone(workbench, pairs: Path, monk
     assert [one["rater"] for one in found["raters"]] == ["ben"]
     for refused in (("confusion",), ("labels", "--raters", "ana"), ("time", "--raters", "ana,ben")):
         told = workbench("report", pairs, *refused)
-        assert (told.code, told.says("a blind review keeps out of sight")) == (2, True), refused
+        assert (told.code, told.says("a blind review hides")) == (2, True), refused
     assert workbench("report", pairs, "time", "--raters", "ben").code == 0
 
 

@@ -28,4 +28,4 @@ def test_scores_stand_at_their_points(own: float | None, judge: float | None, sh
 def test_only_long_scales_are_rulers() -> None:
     assert is_long(ACCURACY)
     assert not any(is_long(question.scale) for question in PAIR.questions)
-    assert (band_of(ACCURACY, 7), band_of(ACCURACY, 7.5)) == ("small inaccuracies, right as a whole", "")
+    assert (band_of(ACCURACY, 7), band_of(ACCURACY, 7.5)) == ("small errors only", "")

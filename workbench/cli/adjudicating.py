@@ -80,11 +80,11 @@ def adjudicate_command(
     loaded = settings(config)
     blind = loaded.screens.blind
     if blind:
-        raise blind_review("Adjudication rests")
+        raise blind_review("Adjudication shows")
     name = rater_name(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Adjudication rests", given_rater(rater))
+            refuse_in_study(connection, loaded, "Adjudication shows", given_rater(rater))
         register_kinds(opened)
         if agents or back is not None:
             who = ensure_rater(opened, name or "")
@@ -192,10 +192,10 @@ def rule_command(
     loaded = settings(config)
     blind = loaded.screens.blind
     if blind:
-        raise blind_review("Adjudication rests")
+        raise blind_review("Adjudication shows")
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Adjudication rests", given_rater(rater))
+            refuse_in_study(connection, loaded, "Adjudication shows", given_rater(rater))
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)

@@ -149,7 +149,7 @@ def annotate_command(
     reports: list[JobReport] = []
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "What agents have to do rests", given_rater(None))
+            refuse_in_study(connection, loaded, "Annotating uses", given_rater(None))
         register_kinds(opened)
         drawn: Sequence[int] | None
         if study is not None:

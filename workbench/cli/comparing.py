@@ -159,7 +159,7 @@ def compare_new(
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "What is compared rests", given_rater(rater))
+            refuse_in_study(connection, loaded, "A comparison uses", given_rater(rater))
         report, ids, study = carry_out(opened, plan)
     if as_json:
         print_json(

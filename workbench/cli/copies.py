@@ -35,7 +35,7 @@ def copy_command(
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        refuse_in_study(connection, loaded, "What a copy holds rests", given_rater(None))
+        refuse_in_study(connection, loaded, "A copy contains", given_rater(None))
     size = copy_workspace(workspace, copy)
     if as_json:
         print_json({"workspace": workspace, "copy": copy, "bytes": size})
@@ -65,7 +65,7 @@ def merge_command(
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "What is merged depends", given_rater(None))
+            refuse_in_study(connection, loaded, "A merge uses", given_rater(None))
         report = merge(opened, copy, dry_run=dry_run, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})

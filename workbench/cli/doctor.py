@@ -37,7 +37,7 @@ def doctor_command(
             with opened.reading() as connection:
                 # The configuration may be what is wrong, so that the rater is not asked of it.
                 for name in filter(None, (facts["rater"], given_rater(None))):
-                    refuse_sealed(connection, known_rater(connection, name), "What a workspace holds rests")
+                    refuse_sealed(connection, known_rater(connection, name), "The check of a workspace shows")
             facts["workspace"] = health(opened).to_dict()
         facts["problems"] += facts["workspace"]["problems"]
     if as_json:

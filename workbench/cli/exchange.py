@@ -159,7 +159,7 @@ def import_command(
     opening = workspace_for_import(workspace, dry_run=dry_run)
     with tuned_for_throughput(), opening as opened, Bar("importing") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "What an import adds depends", given_rater(None))
+            refuse_in_study(connection, loaded, "An import uses", given_rater(None))
         report = import_files(
             opened,
             files,
@@ -322,7 +322,7 @@ def export_command(
     choice.check(blind=loaded.screens.blind)
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "An export rests", given_rater(None))
+            refuse_in_study(connection, loaded, "An export contains", given_rater(None))
         chosen: RunRef | None = None
         if run is not None:
             with opened.reading() as connection:
@@ -379,7 +379,7 @@ def recover_command(
 
     with Workspace.open(workspace) as opened, Bar("recovering") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, settings(None), "What can be restored depends", given_rater(None))
+            refuse_in_study(connection, settings(None), "Recovery uses", given_rater(None))
         report = recover(opened, journal, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})

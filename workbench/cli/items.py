@@ -103,10 +103,10 @@ def check_view(given: str | None, loaded: Config) -> None:
     if loaded.screens.blind and given is not None and given.strip() != own:
         raise WorkbenchError(
             "Blind review",
-            f"The labels of {given.strip()} are not those of {own or 'this session'}: a blind review keeps "
-            "the labels of others out of sight.",
-            "Leave --rater out to see your own; if that is you, set rater in the configuration. When the "
-            "review is over, set screens.blind = false.",
+            f"{given.strip()} is not {own or 'the rater of this session'}: a blind review hides "
+            "the labels of others.",
+            "Leave --rater out to see your own labels; if this is you, set rater in the configuration. After "
+            "the review, set screens.blind = false.",
         )
 
 

@@ -58,7 +58,7 @@ def packet_make(
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("packet") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "What a packet holds rests", given_rater(None))
+            refuse_in_study(connection, loaded, "A packet contains", given_rater(None))
         register_kinds(opened)
         made = make_packet(opened, study, whose, out, again=again, progress=progress_callback(bar))
     if as_json:
@@ -94,7 +94,7 @@ def packet_merge(
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "What comes of packets rests", given_rater(None))
+            refuse_in_study(connection, loaded, "Merging packets uses", given_rater(None))
         reports = merge_packets(opened, packets, dry_run=dry_run, progress=progress_callback(bar))
     if as_json:
         merged = [report.to_dict() for report in reports]

@@ -35,7 +35,7 @@ def replies_command(
     loaded = settings(config)
     blind = loaded.screens.blind
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        refuse_in_study(connection, loaded, "What models replied rests", given_rater(None))
+        refuse_in_study(connection, loaded, "The list of replies shows", given_rater(None))
         totals, listed = reply_totals(connection), [] if blind else list_replies(connection, limit)
     if as_json:
         print_json({**_totals_as_json(totals), "blind": blind, "listed": [_as_json(one) for one in listed]})

@@ -79,7 +79,7 @@ def report_accuracy(
     from workbench.run_option import chosen_run
 
     if blind:
-        raise blind_review("Accuracy rests")
+        raise blind_review("Accuracy uses")
     with Workspace.open(path) as opened:
         opened.share_cores()
         with opened.reading() as connection:

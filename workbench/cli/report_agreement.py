@@ -93,7 +93,7 @@ def report_agreement(
     from workbench.run_option import chosen_run
 
     if blind:
-        raise blind_review("Agreement rests")
+        raise blind_review("Agreement uses")
     if part is not None and split is None:
         raise WorkbenchError("Which split?", "--part belongs to a split.", "Name it: --split NAME")
     if question == ALL and (raters is not None or rater is not None or by_item or split is not None):

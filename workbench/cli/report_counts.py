@@ -51,7 +51,7 @@ def report_confusion(
     from workbench.run_option import chosen_run
 
     if blind:
-        raise blind_review("A confusion rests")
+        raise blind_review("A confusion matrix uses")
     with _reading(path) as connection:
         found = confusion(
             connection,
@@ -96,7 +96,7 @@ def report_labels(
     from workbench.output import print_json
     from workbench.run_option import chosen_run
 
-    _check_own(own, raters, "Labels rest")
+    _check_own(own, raters, "The report on labels uses")
     with _reading(path) as connection:
         found = label_counts(
             connection,
@@ -139,7 +139,7 @@ def report_time(
     from store.queries.times import times_report
     from workbench.output import print_json
 
-    _check_own(own, raters, "Times rest")
+    _check_own(own, raters, "The report on times uses")
     with _reading(path) as connection:
         here = kinds_of_items(connection) or list(task_kinds().values())
         given = raters if own is None else None

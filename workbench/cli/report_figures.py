@@ -60,7 +60,7 @@ def report_figures(path: Path, rater: str | None, run: str | None, *, blind: boo
     from workbench.run_option import chosen_run
 
     if blind:
-        raise blind_review("The figures rest")
+        raise blind_review("The figures use")
     if rater is not None and run is not None:
         raise WorkbenchError(
             "Two raters",

@@ -395,7 +395,7 @@ def _of_labels(
             "Blind review",
             f"Without {options}, a plan tells of the labels of others, which a blind review keeps out of "
             "sight.",
-            "Give numbers, such as --alpha 0.667 --prevalence 0.5. When the review is over, set "
+            "Give numbers, such as --alpha 0.667 --prevalence 0.5. After the review, set "
             "screens.blind = false.",
         )
     if blind or not missing:

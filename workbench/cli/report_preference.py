@@ -101,7 +101,7 @@ def report_preference(
     from workbench.run_option import chosen_run
 
     if blind:
-        raise blind_review("Preference rests")
+        raise blind_review("The report on preference uses")
     with Workspace.open(path) as opened, opened.reading() as connection:
         votes = preference_votes(
             connection,

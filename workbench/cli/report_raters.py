@@ -31,7 +31,7 @@ def report_raters(path: Path, study: str | None, question: str | None, *, blind:
     from workbench.output import print_json
 
     if blind:
-        raise blind_review("This report rests")
+        raise blind_review("This report uses")
     if study is None:
         raise WorkbenchError(
             "Which study", "This report is about the raters of a study.", "Name it: --study NAME"

@@ -314,7 +314,7 @@ def report_command(
         with Workspace.open(workspace) as opened, opened.reading() as connection:
             # Elsewhere --rater names whose labels a report is about.
             own = given_rater(rater if report is Report.raters else None)
-            refuse_in_study(connection, loaded, f"The report {report} rests", own)
+            refuse_in_study(connection, loaded, f"The report {report} uses", own)
     if report is Report.pipeline:
         report_pipeline(workspace, run, blind=loaded.screens.blind, as_json=as_json)
         return

@@ -44,7 +44,7 @@ def revise_command(
         refuse_packet(opened, "Texts are revised by command")
         register_kinds(opened)
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "A revised text rests", given_rater(rater))
+            refuse_in_study(connection, loaded, "Revising a text uses", given_rater(rater))
             number = find_item(connection, item)
         rated_by = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
         facts = _revise(opened, number, part, text, rated_by)

@@ -73,8 +73,8 @@ class SampleChoice:
         if self.stratify is not None and blind:
             raise WorkbenchError(
                 "Blind review",
-                "A sample in strata tells how labels are spread, which a blind review keeps out of sight.",
-                "Leave --stratify out. When the review is over, set screens.blind = false.",
+                "A stratified sample shows the distribution of labels, which a blind review hides.",
+                "Leave --stratify out. After the review, set screens.blind = false.",
             )
 
     def refuse_in_study(self) -> None:

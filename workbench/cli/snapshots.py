@@ -73,7 +73,7 @@ def snapshots_command(
         for path in workspaces or ():
             opened = open_ones.enter_context(Workspace.open(path))
             with opened.reading() as connection:
-                refuse_in_study(connection, configured, "The use of snapshots rests", given_rater(None))
+                refuse_in_study(connection, configured, "The list of snapshots uses", given_rater(None))
                 uses.update(snapshot_uses(connection))
         before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
         for name, place in _places(loaded, open_ones, unread).items():

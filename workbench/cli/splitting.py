@@ -201,9 +201,9 @@ def _refuse(connection: Connection, loaded: Config) -> None:
     """Refuse what rests on others' labels in a sealed session and in a blind review."""
     from workbench.study_session import refuse_in_study
 
-    refuse_in_study(connection, loaded, "A split rests", given_rater(None))
+    refuse_in_study(connection, loaded, "A split uses", given_rater(None))
     if loaded.screens.blind:
-        raise blind_review("A split rests")
+        raise blind_review("A split uses")
 
 
 def _source(rater: str | None, policy: str | None) -> str:

@@ -169,7 +169,7 @@ def study_new(
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "What a study is made of rests", given_rater(rater))
+            refuse_in_study(connection, loaded, "Making a study uses", given_rater(rater))
             replaced = any(one.name == name.strip() for one in list_studies(connection))
         found = save_plan(opened, plan)
         with opened.reading() as connection:
@@ -234,7 +234,7 @@ def study_show(
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        refuse_in_study(connection, loaded, "What is shown of a study rests", given_rater(rater))
+        refuse_in_study(connection, loaded, "The study's details show", given_rater(rater))
         found = find_study(connection, name)
         preview = preview_draft(connection, found) if found.frozen_at is None else None
     _print(found, preview, as_json=as_json)
@@ -262,7 +262,7 @@ def study_status(
     loaded = settings(config)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "How far a study is rests", given_rater(rater))
+            refuse_in_study(connection, loaded, "The progress of a study shows", given_rater(rater))
             own = session_rater(connection, loaded, given_rater(rater))
             found = dashboard.dashboard(connection, name, own)
         if look:
@@ -289,9 +289,7 @@ def study_freeze(
     from store.studies.studies import freeze_study
     from workbench.study_session import open_unsealed
 
-    with open_unsealed(
-        workspace, settings(config), "What a study is made of rests", given_rater(rater)
-    ) as opened:
+    with open_unsealed(workspace, settings(config), "Making a study uses", given_rater(rater)) as opened:
         found = freeze_study(opened, name)
     _print(found, as_json=as_json)
 
@@ -311,9 +309,7 @@ def study_delete(
     from workbench.output import print_json, say
     from workbench.study_session import open_unsealed
 
-    with open_unsealed(
-        workspace, settings(config), "What a study is made of rests", given_rater(rater)
-    ) as opened:
+    with open_unsealed(workspace, settings(config), "Making a study uses", given_rater(rater)) as opened:
         delete_draft(opened, name)
     if as_json:
         print_json({"study": name, "deleted": True})
@@ -338,9 +334,7 @@ def study_close(
     from store.studies.studies import close_study
     from workbench.study_session import open_unsealed
 
-    with open_unsealed(
-        workspace, settings(config), "When a study ends depends", given_rater(rater)
-    ) as opened:
+    with open_unsealed(workspace, settings(config), "Closing a study uses", given_rater(rater)) as opened:
         found = close_study(opened, name)
     _print(found, as_json=as_json)
 
@@ -371,7 +365,7 @@ def study_withdraw(
             own = session_rater(connection, loaded, given_rater(None))
             by_rater = own.name == whose and name in open_studies(connection, own.id)
             if not by_rater:
-                refuse_in_study(connection, loaded, "Who takes part in a study rests", given_rater(None))
+                refuse_in_study(connection, loaded, "The list of raters shows", given_rater(None))
         found = withdraw(opened, name, whose)
     if not by_rater:
         _print(found, as_json=as_json)
@@ -405,7 +399,7 @@ def study_manifest(
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        refuse_in_study(connection, loaded, "What is shown of a study rests", given_rater(rater))
+        refuse_in_study(connection, loaded, "The study's details show", given_rater(rater))
         text = methods_table(connection, find_study(connection, name))
     if out is None:
         say(text.rstrip("\n"))
