@@ -134,6 +134,7 @@ class JudgingKeyLine(KeyLine):
     """
 
     DEFAULT_CSS = "JudgingKeyLine { height: 1fr; }"
+    HAS_FIXED_HEIGHT: ClassVar[bool] = True
 
     _named_pairs: tuple[tuple[str, str], ...] = ()
 

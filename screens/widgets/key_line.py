@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import ClassVar, cast
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -14,11 +14,11 @@ from screens.commands import Command, command_named, commands_of
 from screens.help import key_name, keys_of
 from screens.widgets.text.sanitize import one_line
 
-if TYPE_CHECKING:
-    pass
-
 TWO_LINES = 120
 """Cells from which the keys may fill two lines."""
+
+FEWEST_ON_A_LINE = 3
+"""With fewer keys on its last line, the key line leaves out those of every screen, and that line."""
 
 CHOICE_ROWS = 4
 """Lines that keys offered in place of the screen's may take at most."""
@@ -37,6 +37,9 @@ class KeyLine(Static):
     DEFAULT_CSS = """
     KeyLine { width: 1fr; height: auto; padding: 0 1; color: $text-muted; }
     """
+
+    HAS_FIXED_HEIGHT: ClassVar[bool] = False
+    """Whether it has its lines however few keys there are."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +86,11 @@ class KeyLine(Static):
             return fitted(named[:-1], named[-1], width, self._choice_rows_most())
         pairs = self._pairs()
         last = self._named(command_named(_LAST))
-        return fitted(pairs, last, self.size.width, self._rows_most())
+        lines = fitted(pairs, last, self.size.width, self._rows_most())
+        if self.HAS_FIXED_HEIGHT or len(lines) == 1 or len(lines[-1]) >= FEWEST_ON_A_LINE:
+            return lines
+        own = [self._named(command) for command in self._offered() if command.scope != "app"]
+        return fitted(own, last, self.size.width, 1)
 
     def _rows_most(self) -> int:
         """Return the lines that the keys may fill."""
