@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
 
-SEALED = "The work of the agents and of others stays closed to you while the study is open."
+SEALED = "While the study is open, the work of agents and other raters is hidden from you."
 """The notice on a key that would show such work."""
 
 

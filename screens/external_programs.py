@@ -96,7 +96,7 @@ class ExternalPrograms:
             data = text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise EditorError(
-                "Editor", "This text holds half of a character, which no UTF-8 file can hold.", ""
+                "Editor", "This text has half of a character, which a UTF-8 file cannot contain.", ""
             ) from error
         # Accessible to the user alone, whatever the umask.
         folder = Path(tempfile.mkdtemp(prefix="workbench-"))
@@ -113,12 +113,12 @@ class ExternalPrograms:
                 keep = True
                 raise EditorError(
                     "Editor",
-                    f"What {name} wrote is no UTF-8 (byte {error.start + 1}), and was not taken.",
+                    f"The text that {name} wrote is not UTF-8 (byte {error.start + 1}) and was not used.",
                     f"It is kept in {path}.",
                 ) from error
         except OSError as error:
             raise EditorError(
-                "Editor", f"{name}: {error.strerror or error}.", "Nothing was taken."
+                "Editor", f"{name}: {error.strerror or error}.", "Nothing was changed."
             ) from error
         finally:
             if not keep:
@@ -138,7 +138,7 @@ class ExternalPrograms:
                 "Set EDITOR to a program that is installed.",
             ) from error
         except SuspendNotSupported as error:
-            raise EditorError("Editor", "This terminal cannot be given free for an editor.", "") from error
+            raise EditorError("Editor", "This terminal cannot start an editor.", "") from error
 
 
 def _editor() -> tuple[list[str], str]:
@@ -151,7 +151,9 @@ def _editor() -> tuple[list[str], str]:
     try:
         command = shlex.split(editor)
     except ValueError as error:
-        raise EditorError("Editor", f"{editor} is no command: {error}.", "Set EDITOR to another.") from error
+        raise EditorError(
+            "Editor", f"{editor} is not a command: {error}.", "Set EDITOR to another."
+        ) from error
     if not command:
-        raise EditorError("No editor", "EDITOR holds nothing but blanks.", "Set it, such as EDITOR=nano.")
+        raise EditorError("No editor", "EDITOR is empty.", "Set it, such as EDITOR=nano.")
     return command, Path(command[0]).name

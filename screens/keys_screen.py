@@ -233,7 +233,7 @@ class KeysScreen(ModalScreen[None]):
         with Vertical() as box:
             up, down, close = (first_key(self._settings, f"keys.{name}") for name in ("up", "down", "close"))
             box.border_title = f"Keys · {WHERE[self._scope]}"
-            box.border_subtitle = f"{up} {down} scroll · {close} closes"
+            box.border_subtitle = f"{up} {down} scroll · {close} close"
             yield LineInput(placeholder="type to filter")
             with VerticalScroll(can_focus=False):
                 yield _KeyList()

@@ -16,15 +16,15 @@ DEFAULT_REASONS = {
     "w": "wrong result",
     "b": "boundary case",
     "i": "incomplete",
-    "k": "query read otherwise",
-    "t": "test at fault",
-    "h": "needs what is missing",
+    "k": "different reading of query",
+    "t": "test is wrong",
+    "h": "needs missing context",
     "x": "other",
 }
 
 DEFAULT_UNDECIDED = {
     "w": "query unclear",
-    "h": "needs what is missing",
+    "h": "needs missing context",
     "k": "beyond my knowledge",
     "x": "other",
 }

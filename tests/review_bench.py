@@ -38,7 +38,7 @@ RUN_NAME = "cosqa-plus:scripted"
 
 IS_BLANK = (
     "def is_blank_file(path):\n"
-    '    """True if the file holds nothing but blanks."""\n'
+    '    """True if the file holds only blanks."""\n'
     "    with open(path) as handle:\n"
     "        return not handle.read().strip()\n"
 )

@@ -13,9 +13,9 @@ from store.tables.record import QuestionTarget
 
 NOTE = "note"
 """The id of the line."""
-WHY = "why you rule so"
+WHY = "reason of your ruling"
 """The placeholder of a ruling's note."""
-TO_RATERS = "what they are told (may be empty)"
+TO_RATERS = "note to the raters (optional)"
 """The placeholder of a note to the raters."""
 
 Unit = tuple[int, QuestionTarget]
@@ -68,15 +68,15 @@ class NoteEditor:
             message: What is shown beside the line.
             ruling: The key of a ruling that waits for its reason.
         """
-        ending = "records nothing" if ruling else "leaves it"
-        choices = [("Enter", "records the ruling" if ruling else "takes the note")]
+        ending = "cancel" if ruling else "cancel"
+        choices = [("Enter", "save the ruling" if ruling else "save the note")]
         self._shared.show_message(message, choices=[*choices, (self._shared.key("line.close"), ending)])
         self.ruling = ruling
         self._show(harmless_line(self.of(item)))
 
     def open_to_raters(self, message: str) -> None:
         """Open the line for a note to the raters, with which the item is sent back."""
-        choices = [("Enter", "sends it back"), (self._shared.key("line.close"), "leaves it")]
+        choices = [("Enter", "send it back"), (self._shared.key("line.close"), "cancel")]
         self._shared.show_message(message, choices=choices)
         self.sends_back = True
         self._show("", TO_RATERS)

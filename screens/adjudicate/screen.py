@@ -58,7 +58,7 @@ from store.tables.record import Judgment
 BAR_CELLS = 8
 """Cells of the bar in the first line."""
 
-LOADING = "Reading what raters disagree about …"
+LOADING = "Reading …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,9 @@ class AdjudicateScreen(BaseScreen):
             return
         view = of_disputes(view, self._on_item(view.item_id))
         if not view.questions:
-            gone = UnknownName("Nothing to ask", "The item is not asked any more what raters disagree about.")
+            gone = UnknownName(
+                "Nothing to ask", "The question on which raters disagreed is not asked any more."
+            )
             self._not_read(gone, place)
             return
         before = self.guard.item_at(place)
@@ -449,11 +451,11 @@ class AdjudicateScreen(BaseScreen):
         total, left = len(self.disputes), len(self.disputes) - len(self.ruled)
         if not total:
             yield (
-                f"The raters of {self._where} disagree about nothing."
+                f"The raters of {self._where} agree on every item."
                 if self._is_of_study
-                else ("Raters disagree about nothing here.")
+                else ("Raters agree on every item here.")
             )
-            yield "Listed are the questions that raters answered differently when they first met an item."
+            yield "A dispute is a question that raters answered differently the first time they saw an item."
             yield other
             return
         if left:
@@ -468,7 +470,7 @@ class AdjudicateScreen(BaseScreen):
         study = self.adjudication.study.name if self.adjudication and self.adjudication.study else None
         of_study = f" --study {one_line(study, 40)}" if study else ""
         path = one_line(self.context.workspace.path.name, 40)
-        yield f"They count in: workbench report {path} accuracy --against adjudicated{of_study}"
+        yield f"To use them: workbench report {path} accuracy --against adjudicated{of_study}"
         yield f"{self.shared.key('previous')} goes back to the last one. {other}"
 
     @property
@@ -550,11 +552,13 @@ class AdjudicateScreen(BaseScreen):
         if dispute is None or not self.judging.can_judge():
             return
         if not self._is_open:
-            self.shared.show_message("Raters are asked again only while their study is open.", alarm=True)
+            self.shared.show_message("Raters can be asked again only while their study is open.", alarm=True)
         elif dispute.sent_back is not None:
-            self.shared.show_message("This item was sent back before; it is asked again once.", alarm=True)
+            self.shared.show_message(
+                "This item was sent back before; that is possible only once.", alarm=True
+            )
         else:
-            self.notes.open_to_raters("What should they look at? Name no label.")
+            self.notes.open_to_raters("What should they check? Do not name a label.")
 
     def _send_back(self, item: ItemView, note: str) -> None:
         adjudication, workspace = self.adjudication, self.context.workspace
@@ -581,14 +585,12 @@ class AdjudicateScreen(BaseScreen):
         if item is None or dispute is None or adjudication is None:
             return
         if not dispute.hidden:
-            self.shared.show_message("The agents' work on this item is shown; it cannot be unseen.")
+            self.shared.show_message("The agents' work on this item is revealed; it cannot be hidden again.")
             return
         if self._asked_agents != item.item_id:
             self._asked_agents = item.item_id
             key = self.shared.key("agents")
-            self.shared.show_message(
-                f"{key} again shows the agents' work for good: your ruling is then not blind."
-            )
+            self.shared.show_message(f"{key} again reveals the agents' work; your ruling is then not blind.")
             return
         workspace = self.context.workspace
 

@@ -66,7 +66,7 @@ class ConsentScreen(ModalScreen["str | None"]):
         """Return the keys, with what agreeing stores."""
         text = ("consent.up consent.down", "text")
         if not self._session.needs_consent:
-            return Content(hint(self._settings, ("consent.leave", "closes"), text))
+            return Content(hint(self._settings, ("consent.leave", "close"), text))
         agrees = "I agree, with this experience" if experience.strip() else "I agree, and state no experience"
         return Content(hint(self._settings, ("consent.agree", agrees), ("consent.leave", "not now"), text))
 
@@ -93,4 +93,4 @@ class ConsentScreen(ModalScreen["str | None"]):
 def not_agreed(settings: ScreenSettings) -> str:
     """Return the sentence for somebody who has not agreed yet."""
     key = first_key(settings, "sitting.resume")
-    return f"Nothing is judged before you agree to take part. {key} shows the text."
+    return f"You can judge once you agree to take part. {key} shows the text."

@@ -118,8 +118,8 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
             yield Input(id="path", placeholder="path of a file", suggester=FileSuggester())
             yield Static(id="files")
             yield Static(id="outcome")
-            keys = hint(self._settings, ("import.complete", "completes the path"), ("import.leave", "leaves"))
-            yield Static(Content(f"Enter imports · {keys}"), classes="keys")
+            keys = hint(self._settings, ("import.complete", "complete the path"), ("import.leave", "close"))
+            yield Static(Content(f"Enter import · {keys}"), classes="keys")
 
     @property
     def _leaving_key(self) -> str:
@@ -217,16 +217,14 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         parts = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
         lines = [one_line(line, 300) for line in parts if line.strip()]
         if len(lines) > SHOWN_LINES:
-            lines[SHOWN_LINES:] = [
-                "… the same command without the app says all: workbench import WORKSPACE FILE"
-            ]
+            lines[SHOWN_LINES:] = ["… to see all, run: workbench import WORKSPACE FILE"]
         self._show_message("! " + "\n".join(lines), "failed")
 
     def _import_done(self, report: ImportReport) -> None:
         self._ended()
         self._report = report
         lines = [one_line(file.sentence(), 700) for file in report.files] + report.beside_files()
-        closed = f"{self._leaving_key} closes this; home then says what to do next."
+        closed = f"{self._leaving_key} closes this; home shows the next steps."
         lines.append(closed if report.adds else "Nothing new.")
         self._show_message(
             f"{'✓' if report.adds else '·'} " + "\n".join(lines), "done" if report.adds else ""
@@ -237,7 +235,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         """Leave; while a file is imported, show that the import goes on."""
         if self._importing:
             again = f"Press {self._leaving_key} once more when it is done."
-            self._what = f"Still importing; it cannot be left half done. {again}"
+            self._what = f"Still importing; please wait. {again}"
             self._show_message(self._what)
             self._show_progress()
             return

@@ -90,7 +90,7 @@ def yours(facts: HomeFacts, details: HomeDetails, width: int, *, judges: bool) -
         ]
         lines += [_fitting(marks, width)] if marks else []
     else:
-        lines.append([plain("! Nobody judges. Start with --rater NAME.", "$text-warning")])
+        lines.append([plain("! No rater. Start with --rater NAME.", "$text-warning")])
     if unknown := unknown_kinds_note(counts.items):
         lines.append([plain(one_line(unknown, width))])
     named = ", ".join(one_line(name, 24) for name in counts.sources[:SOURCES_NAMED])
@@ -156,7 +156,7 @@ def with_agents(facts: HomeFacts, details: HomeDetails, width: int, *, short: bo
         if without:
             done.append(_figure(f"{without:,} without", "agents:none", QueueFilter(agent="none")))
     elif theirs.total:
-        done.append(plain(" ◆ nothing labelled yet"))
+        done.append(plain(" ◆ no label yet"))
     if counts.scored:
         done.append(plain(f"{'' if done else ' ◆ '}{counts.scored:,} scores of judges"))
     done += [plain(shortened(name, 24), "$text-muted") for name in facts.runs]

@@ -246,7 +246,7 @@ class HomeScreen(BaseScreen):
             return [
                 "! The workspace could not be read.",
                 one_line(str(self.failure), 400),
-                "What was judged is not touched by this. See: workbench doctor",
+                "Your judgments are safe. See: workbench doctor",
             ]
         if self.facts is None:
             return ["Reading …"]
@@ -254,7 +254,7 @@ class HomeScreen(BaseScreen):
             return [
                 f"{one_line(self.context.workspace.path.name, 60)} is empty.",
                 "",
-                f"It can hold {joined([kind.plural for kind in task_kinds().values()])}, also side by side. "
+                f"It can contain {joined([kind.plural for kind in task_kinds().values()])}, also side by side. "
                 "They come from files: CoSQA, CoSQA+, CrossCodeEval, SWE-QA, MT-bench, issue threads, or "
                 "JSON lines, CSV or Parquet of your own.",
             ]
@@ -316,7 +316,7 @@ class HomeScreen(BaseScreen):
             ("home.import", f"Import a file. Without the app: workbench import {one_line(path, 30)} FILE"),
             (
                 "home.sample",
-                "Look at the demo: the sample of every kind, with scripted agents at work on it.",
+                "Look at the demo: the sample of every kind, which scripted agents label.",
             ),
         ]
 
@@ -342,14 +342,14 @@ class HomeScreen(BaseScreen):
 
     def _agents_step(self, facts: HomeFacts) -> list[Step]:
         if self.context.jobs.running is not None:
-            return [("app.jobs", "watch the agents at work")]
+            return [("app.jobs", "watch the jobs")]
         theirs = for_agents(facts.progress)
         bare = {one.kind: one.items - (one.agent_labelled or 0) for one in theirs.kinds}
         bare = {kind: number for kind, number in bare.items() if number}
         if not bare:
             return []
         blind = theirs.agent_labelled is None
-        what = "what has no label of theirs" if blind else f"{counted_kinds(bare)} without their label"
+        what = "the items without their label" if blind else f"{counted_kinds(bare)} without their label"
         if self.plan is not None and self.plan.annotation is None:
             return [("app.jobs", f"agents: no model is set; {what}")]
         return [("home.annotate", f"let the agents label {what}")]
@@ -443,8 +443,8 @@ class HomeScreen(BaseScreen):
         if self.context.rater is None:
             return "Rulings need a name: start with --rater NAME."
         if self.context.study is not None:
-            return "A rater of an open study does not see what the others said."
-        return "A blind review does not show what others said." if self.context.settings.blind else ""
+            return "A rater of an open study does not see the labels of others."
+        return "A blind review does not show the labels of others." if self.context.settings.blind else ""
 
     def action_adjudicate(self) -> None:
         """Rule on what raters disagree about."""

@@ -145,7 +145,7 @@ class StudyHomeScreen(BaseScreen):
             return [
                 Content("! The study could not be read."),
                 Content(one_line(str(self.failure), 400)),
-                Content("Your labels are not touched by this."),
+                Content("Your labels are safe."),
             ]
         if self.found is None:
             return [Content("Reading …")]
@@ -188,7 +188,7 @@ class StudyHomeScreen(BaseScreen):
         following, steps = found.session, []
         left = pluralize(found.left, "item")
         if self.context.needs_consent:
-            steps.append(("resume", "Read what you agree to, and begin."))
+            steps.append(("resume", "Read the consent text, and begin."))
         elif found.left:
             words = "Begin" if found.left == found.items else "Go on with"
             steps.append(("resume", f"{words} sitting {shown.sitting}: {left} left."))
@@ -196,7 +196,7 @@ class StudyHomeScreen(BaseScreen):
             items = pluralize(following.left, "item")
             steps.append(("resume", f"Go on with sitting {following.sitting}: {items} left."))
         if not self.context.needs_consent:
-            steps.append(("queue", "Look through the items of the sitting, and at your labels."))
+            steps.append(("queue", "List the items of the sitting with your labels."))
         if self._other is not None:
             other, number = self._other, found.others[self._other]
             steps.append(("other", f"Go to {one_line(other, 40)}: {pluralize(number, 'item')} left."))

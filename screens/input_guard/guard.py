@@ -166,9 +166,7 @@ class InputGuard:
         """Return whether a key is to be left out, with a notice; otherwise remember it as the last key."""
         # A key that bubbled up from a widget was looked at before, and others may have come since.
         if not key.is_forwarded and self._torn.swallows(key.key, key.character, key.time):
-            self._show_notice(
-                "Torn key", "What looks like the rest of a torn key was left out; press the key again."
-            )
+            self._show_notice("Torn key", "Part of a key was not received; press the key again.")
             return True
         if not key.is_forwarded and self._is_pasted(key):
             # Once for a paste, not for each of its keys.

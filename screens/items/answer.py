@@ -32,8 +32,8 @@ _REACTIONS = {
     "eyes": "eyes",
 }
 _NO_REFERENCE = "No reference answer yet. {review.edit} writes one."
-_NO_ISSUE = "This question comes without an issue."
-_NO_CONTEXT = "No pieces of the repository came with this question."
+_NO_ISSUE = "This question has no issue."
+_NO_CONTEXT = "This question has no context from the repository."
 _NOTHING_TO_SCORE = "nothing to score: no answer, reference or comment"
 _NO_SCORES = "No judge has scored these answers."
 
@@ -248,14 +248,14 @@ ANSWER_PART = ReviewPart(
     load=load,
     reasons={
         "w": "judge overlooks an error",
-        "i": "judge sees an error where none is",
-        "h": "judge leans on the reference alone",
-        "k": "reason and score do not fit",
+        "i": "judge sees a false error",
+        "h": "judge relies on reference only",
+        "k": "reason and score disagree",
         "l": "other",
     },
     undecided={
         "w": "question unclear",
-        "h": "needs what is missing",
+        "h": "needs missing context",
         "k": "beyond my knowledge",
         "l": "other",
     },

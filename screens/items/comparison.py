@@ -170,7 +170,7 @@ COMPARISON_PART = ReviewPart(
     load=load,
     undecided={
         "w": "prompt unclear",
-        "h": "needs what is missing",
+        "h": "needs missing context",
         "k": "beyond my knowledge",
         "l": "other",
     },

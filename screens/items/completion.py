@@ -23,7 +23,7 @@ from store.tables.record import QuestionTarget
 HEAD = 3
 """Lines of each completion shown side by side in the comparison; its own pane has all of them."""
 
-_NO_CONTEXT = "No pieces of other files came with this task."
+_NO_CONTEXT = "This task has no context from other files."
 _SIGNS = "Lines: = same · ~ changed · + added."
 _COVERED = "▒▒▒▒▒▒▒▒"
 """Stands for each line of a covered reference, so that lines keep their numbers and lengths are not shown."""
@@ -199,7 +199,7 @@ COMPLETION_PART = ReviewPart(
     load=load,
     undecided={
         "w": "example unclear",
-        "h": "needs what is missing",
+        "h": "needs missing context",
         "k": "beyond my knowledge",
         "l": "other",
     },

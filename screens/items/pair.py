@@ -37,21 +37,21 @@ _NO_EVIDENCE = f"  {INDISCRIMINATE} means: passes even if the code returns nothi
 _ASSESSMENTS = {"clear_match": "clear match", "clear_nonmatch": "clear non-match"}
 
 _PYTHON = ("", "python", "python3")
-_NO_TEST = "No test program: the screener found the pair clear."
+_NO_TEST = "No test program: the screener decided the pair."
 _NOT_WRITTEN = "No test program was written."
 _OWN_TEST = " {review.edit} writes one of your own."
 _ONLY_READ = "No test program: these agents only read the code."
 _NO_RUN = "Nothing was executed."
-_SIMULATED = "Nothing was executed: a model predicted what the test would show. The Verdict pane tells it."
+_SIMULATED = "Nothing was executed: a model predicted the result of the test; see the Verdict tab."
 _NOT_RUN = "Nothing was executed: these agents only read the test."
-_NO_TEST_SHOWN = "There is no test program of the agents."
-_NO_RUN_SHOWN = "There is no run of a test program of the agents."
+_NO_TEST_SHOWN = "The agents wrote no test program."
+_NO_RUN_SHOWN = "The agents ran no test program."
 _NO_OWN_TEST = "Tests are written in Python, and this code is not."
 _NO_OWN_RUN = "No test of yours was run yet."
 _BEGINNING = "Your test · not run yet"
-_REASON_HIDDEN = "The reason rests on a test, and tests are not shown here."
+_REASON_HIDDEN = "The reason is based on a test, and tests are not shown here."
 _STEPS_HIDDEN = "Turns that write, run or read a test are not shown here."
-_NOT_YET = "The agents have not looked at this pair yet. {app.jobs} shows them at work."
+_NOT_YET = "The agents have not labelled this pair yet. {app.jobs} shows the jobs."
 
 
 def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
@@ -78,7 +78,7 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
     tests = runs[run].panes if runs else ()
     panes: tuple[PaneText, ...]
     if case is None:
-        panes = (replace(guide, title="Guideline"), history(pair, questions))
+        panes = (replace(guide, title="Guide"), history(pair, questions))
     elif pair.blind:
         panes = (*tests, guide, history(pair, questions, runs=case.expert_runs))
     else:

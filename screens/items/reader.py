@@ -130,7 +130,7 @@ class ItemReader:
 
 def _with_guideline(view: ItemView, shown: StudyGuideline) -> ItemView:
     """Return an item of a study with the guideline of the study in place of its kind's own."""
-    heading = f"Guideline of {one_line(shown.study, 40)} · version {shown.version}"
+    heading = f"Guide of {one_line(shown.study, 40)} · version {shown.version}"
     if any(pane.id == GUIDELINE for pane in view.case):
         case = tuple(
             replace(pane, text=shown.text, heading=heading) if pane.id == GUIDELINE else pane

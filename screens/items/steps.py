@@ -120,7 +120,7 @@ def _in_all(steps: tuple[StepView, ...]) -> Iterator[str]:
         parts.append(f"{pluralize(tokens_in, 'token')} in, {sum(step.tokens_out for step in steps):,} out")
     parts.append(f"{sum(step.seconds for step in steps):.2f} s")
     if known:
-        parts.append(dollars(sum(known)) + (" and what is not known" if unknown else ""))
+        parts.append(dollars(sum(known)) + (" and unknown costs" if unknown else ""))
     elif unknown:
         parts.append("cost not known")
     yield " · ".join(parts)

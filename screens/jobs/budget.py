@@ -97,7 +97,7 @@ class BudgetScreen(ModalScreen["Budget | None"]):
             yield Static(Content(f"New budget of the run: {UNITS[what]}"), id="asked")
             yield Input(id="limit", placeholder=f"more than {format_amount(what, self._used_up.spent)}")
             yield Static(id="wrong")
-            keys = hint(self._settings, ("budget.give", "goes on with it"), ("budget.leave", "leaves"))
+            keys = hint(self._settings, ("budget.give", "continue with it"), ("budget.leave", "cancel"))
             yield Static(Content(keys), classes="keys")
 
     def _lines(self) -> list[Content]:

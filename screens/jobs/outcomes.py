@@ -78,7 +78,7 @@ class OutcomesScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         """Lay out the groups, the items of one of them, and the lines at the foot."""
-        yield TopLine("agents at work › items of a run")
+        yield TopLine("jobs › items of a run")
         yield Static(id="sentence")
         yield Static(id="groups")
         self.items = ItemList(self._rows, blind=self.context.scope.blind, id="items")

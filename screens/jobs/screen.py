@@ -150,7 +150,7 @@ class JobsScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         """Lay out the runs, the one under the cursor, its parts, and the keys."""
-        yield TopLine("agents at work")
+        yield TopLine("jobs")
         yield Static(id="runs")
         yield Static(id="now")
         yield Static(id="tabs")
@@ -606,7 +606,7 @@ class JobsScreen(BaseScreen):
         """Show the labels of the run under the cursor on all screens; again, those of the default one."""
         shown, runs, show = self.run_shown, self.context.runs, self.context.notices.show
         if self.context.scope.blind:
-            show("Blind review", "The agents' labels are not shown, whichever run they are of.")
+            show("Blind review", "The agents' labels are not shown.")
         elif shown is None or not shown.labelled:
             show("Nothing to show", "This run has no label yet.")
         elif runs.chosen is not None and runs.chosen.id == shown.run.id:

@@ -70,7 +70,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
                 yield LineInput(id="limit", placeholder="all that have no label of this run")
             yield Static(id="expected")
             yield Static(id="wrong")
-            keys = hint(self.context.settings, ("start.begin", "starts"), ("start.leave", "leaves"))
+            keys = hint(self.context.settings, ("start.begin", "start"), ("start.leave", "cancel"))
             yield Static(Content(keys), classes="keys")
 
     def on_mount(self) -> None:
@@ -210,7 +210,7 @@ def start_annotation(
         else:
             kind = kind_of_run(connection, again[0])
     if kind is None:
-        context.notices.show("Nothing for the agents", "No agents work on items of the kinds that are here.")
+        context.notices.show("Nothing to annotate", "No agents work on items of the kinds that are here.")
         return False
     plan = context.program.plan if kind == "pair" else context.program.make_plan(kind)
     if plan.annotation is None:

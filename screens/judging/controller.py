@@ -165,7 +165,7 @@ class JudgingController:
         if self._shared.context.rater is None:
             self._shared.context.notices.show_no_rater()
         elif self._shared.context.needs_consent:
-            message = "Not recorded: you have not agreed to take part. The first screen shows the text."
+            message = "Not recorded: you have not agreed to take part. Home shows the text."
             self._shared.show_message(message, alarm=True)
         elif not from_line and not self.is_by_hand():
             pass

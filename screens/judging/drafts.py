@@ -130,7 +130,7 @@ class CommentEditor:
         self.note()
         self._close(focus=focus)
         self._changed()
-        kept = f"Draft kept; {self._shared.key('comment')} goes on with it."
+        kept = f"Draft kept; {self._shared.key('comment')} opens it again."
         self._shared.show_message(kept if item.item_id in self.drafts else "")
         return True
 
@@ -151,4 +151,4 @@ class CommentEditor:
         """Say that an item that has come onto the screen has a draft."""
         if item_id in self.drafts:
             comment = self._shared.key("comment")
-            self._shared.append_message(f"Your unsaved comment is kept: {comment} goes on with it.")
+            self._shared.append_message(f"Your unsaved comment is kept: {comment} opens it again.")

@@ -68,7 +68,7 @@ class ReasonMenu:
         if self._asked is None:
             return []
         undecided = self._asked.undecided
-        ending = "records nothing" if undecided else "no reason"
+        ending = "cancel" if undecided else "no reason"
         return self._offered(self.codes_of_kind(undecided=undecided), ending)
 
     def ask_last(self) -> None:

@@ -187,11 +187,11 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
                 Content(
                     hint(
                         settings,
-                        ("filter.apply", "lists these"),
+                        ("filter.apply", "apply"),
                         ("filter.up filter.down", "line"),
                         ("value.back value.next", "value"),
-                        ("filter.reset", "resets"),
-                        ("filter.leave", "leaves"),
+                        ("filter.reset", "reset"),
+                        ("filter.leave", "cancel"),
                     )
                 ),
                 classes="keys",

@@ -64,8 +64,8 @@ class RunScreen(ModalScreen[tuple[RunRef | None] | None]):
             yield Static(id="about")
             keys = (
                 ("runs.up runs.down", "run"),
-                ("runs.apply", "shows its labels"),
-                ("runs.leave", "leaves"),
+                ("runs.apply", "show its labels"),
+                ("runs.leave", "cancel"),
             )
             yield Static(Content(hint(self._settings, *keys)), classes="keys")
 

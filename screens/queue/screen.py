@@ -113,7 +113,7 @@ class QueueScreen(BaseScreen):
         yield Static(id="sentence")
         yield Static(id="progress")
         leaves = self.key_of("line.close")
-        yield LineInput(id="find", placeholder=f"{TEXT_WANTED} · Enter lists, {leaves} leaves")
+        yield LineInput(id="find", placeholder=f"{TEXT_WANTED} · Enter list, {leaves} cancel")
         with Horizontal(id="body"):
             yield ItemList(lambda ids: self.loader.rows(list(ids)), blind=scope.blind, id="items")
             yield Static(id="message")
@@ -371,7 +371,7 @@ class QueueScreen(BaseScreen):
         if self._failure is not None:
             return (
                 f"! The queue could not be read.\n\n{one_line(str(self._failure), 600)}\n\n"
-                f"Your judgments are not touched by this. {self.key_of('queue.refresh')} tries again; "
+                f"Your judgments are safe. {self.key_of('queue.refresh')} tries again; "
                 f"{self.key_of('queue.back')} goes back."
             )
         if not self._generation or (not self._complete and not self.items.count):
@@ -501,7 +501,7 @@ class QueueScreen(BaseScreen):
         if self.context.is_sealed():
             return
         if self.context.scope.blind:
-            notices.show("Blind review", "The agents' labels are not shown, whichever run they are of.")
+            notices.show("Blind review", "The agents' labels are not shown.")
             return
         in_thread(self, self.loader.choices, self._offer_runs, notices.report_error, group="runs")
 
@@ -577,7 +577,7 @@ class QueueScreen(BaseScreen):
         box.value = self.queue_query.wanted.text
         box.display = True
         box.focus()
-        leave = (self.key_of("line.close"), "leaves the list as it is")
+        leave = (self.key_of("line.close"), "cancel")
         self.query_one(KeyLine).offer([("Enter", "lists what contains the text"), leave])
 
     @on(Input.Submitted, "#find")

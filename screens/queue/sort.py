@@ -57,7 +57,7 @@ class SortScreen(ModalScreen[QueueSort | None]):
             box.border_title = "Order"
             yield Static(id="orders")
             named = hint(
-                settings, ("order.apply", "orders"), ("order.turn", "turns"), ("order.leave", "leaves")
+                settings, ("order.apply", "sort"), ("order.turn", "reverse"), ("order.leave", "cancel")
             )
             yield Static(Content(f"letter or {named}"), classes="keys")
 

@@ -423,7 +423,7 @@ class ReportsScreen(BaseScreen):
         file.value = f"{self.context.workspace.path.stem}-{report.name}.svg"
         file.focus()
         leaves = self.key_of("line.close")
-        self._say(f"Enter saves, as the name ends: {', '.join(SUFFIXES)}. {leaves} leaves.")
+        self._say(f"Enter save; the ending chooses the format: {', '.join(SUFFIXES)} · {leaves} cancel")
 
     @on(Input.Submitted, "#file")
     def _file_named(self, event: Input.Submitted) -> None:

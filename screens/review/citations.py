@@ -155,7 +155,7 @@ class Citations:
             self._shared.show_message("There is nothing to cite in this pane.")
         elif pane.is_rendered:
             self._shared.show_message(
-                f"Lines are cited of the Markdown as it stands: {self._shared.key('source')} shows it."
+                f"Only lines of the Markdown source can be cited: {self._shared.key('source')} shows it."
             )
         elif (lines := pane.selected_lines or pane.cursor_lines) is not None:
             self._cite(item, pane, part, lines)
@@ -171,7 +171,7 @@ class Citations:
 
     @property
     def _cites(self) -> str:
-        return f"{self._shared.key('cite')} cites · {self._shared.keys.ending} ends"
+        return f"{self._shared.key('cite')} cite · {self._shared.keys.ending} end"
 
     def _cite(self, item: ItemView, pane: TextPane, part: PaneText, lines: range) -> None:
         assert part.part is not None

@@ -25,7 +25,7 @@ MOST_NAME_CELLS = 48
 BORDER_CELLS = 22
 """Cells of a pane's border that the name of its part and the corners take."""
 
-_BLIND = "You review blind: the agents' labels are not shown, whichever run they are of."
+_BLIND = "You review blind: the agents' labels are not shown."
 
 
 class RunComparison:

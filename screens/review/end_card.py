@@ -112,11 +112,11 @@ class EndCard(Static):
         if found.left:
             steps.append((keys["unjudged"], f"the next of {found.left:,} in this list without your label"))
         elif found.elsewhere:
-            steps.append((keys["unjudged"], f"goes on: {counted_kinds(found.elsewhere)} without your label"))
+            steps.append((keys["unjudged"], f"continue: {counted_kinds(found.elsewhere)} without your label"))
         else:
             lines.append(Content("Every item of this workspace has your label."))
         steps += [(keys["back"], "back"), (keys["previous"], "the item before")]
-        steps.append((keys["undo"], "takes back what you did last"))
+        steps.append((keys["undo"], "undo your last action"))
         self.update(Content("\n").join([*lines, *_keyed(steps)]))
 
     def show_sitting(
@@ -157,9 +157,9 @@ class EndCard(Static):
             steps.append((keys["unjudged"], f"the next of {items} without your label"))
         elif not following.finished:
             left = pluralize(following.left, "item")
-            steps.append((keys["unjudged"], f"goes on with sitting {following.sitting}: {left}"))
+            steps.append((keys["unjudged"], f"continue with sitting {following.sitting}: {left}"))
         steps += [(keys["back"], "back"), (keys["previous"], "the item before")]
-        steps.append((keys["undo"], "takes back what you did last in this sitting"))
+        steps.append((keys["undo"], "undo your last action in this sitting"))
         self.update(Content("\n").join([*lines, Content(""), *_keyed(steps)]))
 
 

@@ -74,7 +74,7 @@ class TestEditor(TextEditor):
     @property
     def endings(self) -> Sequence[tuple[str, str]]:
         """The keys that run the test, and begin it again."""
-        again = "begins anew" if self._begins else "the shown test again"
+        again = "original test" if self._begins else "shown test"
         return (("editor.run", "runs it"), ("editor.reset", again))
 
     @property
@@ -87,7 +87,7 @@ class TestEditor(TextEditor):
         """The test that the review shows."""
         return (
             self._shown,
-            "This is how it began." if self._begins else "This is the test that the review shows.",
+            "This is the original test." if self._begins else "This is the shown test.",
         )
 
     @property
@@ -202,7 +202,7 @@ class ItemTests:
             self._shared.show_message(self._why_no_test(item, verb))
         elif item.item_id in self._shared.context.tests.running:
             self._shared.show_message(
-                "The test of this item is running already; it is told when it has ended."
+                "The test of this item is already running; you will be told when it ends."
             )
         else:
             return test or item.first_test
@@ -224,7 +224,7 @@ class ItemTests:
         """Run a test of an item."""
         if self._shared.context.tests.start(item, test, self._edited_ms[item.item_id]):
             del self._edited_ms[item.item_id]
-        self._shared.show_message("Running the test behind the review; it is told when it has ended.")
+        self._shared.show_message("The test runs in the background; you will be told when it ends.")
 
     def ended(self, test: TestEnded) -> None:
         """Show the run of a test that has ended, and drop the draft of it."""
@@ -318,7 +318,7 @@ class ItemTests:
         if text is not None:
             self.run(item, text)
         elif item.item_id in self.drafts:
-            self._shared.show_message(f"Draft kept; {self._shared.key('edit')} goes on with it.")
+            self._shared.show_message(f"Draft kept; {self._shared.key('edit')} opens it again.")
         else:
             began = self._shared.item is not None and not shown_test(self._shared.item)
             self._shared.show_message("No test was begun." if began else "The test is as it was.")
@@ -369,7 +369,7 @@ class ItemTests:
         if item.item_id in self._shared.context.tests.running:
             return
         if item.item_id in self.drafts:
-            self._shared.append_message(f"Your edited test is kept: {edit} goes on with it.")
+            self._shared.append_message(f"Your edited test is kept: {edit} opens it again.")
         elif item.lacks_own_test:
             self._shared.append_message(f"Write a test: {edit}; then judge.")
 

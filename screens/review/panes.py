@@ -468,15 +468,15 @@ class PaneController:
         item = self._shared.item
         if item is not None and item.marks_differences and self.pane.id in (SUBJECT, RIGHT):
             key = self._shared.key("differences")
-            self._shared.show_message(f"Differences are marked in texts as they stand; {key} ends that.")
+            self._shared.show_message(f"Differences are marked in the source of a text; {key} hides them.")
             return
         show, shown, key = self._shared.show_message, self.pane.toggle_source(), self._shared.key("source")
         if shown is None:
-            show("This pane shows its text as it stands: it is no Markdown.")
+            show("This text is not Markdown.")
         elif shown:
             show(f"The Markdown as it stands; {key} renders it.")
         elif self.pane.is_rendered or len(self.pane.given) <= RENDERED:
-            show(f"The Markdown rendered; {key} shows it as it stands.")
+            show(f"Rendered Markdown; {key} shows the source.")
         else:
             show(f"Markdown of more than {pluralize(RENDERED, 'character')} is shown as it stands.")
 
@@ -488,11 +488,11 @@ class PaneController:
         """Show the guideline, or go back to what was read before it."""
         item, before = self._shared.item, self._before_guideline
         if item is None or not any(part.id == GUIDELINE for part in item.case):
-            self._shared.show_message("There is no guideline for this item.")
+            self._shared.show_message("There is no guide for this item.")
         elif self.active != GUIDELINE:
             self._before_guideline = (self.shown_in_case, self.active)
             self.show_pane(GUIDELINE)
-            self._shared.show_message(f"{self._shared.key('guideline')} goes back.")
+            self._shared.show_message(f"{self._shared.key('guideline')} closes it.")
         elif before is not None:
             self._before_guideline = None
             # The focus goes to one of them: an event of the other's would bring that one into view.
@@ -531,9 +531,7 @@ class PaneController:
             self._shared.show_message("There is no item on the screen yet.")
             return
         if self.comparing:
-            self._shared.show_message(
-                f"Two runs stand side by side; {self._shared.key('compare')} ends that."
-            )
+            self._shared.show_message(f"Two runs stand side by side; {self._shared.key('compare')} ends it.")
             return
         if item.has_sides:
             self._shared.show_message("The sides of a comparison stay as they are.")

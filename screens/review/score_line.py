@@ -148,7 +148,7 @@ class ScoreLine:
         return self._about == (item.item_id, _places(item)[0])
 
     def _choices(self) -> list[tuple[str, str]]:
-        return [("Enter", "records all of them"), (self._shared.key("line.close"), "records none")]
+        return [("Enter", "save all"), (self._shared.key("line.close"), "cancel")]
 
     def _show_typed(self, item: ItemView, scores: Sequence[float]) -> None:
         words = []

@@ -435,7 +435,7 @@ class ReviewScreen(BaseScreen):
         if place is self.guard.wanted:
             message = f"! This item could not be read: {one_line(str(error), 400)}"
             on, back = self.shared.key("next"), self.shared.key("back")
-            untouched = "Your judgments are not touched by this."
+            untouched = "Your judgments are safe."
             self._show_nothing(message, f"{untouched} {on} goes on, {back} goes back.")
 
     def _show_nothing(self, in_pane: str, message: str) -> None:
@@ -599,17 +599,17 @@ class ReviewScreen(BaseScreen):
         """Reveal items once they are answered, or no further ones; what was shown stays so."""
         scope, runs = self.context.scope, self.context.runs
         if scope.sitting is not None:
-            self.shared.show_message("What is shown is laid down by the study.")
+            self.shared.show_message("The study decides what is shown.")
         elif not scope.blind:
-            self.shared.show_message("Everything is shown already: this review is not blind.")
+            self.shared.show_message("This review is not blind: everything is shown.")
         else:
             runs.reveals = not runs.reveals
             self.items.look_as(self.context.scope)
             if self.guard.wanted is not None:
                 self._read_item(self.guard.wanted)
             self.header.show_place()
-            on = "Items are revealed once you have answered them."
-            off = "No further items are revealed; those that were stay so."
+            on = "The agents' label is revealed after your answer."
+            off = "No more items are revealed; those revealed stay so."
             self.shared.show_message(on if runs.reveals else off)
 
     def _handlers(self) -> Handlers:

@@ -49,8 +49,8 @@ class PaneSearch:
         box.display = True
         box.focus()
         box.select_all()
-        ends = (self._shared.key("line.close"), "ends it")
-        self._shared.show_message("", choices=[("Enter", "keeps the search"), ends])
+        ends = (self._shared.key("line.close"), "end it")
+        self._shared.show_message("", choices=[("Enter", "keep the search"), ends])
 
     def edited(self, text: str) -> None:
         """Search for what is typed."""
@@ -82,7 +82,7 @@ class PaneSearch:
             )
             status = self._searched.search_status
             steps = "" if status == NO_MATCH else f" · {after} next match · {before} match before"
-            self._shared.show_message(f"find: {status}{steps} · {end} ends")
+            self._shared.show_message(f"find: {status}{steps} · {end} end")
 
     def next_match(self) -> None:
         """Go to the next match of the search."""

@@ -54,7 +54,7 @@ class Sides:
             return
         self._marks = not self._marks
         self._show(item if self._marks else replace(item, marks_differences=False))
-        ends = f"{self._shared.key('differences')} ends that."
+        ends = f"{self._shared.key('differences')} hides them."
         self._shared.show_message(f"{_SIGNS}{ends}" if self._marks else "")
 
     def scroll_together(self) -> None:

@@ -98,7 +98,7 @@ class TextEditor(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """Lay out the prompt, the text, the message line, and the keys."""
         finish, begin = self.endings
-        keys = [finish, ("editor.leave", "keeps a draft"), ("editor.outside", "in $EDITOR"), begin]
+        keys = [finish, ("editor.leave", "keep a draft"), ("editor.outside", "in $EDITOR"), begin]
         with Vertical(id="editor") as box:
             box.border_title = Content(self.heading)
             about, further = (Content(one_line(sentence, WORDS)) for sentence in self.about)
@@ -214,7 +214,7 @@ def edit_externally(
         keep(error.text)
         shared.context.notices.report_error(error)
         if has_draft():
-            shared.append_message(f"A draft is kept; {shared.key('edit')} goes on with it.")
+            shared.append_message(f"A draft is kept; {shared.key('edit')} opens it again.")
     except WorkbenchError as error:
         shared.context.notices.report_error(error)
     return None
@@ -226,6 +226,6 @@ def can_edit_here(shared: JudgingContext, text: str, word: str) -> bool:
         return True
     outside = shared.key("edit_outside")
     shared.show_message(
-        f"This {word} is too long, or has characters that cannot be edited here; {outside} can."
+        f"This {word} is too long or has characters that cannot be edited here; use {outside}."
     )
     return False

@@ -66,12 +66,12 @@ class RevisionEditor(TextEditor):
     def about(self) -> tuple[str, str]:
         """The item's prompt, unless just that is edited, and who wrote the current text."""
         prompt = self._item.prompt if self._editable.text != self._item.prompt else ""
-        return prompt, f"Stands: {self._editable.revised or 'as imported'}."
+        return prompt, f"Current: {self._editable.revised or 'as imported'}."
 
     @property
     def endings(self) -> Sequence[tuple[str, str]]:
         """The keys that record the text, and bring back the imported one."""
-        return (("editor.run", "records it"), ("editor.reset", "the imported text"))
+        return (("editor.run", "save it"), ("editor.reset", "imported text"))
 
     @property
     def beginning(self) -> tuple[str, str]:
@@ -200,9 +200,9 @@ class TextRevisions:
         if text is not None:
             self._revise(item, editable, text)
         elif (item.item_id, editable.part) in self._drafts:
-            self._shared.show_message(f"Draft kept; {self._shared.key('edit')} goes on with it.")
+            self._shared.show_message(f"Draft kept; {self._shared.key('edit')} opens it again.")
         else:
-            self._shared.show_message(f"The {editable.title} is as it was.")
+            self._shared.show_message(f"The {editable.title} is unchanged.")
 
     def _edit_in_editor(self, item: ItemView, editable: Editable) -> None:
         draft = self._drafts.get((item.item_id, editable.part))
@@ -227,7 +227,7 @@ class TextRevisions:
         """Record a text in place of the current one."""
         if text == editable.text:
             self._keep_text(item, editable, text)
-            self._shared.show_message(f"The {editable.title} is as it was; nothing was recorded.")
+            self._shared.show_message(f"The {editable.title} is unchanged; nothing was recorded.")
         elif self._judging.builder is not None:
             outdated = self._is_outdated(item, editable)
             # Nothing is judged until the panes show the new text.
@@ -280,7 +280,7 @@ class TextRevisions:
         titles = [one.title for one in view.editable if (view.item_id, one.part) in self._drafts]
         if titles:
             what, edit = " and ".join(titles), self._shared.key("edit")
-            self._shared.append_message(f"Your draft of the {what} is kept: {edit} goes on with it.")
+            self._shared.append_message(f"Your draft of the {what} is kept: {edit} opens it again.")
         if later := describe_changes(view):
             self._shared.append_message(later)
 

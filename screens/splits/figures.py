@@ -133,7 +133,7 @@ def _changes(changes: SplitChanges, cells: int) -> Iterator[Content | Figure]:
     yield Content("")
     yield Content.styled("  Changed since", "bold")
     if not changes:
-        yield Content("  Nothing: the true labels are what they were when it was made.")
+        yield Content("  Nothing: the true labels are the same.")
     words = [f"{item} {then:g} → {today:g}" for item, then, today in changes.changed]
     for names, sentence, shown in (
         (

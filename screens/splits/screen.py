@@ -50,9 +50,9 @@ NAME_CELLS, SOURCE_CELLS = 20, 22
 """At 80 columns; names have the room of wider screens."""
 
 EMPTY = (
-    "There is no split yet.",
+    "No split yet.",
     "",
-    "A split parts the items that have a true label into train, dev and test sets, which share no query, nor "
+    "A split divides the items with a true label into train, dev and test sets, which share no query and no "
     "near-duplicates of one. It keeps their labels of now, for exports that others can repeat.",
 )
 
@@ -287,7 +287,7 @@ class SplitsScreen(BaseScreen):
             ]
             change = partial(delete_split, self.context.workspace, split.name)
             title = f"Delete the split {one_line(split.name, 40)}"
-            ask(self, title, lines, verb="deletes it", change=change, then=self.action_read)
+            ask(self, title, lines, verb="delete it", change=change, then=self.action_read)
 
     def action_back(self) -> None:
         """Go back to the screen below."""

@@ -319,7 +319,7 @@ class SqlScreen(BaseScreen):
         room = max(self.app.size.width - names - 6, 20)
         complete = self.key_of("complete")
         lines = [
-            Content(f"SELECT from these views; {complete} completes names, DESCRIBE lists columns."),
+            Content(f"SELECT from these views. {complete} completes names; DESCRIBE VIEW lists columns."),
             Content(""),
         ]
         for name, view in self.views.items():

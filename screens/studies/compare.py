@@ -217,7 +217,7 @@ class NewComparisonsScreen(BaseScreen):
         key = self.key_of("studies.freeze")
         self.context.notices.show(
             "Draft stored",
-            f"{one_line(study.name, 40)} is a draft of {number}; {key} freezes it when it is right.",
+            f"{one_line(study.name, 40)} is a draft of {number}; {key} freezes it.",
         )
 
     def action_leave(self) -> None:

@@ -51,7 +51,7 @@ class ConfirmScreen(ModalScreen[bool]):
         with Vertical(classes="modal") as box:
             box.border_title = Content(self._title)
             yield Static(Content("\n".join(self._lines)))
-            keys = hint(self._settings, ("confirm.do", self._does), ("confirm.leave", "leaves"))
+            keys = hint(self._settings, ("confirm.do", self._does), ("confirm.leave", "cancel"))
             yield Static(Content(keys), classes="keys")
 
     def action_do(self) -> None:
@@ -73,27 +73,25 @@ def ask_to_freeze(screen: BaseScreen, study: StudyDetails, then: Callable[[], ob
     raters = ", ".join(one_line(member.rater.name, 24) for member in study.members)
     conditions = ", ".join(map(condition_words, protocol.conditions))
     lines = [
-        "Fixed from then on:",
+        "This cannot be changed after it:",
         f"  · {pluralize(study.items.get('item', 0), 'item')}, {study.items.get('gold', 0):,} gold, "
         f"{study.items.get('training', 0):,} training: {one_line(protocol.sample, 80)}",
         f"  · raters: {raters}; {protocol.overlap or len(study.members)} for each item",
         f"  · conditions: {conditions}; repeats: {protocol.repeats:,}; "
         f"revealed at the end: {condition_words(protocol.reveal or 'no')}",
         "  · each rater's items, their order and conditions, by the seed " + str(protocol.seed),
-        "  · guideline and consent text",
+        "  · guide and consent text",
         f"  · it stops {protocol.stops}",
         "",
-        "Its raters see only their items until it is closed. A frozen study is not changed.",
+        "Its raters see only their own items until it is closed.",
     ]
     reader = screen.context.rater
     if reader is not None and any(member.rater.id == reader.id for member in study.members):
-        lines.append("You are one of its raters: start the workbench again after it, and judge.")
+        lines.append("You are one of its raters: restart the workbench after this to judge.")
 
     workspace = screen.context.workspace
     title = f"Freeze {one_line(study.name, 40)}"
-    ask(
-        screen, title, lines, verb="freezes it", change=lambda: freeze_study(workspace, study.name), then=then
-    )
+    ask(screen, title, lines, verb="freeze it", change=lambda: freeze_study(workspace, study.name), then=then)
 
 
 def ask_to_close(screen: BaseScreen, study: StudyDetails, left: int, then: Callable[[], object]) -> None:
@@ -105,14 +103,14 @@ def ask_to_close(screen: BaseScreen, study: StudyDetails, left: int, then: Calla
     lines = [
         f"{pluralize(left, 'assignment')} of it {'is' if left == 1 else 'are'} not judged."
         if left
-        else "All of it is judged.",
-        "Nothing more is judged in it, and its raters see others' work again.",
-        "A closed study is not opened again.",
+        else "Everything is judged.",
+        "Judging in it ends, and its raters see the work of others again.",
+        "A closed study cannot be opened again.",
     ]
 
     workspace = screen.context.workspace
     title = f"Close {one_line(study.name, 40)}"
-    ask(screen, title, lines, verb="closes it", change=lambda: close_study(workspace, study.name), then=then)
+    ask(screen, title, lines, verb="close it", change=lambda: close_study(workspace, study.name), then=then)
 
 
 def ask_to_delete(screen: BaseScreen, study: StudyDetails, then: Callable[[], object]) -> None:
@@ -122,12 +120,12 @@ def ask_to_delete(screen: BaseScreen, study: StudyDetails, then: Callable[[], ob
         notices.show("Not a draft", f"{name} is {study.state}; only a draft is deleted.")
         return
     lines = [
-        f"Its {pluralize(study.items.get('item', 0), 'item')}, raters and options are forgotten.",
-        "Nothing was judged in it yet. A deleted draft does not come back.",
+        f"Its {pluralize(study.items.get('item', 0), 'item')}, raters and options are deleted.",
+        "Nothing was judged in it yet. This cannot be undone.",
     ]
     workspace = screen.context.workspace
     change = partial(delete_draft, workspace, study.name)
-    ask(screen, f"Delete the draft {name}", lines, verb="deletes it", change=change, then=then)
+    ask(screen, f"Delete the draft {name}", lines, verb="delete it", change=change, then=then)
 
 
 def ask(

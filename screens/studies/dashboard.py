@@ -154,7 +154,7 @@ class DashboardScreen(BaseScreen):
             words = [f"conditions: {conditions}", f"stops {study.protocol.stops}"]
             lines += [Content(line) for line in (*joined(words, room), *plan_words(plan))]
             freeze = self.key_of("freeze")
-            lines.append(Content(f"{freeze} freezes it: assignments are made, and its raters can begin."))
+            lines.append(Content(f"{freeze} freezes it: its assignments are made and its raters can begin."))
             return lines
         left = pluralize(found.left, "assignment")
         words = [f"{left} left" if found.left else "all judged"]
@@ -218,13 +218,13 @@ class DashboardScreen(BaseScreen):
     def _looks(self, found: Dashboard) -> list[Content]:
         study = found.study
         if study.frozen_at is None:
-            return [Content("Nothing is judged yet.")]
+            return [Content("No judgments yet.")]
         lines = [Content(f"It stops {study.protocol.stops}.")]
         if self._looking:
             lines.append(Content("Looking …"))
         elif not found.looks:
             key = self.key_of("look")
-            lines.append(Content(f"No look was taken yet. {key} takes one, and logs what is seen."))
+            lines.append(Content(f"No look yet. {key} looks at the agreement; the look is logged."))
         items = study.items.get("item", 0)
         for each in reversed(found.looks):
             lines += [Content(""), *self._look(found, each, items)]
@@ -252,7 +252,7 @@ class DashboardScreen(BaseScreen):
         """Look at the agreement, after a warning where the look is no planned one."""
         found = self.found
         if found is None or found.study.frozen_at is None:
-            self.context.notices.show("No look", "There is nothing to look at before the study is frozen.")
+            self.context.notices.show("No look", "Freeze the study first; a draft has no labels.")
         elif found.due is not None or found.study.closed_at is not None:
             self._take_look()
         else:

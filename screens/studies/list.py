@@ -107,10 +107,10 @@ class StudiesScreen(BaseScreen):
             return why
         if not self.reading.found:
             return [
-                Content("There is no study yet."),
+                Content("No study yet."),
                 Content(""),
                 Content(
-                    "A study has several experts judge the same items independently, under conditions drawn "
+                    "A study has several experts judge the same items independently, under conditions assigned "
                     f"at random. {self.key_of('new')} makes one, as a draft that is fixed once it is frozen."
                 ),
             ]

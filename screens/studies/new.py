@@ -87,7 +87,7 @@ class NewStudyScreen(BaseScreen):
             yield choice("Revealed at last", "reveal", REVEALS, "")
             yield line("Gold file", "gold", "lines: item,value")
             yield line("Training file", "training", "lines: item,value")
-            yield line("Guideline file", "guideline", "the kind's own")
+            yield line("Guide file", "guideline", "the kind's own")
             yield line("Consent file", "consent", "no consent is asked")
             yield line("Stop at ±", "half_width", "0.1; empty: when all is judged")
             yield line("Looks at", "looks", "labels: 300,600")
@@ -240,7 +240,7 @@ class NewStudyScreen(BaseScreen):
         key = self.key_of("studies.freeze")
         self.dismiss()
         title = "Draft replaced" if replaced else "Draft stored"
-        self.context.notices.show(title, f"{name} is a draft; {key} freezes it when it is right.")
+        self.context.notices.show(title, f"{name} is a draft; {key} freezes it.")
 
     def action_leave(self) -> None:
         """Leave; nothing is stored."""

@@ -203,6 +203,6 @@ async def test_who_sees_no_adjudication_and_nothing_to_rule_on(workspace: Worksp
     app = app_of(workspace, "eve", start_with="adjudicate")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await ready(pilot)
-        assert "Raters disagree about nothing here." in shown(screen, "card")
+        assert "Raters agree on every item here." in shown(screen, "card")
         assert "no item here" in await pressed(pilot, "1")
     assert not rulings(workspace)

@@ -391,7 +391,7 @@ async def test_escape_leaves_the_search_line_and_then_the_queue(at_home: Callabl
         # Keys of the queue are text in the line.
         assert box.value == "qrc"
         line = screen.query_one(KeyLine)
-        assert str(line.content) == "Enter lists what contains the text · Esc leaves the list as it is"
+        assert str(line.content) == "Enter lists what contains the text · Esc cancel"
         await pilot.press("escape")
         assert not box.display
         assert "f filter" in str(line.content)
@@ -750,7 +750,7 @@ async def test_the_line_of_a_search_closes_with_its_own_key(workspace: Workspace
         screen = await opened(pilot)
         await pilot.press("slash", "q")
         box = screen.query_one("#find", Input)
-        assert box.placeholder.endswith("Enter lists, F3 leaves")
+        assert box.placeholder.endswith("Enter list, F3 cancel")
         assert box.value == "q"
         await pilot.press("escape")
         assert box.display

@@ -135,7 +135,7 @@ async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_a
         ("answer.accuracy", 9, ""),
         ("answer.completeness", 3, ""),
         ("answer.completeness", 3, "judge overlooks an error"),
-        ("answer.completeness", 3, "reason and score do not fit"),
+        ("answer.completeness", 3, "reason and score disagree"),
         ("answer.relevance", 2, ""),
     ]
 

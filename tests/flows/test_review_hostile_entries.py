@@ -237,7 +237,7 @@ async def test_empty_texts_are_told_from_missing_ones(tmp_path: Path) -> None:
             await painted(pilot, 1)
             assert "▸ 1 ▮x" in screen_text(app)
             comparison = text_of(app, "comparison")
-            assert "A · blank\n(nothing but blanks)" in comparison
+            assert "A · blank\n(only blanks)" in comparison
             assert "B · none\n(empty completion)" in comparison
             await press(pilot, *["right_square_bracket"] * 3, "a", "a", "a")
             await painted(pilot, 2)

@@ -120,7 +120,7 @@ async def test_an_override_takes_its_reason_by_one_key_and_can_be_changed(worksp
         assert said(app) == "Why another label than ◆? Now: boundary case."
         await press(pilot, "t")
         await settled(pilot)
-        assert judgments(workspace)[-1] == (1, 0, "override", "test at fault")
+        assert judgments(workspace)[-1] == (1, 0, "override", "test is wrong")
         assert "▲ overrides · test at fault" in line_of(app, ClaimLine)
         await press(pilot, "u")
         await settled(pilot)
@@ -435,7 +435,7 @@ async def test_the_end_of_a_list_says_what_is_done_and_what_is_next(workspace: W
         shown = screen_text(app)
         assert "End of the list: pairs · contains “zero bytes”" in shown
         assert "pairs, end of 1" in shown
-        assert "j  goes on: 7 pairs without your label" in shown
+        assert "j  continue: 7 pairs without your label" in shown
         assert said(app).startswith("● 1 match · overrides ◆")
         # Nothing is judged here, and the reason of the last override can still be given.
         await pilot.press("0")
@@ -743,7 +743,7 @@ async def test_what_the_review_says_names_the_keys_that_are_configured(workspace
         await painted(pilot)
         assert "F4 shows them at work" in screen_text(app)
         await press(pilot, "d")
-        assert "F2 records nothing" in screen_text(app)
+        assert "F2 cancel" in screen_text(app)
         await press(pilot, "f2")
         assert said(app) == "Nothing was recorded."
         await press(pilot, "slash")

@@ -160,7 +160,7 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
         await press(pilot, "T")
         await settled(pilot)
         assert screen.item.label is not None
-        assert screen.item.label.reason == "judge sees an error where none is"
+        assert screen.item.label.reason == "judge sees a false error"
         await press(pilot, "o")
         assert said(app) == "Why another label than ◆? Now: judge sees an error where none is."
         await press(pilot, "k")
@@ -169,8 +169,8 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
     assert given(kinds) == [
         (5, "answer.accuracy@two%23", 3, "accept", ""),
         (5, "answer.completeness@two%23", 10, "override", ""),
-        (5, "answer.completeness@two%23", 10, "override", "judge sees an error where none is"),
-        (5, "answer.completeness@two%23", 10, "override", "reason and score do not fit"),
+        (5, "answer.completeness@two%23", 10, "override", "judge sees a false error"),
+        (5, "answer.completeness@two%23", 10, "override", "reason and score disagree"),
     ]
 
 

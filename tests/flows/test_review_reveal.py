@@ -179,7 +179,7 @@ async def test_the_setting_is_changed_for_the_session_and_what_was_seen_stays(wo
         await press(pilot, "B", "1")
         await revealed(pilot)
         await press(pilot, "B")
-        assert said(app) == "No further items are revealed; those that were stay so."
+        assert said(app) == "No more items are revealed; those revealed stay so."
         await settled(pilot)
         assert screen.item is not None
         assert not screen.item.blind
@@ -191,7 +191,7 @@ async def test_the_setting_is_changed_for_the_session_and_what_was_seen_stays(wo
     async with other.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         await press(pilot, "B")
-        assert said(other) == "Everything is shown already: this review is not blind."
+        assert said(other) == "This review is not blind: everything is shown."
 
 
 async def test_what_is_not_answered_is_the_same_whatever_the_agents_said(tmp_path: Path) -> None:

@@ -146,12 +146,12 @@ async def test_what_was_written_stays_a_draft_until_it_is_recorded(workspace: Wo
         await editing(pilot, "q")
         await pilot.press("end", *" And why?", "escape")
         await painted(pilot)
-        assert said(app) == "Draft kept; e goes on with it."
+        assert said(app) == "Draft kept; e opens it again."
         await pilot.press("ctrl+q")
     again = review_app(workspace, at=None)
     async with again.run_test(size=WIDE) as pilot:
         await painted(pilot)
-        assert said(again) == "Your draft of the question is kept: e goes on with it."
+        assert said(again) == "Your draft of the question is kept: e opens it again."
         area = await editing(pilot, "q")
         assert area.text == f"{QUESTION} And why?"
         assert editor(again).message == "This is your draft."
@@ -161,7 +161,7 @@ async def test_what_was_written_stays_a_draft_until_it_is_recorded(workspace: Wo
         assert (area.text, editor(again).message) == (QUESTION, "This is the imported text.")
         await pilot.press("ctrl+s")
         await painted(pilot)
-        assert said(again) == "The question is as it was; nothing was recorded."
+        assert said(again) == "The question is unchanged; nothing was recorded."
         await editing(pilot, "q")
         await pilot.press("escape")
         assert said(again) == "The question is as it was."

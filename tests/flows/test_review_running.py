@@ -92,7 +92,7 @@ async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(works
     app, gate = gated(workspace)
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r")
-        assert said(app) == "Running the test behind the review; it is told when it has ended."
+        assert said(app) == "The test runs in the background; you will be told when it ends."
         await press(pilot, "r")
         assert "running already" in said(app)
         gate.set()
@@ -225,7 +225,7 @@ async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_re
     again = review_app(workspace, at=None)
     async with again.run_test(size=WIDE) as pilot:
         await painted(pilot)
-        assert "Your edited test is kept: e goes on with it." in said(again)
+        assert "Your edited test is kept: e opens it again." in said(again)
         assert (await editing(pilot)).text == WRONG
         await pilot.press("ctrl+r", "escape")
         await painted(pilot)
@@ -304,7 +304,7 @@ async def test_what_cannot_be_run_is_said(workspace: Workspace) -> None:
     ("visual", "answer"),
     [
         ("", "! No editor: Neither VISUAL nor EDITOR is set."),
-        ("vi", "! Editor: This terminal cannot be given free for an editor."),
+        ("vi", "! Editor: This terminal cannot start an editor."),
     ],
 )
 async def test_an_editor_that_cannot_be_had_is_said(

@@ -276,7 +276,7 @@ async def test_escape_keeps_a_draft_and_a_restart_keeps_it_too(workspace: Worksp
         await press(pilot, "m")
         await pilot.press(*"half a")
         await pilot.press("escape")
-        assert said(app) == "Draft kept; m goes on with it."
+        assert said(app) == "Draft kept; m opens it again."
         await press(pilot, "n", "m")
         assert app.screen.query_one("#comment", Input).value == ""
         await pilot.press(*"other", "tab")
@@ -288,14 +288,14 @@ async def test_escape_keeps_a_draft_and_a_restart_keeps_it_too(workspace: Worksp
     app = review_app(workspace, at=None)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
-        assert said(app) == "Your unsaved comment is kept: m goes on with it."
+        assert said(app) == "Your unsaved comment is kept: m opens it again."
         await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "half a thought"
         await pilot.press("enter")
         await settled(pilot)
         assert marks(workspace) == [(1, "comment", True, "half a thought", "independent")]
         await press(pilot, "n")
-        assert said(app) == "Your unsaved comment is kept: m goes on with it."
+        assert said(app) == "Your unsaved comment is kept: m opens it again."
         await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "other"
         await pilot.press("ctrl+u", "escape")

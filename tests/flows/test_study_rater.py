@@ -69,7 +69,7 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             await press(pilot, "u")
             assert said(app).startswith("Taken back")
             await press(pilot, "0")
-            await until(pilot, lambda: "goes on with sitting 2" in line_of(app, EndCard))
+            await until(pilot, lambda: "continue with sitting 2" in line_of(app, EndCard))
             first = app.screen
             await pilot.press("j")
             await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen is not first)

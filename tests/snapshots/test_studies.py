@@ -78,7 +78,7 @@ RATER: dict[str, tuple[str, Steps]] = {
     "consent": ("consent", shows("I agree")),
     "home": ("begun", shows("Go on with sitting 1")),
     "guideline": ("begun", first_item),
-    "sitting-done": ("last", shows("goes on with sitting 2", "enter", "1")),
+    "sitting-done": ("last", shows("continue with sitting 2", "enter", "1")),
     "before-reveal": ("reveal", shows("with what was hidden")),
     "finished-card": ("end", shows("Study finished", "enter", "1")),
     "finished": ("finished", shows("Study finished")),

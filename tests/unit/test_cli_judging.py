@@ -381,7 +381,7 @@ def test_a_text_is_rewritten_from_a_file(workbench, questions, in_folder):
     (line,) = read_journal(journal_path(questions))
     assert line.record["record"]["id"] == done["revision"]
     again = workbench(*asked)
-    assert (again.code, again.out) == (0, "q-7: the reference answer is as it was; nothing was recorded.\n")
+    assert (again.code, again.out) == (0, "q-7: the reference answer is unchanged; nothing was recorded.\n")
     (item,) = workbench("items", questions, "--json").json()["items"]
     assert (item["reference"], item["revised"], item["question"]) == (done["text"], ["reference"], "Where?")
     better.write_text("Here.\n", encoding="utf-8")

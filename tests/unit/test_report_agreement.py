@@ -297,7 +297,7 @@ def test_agents_are_not_sent_where_they_cannot_work(workbench, answers):
     reply = {"role": "screener", "subject": "r1", "reply": {"assessment": "unclear", "justification": "so"}}
     Path("none.jsonl").write_text(json.dumps(reply) + "\n", encoding="utf-8")
     done = workbench("annotate", answers, "--model", "scripted:none.jsonl", "--json")
-    assert (done.code, done.json()["error"]["title"]) == (2, "Nothing for the agents")
+    assert (done.code, done.json()["error"]["title"]) == (2, "Nothing to annotate")
     assert "3 repository questions" in done.json()["error"]["message"]
     assert workbench("report", answers, "pipeline", "--json").json()["runs"] == []
 

@@ -256,8 +256,8 @@ def test_what_one_model_read_has_neither_test_nor_run(tmp_path: Path) -> None:
 def test_empty_panes_say_why_they_are_empty(workspace: Workspace) -> None:
     empty = {part.id: part.empty for part in view(workspace, "clear-no").case if not part.text}
     assert empty == {
-        "test": "No test program: the screener found the pair clear. {review.edit} writes one of your own.",
-        "run": "No test program: the screener found the pair clear.",
+        "test": "No test program: the screener decided the pair. {review.edit} writes one of your own.",
+        "run": "No test program: the screener decided the pair.",
         "history": "Nobody has recorded anything here yet.",
     }
     waiting = {part.id: part.empty for part in view(workspace, "not-looked").case if not part.text}

@@ -106,7 +106,7 @@ def turn(role, tokens, money, seconds=1.25, *, kept=False):
         (
             [*(turn("bug_fixer", 0, 0.0, 0.0, kept=True) for _ in range(2)), turn("arbiter", 100, None)],
             [
-                "All 3 turns · 100 tokens in, 10 out · 1.25 s · $0.00 and what is not known",
+                "All 3 turns · 100 tokens in, 10 out · 1.25 s · $0.00 and unknown costs",
                 "From the cache, at no cost: 2 × Bug fixer",
             ],
         ),

@@ -54,7 +54,7 @@ def adjudicate_command(
         ),
     ] = None,
     remark: Annotated[
-        str, typer.Option("--note", metavar="TEXT", help="What they are told with it; name no label.")
+        str, typer.Option("--note", metavar="TEXT", help="The note to the raters; do not name a label.")
     ] = "",
     run: RunName = None,
     rater: RaterName = None,

@@ -286,10 +286,10 @@ def _kind(opened: OpenWorkspace, configurations: Sequence[str]) -> str:
         kind = kind_for_agents(connection, kinds)
     if kind is None and (items := items_by_kind(opened)):
         raise WorkbenchError(
-            "Nothing for the agents",
+            "Nothing to annotate",
             f"{opened.path.name} holds {counted_kinds(items)}, and no agents "
             f"{'of ' + ' and '.join(configurations) + ' ' if configurations else ''}work on these.",
-            "Which kinds they work on is what this says: workbench agents",
+            "To see the kinds: workbench agents",
         )
     return kind or in_order(kinds)[0]
 

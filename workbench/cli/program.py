@@ -144,7 +144,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("splits", splitting.splits_command, "List splits; show one with its leaks."),
     ("adjudicate", adjudicating.adjudicate_command, "List what raters disagree about."),
     ("rule", adjudicating.rule_command, "Record a ruling on a disagreement."),
-    ("packet", packets.packet_command, "Have a rater judge in a file of their own."),
+    ("packet", packets.packet_command, "Give a rater their part of a study in a file."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
     ("measure", measuring.measure_command, "Compute agreement or preference of files, without a workspace."),
     ("replies", replies.replies_command, "List the cached replies of models."),

@@ -51,7 +51,7 @@ def revise_command(
     if as_json:
         print_json(facts)
     elif facts["revision"] is None:
-        say(f"{facts['item']}: the {facts['title']} is as it was; nothing was recorded.")
+        say(f"{facts['item']}: the {facts['title']} is unchanged; nothing was recorded.")
     else:
         say(f"✎ {facts['item']}: {facts['title']} revised · rater {facts['rater']}")
 

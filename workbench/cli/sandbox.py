@@ -78,7 +78,9 @@ def build_command(
         print_facts("", facts.items())
 
 
-@sandbox_commands.command("check", short_help="Say which sandboxes work here, and why not.")
+@sandbox_commands.command(
+    "check", short_help="List the sandboxes that work here, and the problems of the others."
+)
 @command
 def check_command(config: ConfigFile = None, as_json: AsJson = False) -> None:
     """Run a small program in every sandbox and say which of them work here, and why not.

@@ -60,7 +60,7 @@ def snapshots_command(
     if remove and not workspaces and older_than is None:
         raise WorkbenchError(
             "Nothing chosen",
-            "--remove takes only what can go, and nothing says what can.",
+            "--remove needs to know which snapshots can go.",
             "Name the workspaces that may need them, or give --older-than DAYS (0: all of them).",
         )
     configured = settings(config)

@@ -98,7 +98,7 @@ def split_command(
     if (rater is None) == (policy is None):
         raise WorkbenchError(
             "Whose labels?",
-            "A split is of labels that count as true: one rater's, or a policy's of several.",
+            "A split needs true labels: of one rater, or by a policy of several raters.",
             "Give one: --rater NAME or --policy majority.",
         )
     given = None if parts_from is None else _read_parts(parts_from)
@@ -130,7 +130,7 @@ def split_command(
         return
     _print_split(found)
     if found.report.leakage:
-        say(f"See what: {_in_shell('splits', workspace, name, '--leaks')}")
+        say(f"See them: {_in_shell('splits', workspace, name, '--leaks')}")
     say("", f"Export it: {_in_shell('export', workspace, 'OUT', '--split', name, '--format', 'F')}")
 
 
@@ -142,7 +142,7 @@ def splits_command(
     ] = None,
     *,
     now: Annotated[
-        bool, typer.Option("--now", help="Say which true labels are others now than in the split.")
+        bool, typer.Option("--now", help="List the true labels that changed since the split.")
     ] = False,
     leaks: Annotated[bool, typer.Option("--leaks", help="Print what parts share, one by one.")] = False,
     delete: Annotated[
@@ -187,7 +187,7 @@ def splits_command(
         if leaks:
             _print_leaks(found)
         elif found.report.leakage:
-            say(f"See what: {_in_shell('splits', workspace, name, '--leaks')}")
+            say(f"See them: {_in_shell('splits', workspace, name, '--leaks')}")
         if changes is not None:
             say("", *change_lines(changes))
 
@@ -262,7 +262,7 @@ def _print_list(every: list[SplitDetails]) -> None:
     from workbench.output import print_table, say
 
     if not every:
-        say("There is no split yet. Make one: workbench split WORKSPACE --name v1 --policy majority")
+        say("No split yet. Make one: workbench split WORKSPACE --name v1 --policy majority")
         return
     print_table(
         ("split", "labels of", "parts", "items", "leaks", "made"),
@@ -376,7 +376,7 @@ def change_lines(changes: SplitChanges, shown: int = 10) -> Iterator[str]:
     from store.formatting import pluralize
 
     if not changes:
-        yield "The true labels are what they were when the split was made."
+        yield "The true labels are the same as when the split was made."
         return
     if changes.changed:
         yield f"{pluralize(len(changes.changed), 'label')} changed since:"

@@ -24,7 +24,7 @@ StudyName = Annotated[str, typer.Argument(help="The study's name.", show_default
 
 @study_commands.callback()
 def study_command() -> None:
-    """Studies: several experts judge the same items independently, under conditions drawn at random."""
+    """Studies: several experts judge the same items independently, under random conditions."""
 
 
 @study_commands.command("new")
@@ -84,7 +84,7 @@ def study_new(
         ),
     ] = None,
     guideline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The guideline that raters are shown.")
+        Path | None, typer.Option(metavar="FILE", help="The guide that raters read.")
     ] = None,
     consent: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The text that raters agree to at first.")
@@ -213,7 +213,7 @@ def study_list(
             ],
         )
     else:
-        say("There is no study yet. Make one: workbench study new WORKSPACE NAME --raters A,B,C")
+        say("No study yet. Make one: workbench study new WORKSPACE NAME --raters A,B,C")
 
 
 @study_commands.command("show")
@@ -247,7 +247,7 @@ def study_status(
     name: StudyName,
     *,
     look: Annotated[
-        bool, typer.Option("--look", help="Look at the agreement; the look is logged with what was seen.")
+        bool, typer.Option("--look", help="Look at the agreement; the look and its result are logged.")
     ] = False,
     rater: RaterName = None,
     config: ConfigFile = None,
@@ -493,7 +493,7 @@ def _print(found: StudyDetails, preview: PlanPreview | None = None, *, as_json: 
             ("gold, training", f"{found.items.get('gold', 0):,}, {found.items.get('training', 0):,}"),
             ("raters of each item", protocol.overlap or len(found.members)),
             ("conditions", ", ".join(map(condition_words, protocol.conditions))),
-            ("guideline", protocol.guideline or "that of the kind"),
+            ("guide", protocol.guideline or "that of the kind"),
             ("consent", protocol.consent_version or "not asked"),
             ("repeats for each rater", protocol.repeats),
             ("revealed at the end", condition_words(protocol.reveal or "no")),

@@ -198,9 +198,9 @@ def _sentence(reference: str, completion: str, spans: Sequence[Span]) -> str:
     if not completion:
         return "empty completion"
     if not completion.strip():
-        return "nothing but blanks"
+        return "only blanks"
     if completion.strip() == reference.strip():
-        return "equals the reference but for blanks at its ends"
+        return "equals the reference except for outer blanks"
     if not reference.strip():
         return "the reference is empty"
     theirs, ours = reference.rstrip().split("\n"), completion.rstrip().split("\n")
@@ -209,14 +209,14 @@ def _sentence(reference: str, completion: str, spans: Sequence[Span]) -> str:
         min(len(theirs), len(ours)),
     )
     if same == len(theirs):
-        return f"the whole reference, then goes on for {pluralize(len(ours) - same, 'line')}"
+        return f"the whole reference, then {pluralize(len(ours) - same, 'line')}"
     if completion.startswith(reference.rstrip()):
-        return "the whole reference, then goes on in the same line"
+        return "the whole reference, then more in the same line"
     if reference.startswith(completion.rstrip()):
-        return "the reference's beginning, then ends"
+        return "only the beginning of the reference"
     if same:
         lines = "line" if same == 1 else f"{same:,} lines"
-        return f"the reference's first {lines}, then goes on otherwise"
+        return f"the reference's first {lines}, then differs"
     if not set(filter(str.strip, _TOKEN.findall(reference))) & set(_TOKEN.findall(completion)):
         return "nothing in common with the reference"
     return f"differs from the reference in {pluralize(len(spans), 'place')}"
