@@ -159,9 +159,6 @@ class WorkbenchApp(App[None]):
         self.call_after_refresh(self._first_screen_shown)
 
     def _first_screen_shown(self) -> None:
-        if self.context.program.begin_with is not None:
-            # Only now is there a screen for the events of the job.
-            self.context.jobs.start(self.context.program.begin_with)
         self._warm_up()
 
     @work(thread=True, group="warm-up")
@@ -177,6 +174,9 @@ class WorkbenchApp(App[None]):
             # The start has put the collector off; see workbench.start.
             freeze_existing()
             self.call_later(self.set_interval, 1.0, self._collect_when_idle)
+        if self.context.program.begin_with is not None:
+            # Only now: the agents' work would keep the first judgment waiting for what it needs.
+            self.call_later(self.context.jobs.start, self.context.program.begin_with)
 
     def _collect_when_idle(self) -> None:
         collect_when_idle(time.monotonic() - self.context.last_key.time)

@@ -6,6 +6,7 @@ import difflib
 import gc
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -147,6 +148,7 @@ def run_app(
     run: str | None = None,
     repositories: Path | None = None,
     study: str | None = None,
+    make: Callable[[], Workspace] | None = None,
 ) -> int:
     """Open a workspace, show the app until it ends, and close what was opened.
 
@@ -159,6 +161,7 @@ def run_app(
         run: What names the run of the agents whose labels are shown; None for the default one.
         repositories: The folder with checkouts of repositories; None for the configured one.
         study: The study that the rater works in; None for the first open one with something left to do.
+        make: Makes and opens the workspace, in a thread; None to open the file, a new one where it is missing.
 
     Returns:
         The exit code.
@@ -173,7 +176,7 @@ def run_app(
     name, blind = rater_name(rater, config), config.screens.blind  # refused before a workspace is made
     # The collector would look through all that is imported several times over; the app takes it up again.
     gc.disable()
-    opening = _Opening(path, name, blind=blind, queue=start_with == "queue" and run is None)
+    opening = _Opening(path, name, blind=blind, queue=start_with == "queue" and run is None, make=make)
     try:
         from screens.app import WorkbenchApp
         from workbench.wiring import make_context
@@ -231,8 +234,17 @@ def show(app: WorkbenchApp) -> int:
 class _Opening:
     """Opens the workspace and reads its first lines in a thread, while the screens are imported."""
 
-    def __init__(self, path: Path, rater: str | None, *, blind: bool, queue: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        rater: str | None,
+        *,
+        blind: bool,
+        queue: bool,
+        make: Callable[[], Workspace] | None = None,
+    ) -> None:
         self._path, self._rater, self._blind, self._queue = path, rater, blind, queue
+        self._make = make
         self._result: Future[tuple[Workspace, FirstLook]] = Future()
         # Not a daemon: a file must not be left half opened.
         threading.Thread(target=self._open, name="opening").start()
@@ -242,7 +254,7 @@ class _Opening:
             from store.first_look import LINES, look
             from store.workspace.duckdb import Workspace
 
-            workspace = Workspace.open(self._path, create=True)
+            workspace = self._make() if self._make else Workspace.open(self._path, create=True)
             try:
                 workspace.share_cores()
                 found = look(workspace, self._rater, blind=self._blind, lines=LINES if self._queue else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from workbench.cli.options import AsJson, ConfigFile, RaterName, command, given_
 from workbench.start import in_terminal, run_app
 
 if TYPE_CHECKING:
-    from workbench.demo import DemoReport
+    from workbench.demo_report import DemoReport
 
 
 @command
@@ -36,27 +37,29 @@ def demo_command(
     It holds items of every kind of work. The agents' replies in it were written by hand and are no model's
     output; test programs are really executed. Without a terminal it does what --headless does.
     """
-    from agents.sandbox.errors import INSTALL_HINT
-    from agents.sandbox.registry import RESTRICTED
-    from store.workspace.duckdb import Workspace
-    from workbench.cli.annotate import annotate, report_end
-    from workbench.demo import build_demo, demo_path, demo_report
+    from workbench.demo import build_demo, demo_path
     from workbench.job_settings import SAMPLE_KINDS, sample_annotation
     from workbench.lazy_config import LazyConfig
-    from workbench.output import note, print_json
 
     loaded = settings(config)
     path = demo_path(at)
-    build_demo(path, fresh=fresh, own_place=at is None)
+    build = partial(build_demo, path, fresh=fresh, own_place=at is None)
     jobs = [sample_annotation(loaded, kind) for kind in SAMPLE_KINDS]
     if not headless and in_terminal():
-        code = run_app(path, LazyConfig(config=loaded), given_rater(rater), annotation=jobs[0])
+        configured, who = LazyConfig(config=loaded), given_rater(rater)
+        code = run_app(path, configured, who, annotation=jobs[0], make=build)
         if code:
             raise typer.Exit(code)
         return
+    from agents.sandbox.errors import INSTALL_HINT
+    from agents.sandbox.registry import RESTRICTED
+    from workbench.cli.annotate import annotate, report_end
+    from workbench.demo_report import demo_report
+    from workbench.output import note, print_json
+
     if not headless:
         note("No terminal: the demo runs without the app, as with --headless.")
-    with Workspace.open(path) as workspace:
+    with build() as workspace:
         report = demo_report(workspace, *(annotate(workspace, job) for job in jobs))
     if as_json:
         print_json(report.to_dict(blind=loaded.screens.blind))
