@@ -161,7 +161,7 @@ def run_app(
         run: What names the run of the agents whose labels are shown; None for the default one.
         repositories: The folder with checkouts of repositories; None for the configured one.
         study: The study that the rater works in; None for the first open one with something left to do.
-        make: Makes and opens the workspace, in a thread; None to open the file, a new one where it is missing.
+        make: Makes and opens the workspace, in a thread; None to open the file, or make an empty one.
 
     Returns:
         The exit code.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from screens.study_place import StudyPlace
     from store.events import Report
     from store.first_look import FirstLook
+    from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
     from store.record.rater_ref import RaterRef
     from store.record.scope import RunRef
@@ -122,7 +123,9 @@ def make_context(
         make_runner=make_runner,
         make_expert_runs=make_expert_tests,
         make_plan=lambda kind: _plan(workspace, config, annotation, kind),
-        import_file=lambda path, report: _import_file(workspace, path, report),
+        import_file=lambda path, report: import_file(workspace, path, report),
+        look_at_file=look_at_file,
+        check_file=lambda path, report: import_file(workspace, path, report, dry_run=True),
         load_sample=load_sample,
         is_sample=lambda: holds_sample(workspace),
         first_look=first_look,
@@ -181,7 +184,15 @@ def _configured(workspace: Workspace, config: Config, kind: str) -> JobSettings:
         raise
 
 
-def _import_file(workspace: Workspace, path: Path, report: Report) -> ImportReport:
+def look_at_file(path: Path, report: Report) -> FilePreview:
+    """Look at the beginning of a file, for the import dialog."""
+    from store.ingest.preview import preview_file
+
+    return preview_file(path, report)
+
+
+def import_file(workspace: Workspace, path: Path, report: Report, *, dry_run: bool = False) -> ImportReport:
+    """Import a file for the import dialog, or do everything but that."""
     from store.ingest.importing import import_files
 
-    return import_files(workspace, [path], progress=report)
+    return import_files(workspace, [path], progress=report, dry_run=dry_run)

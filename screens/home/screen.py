@@ -19,7 +19,7 @@ from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings, command_named
 from screens.home import panels
 from screens.home.facts import TITLE_CELLS, HomeDetails, HomeFacts, for_agents, read_details, read_facts
-from screens.home.import_dialog import ImportScreen
+from screens.home.import_dialog import Imported, Imports, ImportScreen
 from screens.home.panel import Line, Panel, Piece
 from screens.jobs.job_line import JobLine
 from screens.threads import in_thread
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
     from screens.navigator import Navigator
-    from store.ingest.report import ImportReport
     from store.queries.home import PairAgreement
     from store.record.actions import Action
 
@@ -456,10 +455,14 @@ class HomeScreen(BaseScreen):
     def action_import_file(self) -> None:
         """Import a file."""
 
-        def imported(report: ImportReport | None) -> None:
+        def imported(done: Imported | None) -> None:
             self.read()
+            if done is not None and done.judge:
+                self.navigator.resume()
 
-        self.app.push_screen(ImportScreen(self.context.settings, self.context.program.import_file), imported)
+        program = self.context.program
+        imports = Imports(program.look_at_file, program.check_file, program.import_file)
+        self.app.push_screen(ImportScreen(self.context.settings, imports), imported)
 
     def action_annotate(self) -> None:
         """Let the agents annotate what has no label."""
