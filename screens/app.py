@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual import events, on, work
 from textual.app import App, SystemCommand
@@ -61,6 +61,9 @@ SWITCH_SECONDS = 0.001
 a key is handled in several turns."""
 
 
+Then = Literal["", "practice", "work"]
+
+
 def _catalogue() -> type[Provider]:
     from screens.palette import CatalogueProvider
 
@@ -72,6 +75,7 @@ class WorkbenchApp(App[None]):
 
     Attributes:
         context: The context of every screen.
+        then: What follows when the app has ended: the practice, or what one practised for; empty for nothing.
     """
 
     TITLE = "workbench"
@@ -108,6 +112,7 @@ class WorkbenchApp(App[None]):
             runs=RunChoice(self, program),
         )
         self._leaving = False
+        self.then: Then = ""
 
     # -- keys -----------------------------------------------------------------------------------------
 
@@ -237,6 +242,7 @@ class WorkbenchApp(App[None]):
                 alarm=True,
             )
             recorder.retry()
+            self.then = ""
             return
         self.exit()
 
@@ -393,6 +399,18 @@ class WorkbenchApp(App[None]):
         from screens.review.screen import ReviewScreen
 
         self.push_screen(ReviewScreen.resumed(self.context, self))
+
+    def practise(self) -> None:
+        """Leave for the practice, from which one comes back."""
+        self._leave_for("practice")
+
+    def begin_work(self) -> None:
+        """Leave the practice for what one came from."""
+        self._leave_for("work")
+
+    def _leave_for(self, then: Then) -> None:
+        self.then = then
+        self.call_later(self.action_quit)
 
     def action_show_keys(self) -> None:
         """List the keys of the screen that is shown, and of its parts and dialogs."""

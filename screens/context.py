@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from screens.jobs.jobs import Jobs
     from screens.notices import Notices
     from screens.recorder import Recorder
+    from screens.review.practice import Lesson
     from screens.run_choice import RunChoice
     from screens.settings import ScreenSettings
     from screens.study_place import StudyPlace
@@ -75,6 +76,7 @@ class AppContext:
         begin_with: A run to start once the first screen is shown; None for none.
         run: The run of the agents whose labels are shown at first; None for the default one of each kind.
         study: The open study that the rater works in; None for none. Its items are all that screens show.
+        lessons: The items of a practice, whose answers are known; empty for real work.
     """
 
     workspace: Workspace
@@ -94,6 +96,7 @@ class AppContext:
     begin_with: JobSettings | None = None
     run: RunRef | None = None
     study: StudyPlace | None = None
+    lessons: tuple[Lesson, ...] = ()
 
     @property
     def scope(self) -> Scope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from workbench.sample import holds_sample, import_sample
 
 if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
+    from workbench.lazy_config import LazyConfig
 
 FILE_NAME = "demo.duckdb"
 
@@ -21,6 +23,43 @@ def demo_path(given: Path | None) -> Path:
     if given is None:
         return Path(user_data_dir("workbench", appauthor=False)) / "demo" / FILE_NAME
     return given / FILE_NAME if given.is_dir() else given
+
+
+def open_demo(
+    config: LazyConfig,
+    rater: str | None,
+    *,
+    at: Path | None = None,
+    fresh: bool = False,
+    practice: bool = False,
+) -> int:
+    """Open the demo in the app, with the agents at work.
+
+    Args:
+        config: The configuration.
+        rater: The rater's name on the command line; None for the configured one.
+        at: The demo's file, or a folder for it; None for its own place.
+        fresh: Whether one that is there is deleted first.
+        practice: Whether the rater practises first.
+
+    Returns:
+        The exit code.
+    """
+    from workbench.job_settings import sample_annotation
+    from workbench.start import run_app, run_practice
+
+    if practice:
+        code, goes_on = run_practice(config, rater)
+        if not goes_on:
+            return code
+    path = demo_path(at)
+    return run_app(
+        path,
+        config,
+        rater,
+        annotation=sample_annotation(config.whole),
+        make=partial(build_demo, path, fresh=fresh, own_place=at is None),
+    )
 
 
 def build_demo(path: Path, *, fresh: bool = False, own_place: bool = False) -> Workspace:
@@ -46,7 +85,7 @@ def build_demo(path: Path, *, fresh: bool = False, own_place: bool = False) -> W
             if not (own_place and fresh):
                 _refuse_other_work(workspace, own_place=own_place)
         if fresh:
-            _delete(path)
+            delete_workspace(path)
     workspace = Workspace.open(path, create=True)
     try:
         import_sample(workspace)
@@ -79,7 +118,7 @@ def _refuse_other_work(workspace: Workspace, *, own_place: bool) -> None:
     )
 
 
-def _delete(path: Path) -> None:
+def delete_workspace(path: Path) -> None:
     """Delete a workspace file with what belongs to it, and nothing that only has a similar name."""
     from store.workspace.journal import journal_path
 

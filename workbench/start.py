@@ -9,14 +9,19 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from store.errors import WorkbenchError, WorkspaceError
 
 if TYPE_CHECKING:
+    from textual.app import App
+
     from agents.settings import JobSettings
-    from screens.app import WorkbenchApp
+    from screens.app import Then, WorkbenchApp
+    from screens.review.practice import Lesson
+    from screens.welcome.app import Chosen, FirstRun
     from store.first_look import FirstLook
     from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
@@ -86,6 +91,8 @@ def open_app(
     from workbench.lazy_config import LazyConfig
 
     configured = LazyConfig(config)
+    chosen = (workspace, configured.workspace, rater, run, repositories, study)
+    is_first_run = all(each is None for each in chosen) and start == "home" and not DEFAULT_WORKSPACE.exists()
     path = chosen_workspace(workspace, configured)
     if run is not None:
         from workbench.run_option import refuse_blind
@@ -103,6 +110,10 @@ def open_app(
             f"The app needs a terminal; {' and '.join(_elsewhere())} is none.",
             "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
         )
+    if is_first_run:
+        from workbench.first_run import first_run
+
+        return first_run(configured)
     return run_app(path, configured, rater, start_with=start, run=run, repositories=repositories, study=study)
 
 
@@ -171,6 +182,73 @@ def run_app(
             configured rater is in one, and another was named.
         UnknownName: No run, or more than one, is called so.
     """
+    opening = partial(
+        _run_once,
+        path,
+        config,
+        rater,
+        annotation=annotation,
+        start_with=start_with,
+        run=run,
+        repositories=repositories,
+        study=study,
+        make=make,
+    )
+    code, then = opening()
+    while then == "practice":
+        code, goes_on = run_practice(config, rater)
+        if not goes_on:
+            break
+        code, then = opening(make=None)
+    return code
+
+
+def run_practice(config: LazyConfig, rater: str | None) -> tuple[int, bool]:
+    """Let a rater practise in a workspace that is deleted afterwards.
+
+    Args:
+        config: The configuration.
+        rater: The rater's name on the command line; None for the configured one.
+
+    Returns:
+        The exit code, and whether the rater goes on with what the practice was for.
+    """
+    from store.processes import temporary_folder
+    from workbench.practice import FILE_NAME, lessons, make_practice
+    from workbench.rater import rater_name
+
+    name = rater_name(rater, config) or "you"
+    with temporary_folder("workbench-practice-") as folder:
+        path = folder / FILE_NAME
+        code, then = _run_once(
+            path,
+            config,
+            name,
+            start_with="resume",
+            make=partial(make_practice, path, name),
+            lessons=lessons(),
+        )
+    return code, then == "work"
+
+
+def _run_once(
+    path: Path,
+    config: LazyConfig,
+    rater: str | None,
+    *,
+    annotation: JobSettings | None = None,
+    start_with: StartWith = "home",
+    run: str | None = None,
+    repositories: Path | None = None,
+    study: str | None = None,
+    make: Callable[[], Workspace] | None = None,
+    lessons: tuple[Lesson, ...] = (),
+) -> tuple[int, Then]:
+    """Show the app once, with the arguments of `run_app`.
+
+    Returns:
+        The exit code, and what follows.
+    """
     from workbench.rater import rater_name
 
     name, blind = rater_name(rater, config), config.screens.blind  # refused before a workspace is made
@@ -210,14 +288,36 @@ def run_app(
             start_with=start_with,
             repositories=repositories,
             study=study,
+            lessons=lessons,
         )
-        return show(WorkbenchApp(context))
+        app = WorkbenchApp(context)
+        code = show(app)
+        return code, app.then if code == 0 else ""
+
+
+def show_first_screen(first_run: FirstRun) -> Chosen | None:
+    """Show the first screen of a first run, and return what was chosen; None for nothing."""
+    from screens.welcome.app import WelcomeApp
+
+    app = WelcomeApp(first_run)
+    _on_terminal(app)
+    return app.return_value
 
 
 def show(app: WorkbenchApp) -> int:
     """Run the app and return its exit code."""
     from workbench.signals import ignore_further_signals
 
+    try:
+        _on_terminal(app)
+    finally:
+        gc.enable()
+        if not app.then:
+            ignore_further_signals()
+    return app.return_code or 0
+
+
+def _on_terminal(app: App[Any]) -> None:
     drawn_on = sys.__stderr__
     if drawn_on is None or not drawn_on.isatty():
         # Textual draws on stderr. Where that is kept in a file, the terminal is at stdout.
@@ -226,9 +326,6 @@ def show(app: WorkbenchApp) -> int:
         app.run()
     finally:
         sys.__stderr__ = drawn_on  # type: ignore[misc]
-        gc.enable()
-        ignore_further_signals()
-    return app.return_code or 0
 
 
 class _Opening:

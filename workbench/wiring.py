@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
     from agents.settings import ExpertRunSettings, JobSettings
+    from screens.review.practice import Lesson
     from screens.study_place import StudyPlace
     from store.events import Report
     from store.first_look import FirstLook
@@ -71,6 +72,7 @@ def make_context(
     start_with: Literal["home", "queue", "resume", "adjudicate"] = "home",
     repositories: Path | None = None,
     study: str | None = None,
+    lessons: tuple[Lesson, ...] = (),
 ) -> AppContext:
     """Compose what the app works with.
 
@@ -87,6 +89,7 @@ def make_context(
         start_with: The screen to open on.
         repositories: The folder with checkouts of repositories; None for the configured one.
         study: The study that the rater works in; None for the first open one with something left to do.
+        lessons: The items of a practice; empty for real work.
     """
     settings = config.screens if repositories is None else replace(config.screens, repositories=repositories)
     prepare = Once(lambda: _register_kinds(workspace))
@@ -131,6 +134,7 @@ def make_context(
         first_look=first_look,
         start_with=start_with,
         begin_with=annotation,
+        lessons=lessons,
         run=run or (first_look.run if first_look else None),
         study=None
         if first_look and not first_look.in_study and study is None

@@ -204,6 +204,8 @@ class HomeScreen(BaseScreen):
             return not self.empty and not self.context.settings.blind
         if command.id == "home.adjudicate":
             return not self.empty and not self._why_not_adjudicate
+        if command.id == "home.practice":
+            return self.facts is not None and self.facts.sample
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
 
     def label_now(self, command: Command) -> str:
@@ -335,6 +337,8 @@ class HomeScreen(BaseScreen):
         if counts.flagged:
             steps.append(("home.flagged", f"⚑ {counts.flagged:,} flagged"))
         steps += self._agents_step(facts)
+        if facts.sample and not counts.today:
+            steps.append(("home.practice", "practise the keys on ten items with known answers"))
         left = f"{counts.left:,} without your label" if counts.left else "all have your label"
         steps.append(("home.queue", f"all {pluralize(counts.total, 'item')}, {left}"))
         return steps
@@ -463,6 +467,13 @@ class HomeScreen(BaseScreen):
         program = self.context.program
         imports = Imports(program.look_at_file, program.check_file, program.import_file)
         self.app.push_screen(ImportScreen(self.context.settings, imports), imported)
+
+    def action_practise(self) -> None:
+        """Practise the keys on items with known answers; only where the sample is, which they are of."""
+        if self.facts is not None and self.facts.sample:
+            self.navigator.practise()
+        else:
+            self.context.notices.show("No practice here", "`workbench demo --train` has one.")
 
     def action_annotate(self) -> None:
         """Let the agents annotate what has no label."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from workbench.cli.options import AsJson, ConfigFile, RaterName, command, given_rater, settings
-from workbench.start import in_terminal, run_app
+from workbench.start import in_terminal
 
 if TYPE_CHECKING:
     from workbench.demo_report import DemoReport
@@ -28,6 +27,9 @@ def demo_command(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over: delete the demo that is there, with its judgments.")
     ] = False,
+    train: Annotated[
+        bool, typer.Option("--train", help="Practise the keys first, on ten items with known answers.")
+    ] = False,
     rater: RaterName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -37,17 +39,14 @@ def demo_command(
     It holds items of every kind of work. The agents' replies in it were written by hand and are no model's
     output; test programs are really executed. Without a terminal it does what --headless does.
     """
-    from workbench.demo import build_demo, demo_path
-    from workbench.job_settings import SAMPLE_KINDS, sample_annotation
-    from workbench.lazy_config import LazyConfig
+    from workbench.demo import build_demo, demo_path, open_demo
 
     loaded = settings(config)
-    path = demo_path(at)
-    build = partial(build_demo, path, fresh=fresh, own_place=at is None)
-    jobs = [sample_annotation(loaded, kind) for kind in SAMPLE_KINDS]
     if not headless and in_terminal():
+        from workbench.lazy_config import LazyConfig
+
         configured, who = LazyConfig(config=loaded), given_rater(rater)
-        code = run_app(path, configured, who, annotation=jobs[0], make=build)
+        code = open_demo(configured, who, at=at, fresh=fresh, practice=train)
         if code:
             raise typer.Exit(code)
         return
@@ -55,11 +54,13 @@ def demo_command(
     from agents.sandbox.registry import RESTRICTED
     from workbench.cli.annotate import annotate, report_end
     from workbench.demo_report import demo_report
+    from workbench.job_settings import SAMPLE_KINDS, sample_annotation
     from workbench.output import note, print_json
 
     if not headless:
         note("No terminal: the demo runs without the app, as with --headless.")
-    with build() as workspace:
+    jobs = [sample_annotation(loaded, kind) for kind in SAMPLE_KINDS]
+    with build_demo(demo_path(at), fresh=fresh, own_place=at is None) as workspace:
         report = demo_report(workspace, *(annotate(workspace, job) for job in jobs))
     if as_json:
         print_json(report.to_dict(blind=loaded.screens.blind))
