@@ -293,9 +293,11 @@ class ImportScreen(ModalScreen["Imported | None"]):
         typed = event.value.strip()
         if self._importing:
             return
+        if not typed and self._report is not None:
+            self.dismiss(Imported(self._report, judge=self._report.items_added > 0))
+            return
         if not typed:
-            if self._report is not None:
-                self.dismiss(Imported(self._report, judge=self._report.items_added > 0))
+            self._take_first_file()
             return
         if self._looked_at != typed:
             self._look(typed)
@@ -308,6 +310,14 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
         work = partial(self._imports.import_file, Path(typed).expanduser(), self._take_progress)
         in_thread(self, work, self._import_done, self._import_failed, group="import", exclusive=False)
+
+    def _take_first_file(self) -> None:
+        """Type the first file of the folder, which is looked at then."""
+        files = [name for name in matching_files("") if not name.endswith("/")]
+        if files:
+            box = self.query_one("#path", Input)
+            box.value = files[0]
+            box.cursor_position = len(box.value)
 
     def _take_progress(self, progress: Progress) -> None:
         self._progress = progress
@@ -342,8 +352,8 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self._ended()
         self._report = report
         lines = [one_line(file.sentence(), 700) for file in report.files] + report.beside_files()
-        closed = f"{self._leaving_key} closes this; home then says what to do next."
-        lines.append(closed if report.adds else "Nothing new.")
+        if not report.adds:
+            lines.append("Nothing new.")
         with self.prevent(Input.Changed):
             self.query_one("#path", Input).value = ""
         self.query_one("#files", Static).update("")

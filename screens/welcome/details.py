@@ -64,20 +64,14 @@ class DetailsScreen(ModalScreen["Details | None"]):
             if self._path is not None:
                 yield line("File", "path", self._path.name, value=str(self._path))
             yield line("Your name", "rater", "dana", value=self._first_run.rater)
-            yield Static(
-                Content("It is stored with every judgment, and always on the screen."), classes="hint"
-            )
+            yield Static("It is stored with every judgment.", classes="hint")
             yield Static(id="problem")
             yield Static(self._keys(), classes="keys")
 
     def _keys(self) -> Content:
-        keys = hint(
-            self._first_run.settings,
-            ("details.confirm", "goes on"),
-            ("details.keep", "goes on, and keeps the name"),
-            ("details.leave", "leaves"),
-        )
-        kept = f"Kept in {one_line(str(self._first_run.config), 90)}"
+        settings, file = self._first_run.settings, one_line(str(self._first_run.config), 56)
+        keys = hint(settings, ("details.confirm", "goes on"), ("details.leave", "leaves"))
+        kept = hint(settings, ("details.keep", f"goes on, and keeps the name in {file}"))
         return Content(f"{keys}\n{kept}")
 
     def on_mount(self) -> None:
