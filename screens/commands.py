@@ -31,6 +31,7 @@ Scope = Literal[
     "splits",
     "new_split",
     "sql",
+    "reports",
     "file",
     "list",
     "text",
@@ -79,6 +80,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "splits": ("confirm",),
     "new_split": (),
     "sql": ("line",),
+    "reports": ("line",),
     "file": ("text",),
     "app": ("keys",),
 }
@@ -101,6 +103,7 @@ WHERE: dict[Scope, str] = {
     "splits": "Splits",
     "new_split": "New split",
     "sql": "SQL",
+    "reports": "Reports",
     "file": "File of a repository",
     "list": "List of items",
     "text": "Text in a pane",
@@ -156,11 +159,22 @@ class Command:
         return scope
 
 
+KINDS_WITH_A_KEY = 5
+"""So many kinds of items can be chosen in the queue by a digit."""
+
 COMMANDS: tuple[Command, ...] = (
     Command("app.help", "question_mark", "show_keys", "keys", "List the keys of this screen."),
     Command("app.palette", "ctrl+p", "command_palette", "palette", "Search all actions by name."),
     Command(
         "app.jobs", "J", "show_jobs", "jobs", "Show the agents at work: progress, failures, pause, stop."
+    ),
+    Command(
+        "app.reports",
+        "f9",
+        "show_reports",
+        "reports",
+        "Show the reports: agreement, confusion, accuracy, labels, time, ratings.",
+        on_line=False,
     ),
     Command(
         "app.quit",
@@ -211,6 +225,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze, follow them."),
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
     Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
+    Command("home.reports", "r", "app.show_reports", "reports", "Show the reports: agreement and others."),
     Command("home.sql", "S", "open_sql", "sql", "Ask the workspace in SQL."),
     Command(
         "home.disagreements",
@@ -241,12 +256,29 @@ COMMANDS: tuple[Command, ...] = (
     Command("queue.filter", "f", "filter", "filter", "Choose what the queue lists."),
     Command("queue.find", "slash", "find", "find", "List the items that contain a text."),
     Command("queue.sort", "o", "sort", "order", "Choose the order of the queue."),
-    Command("queue.run", "a", "choose_run", "run", "Choose the run whose labels are shown."),
     Command(
-        "queue.refresh", "r", "refresh_queue", "refresh", "Take the order anew, with what changed since."
+        "queue.group",
+        "g",
+        "group",
+        "group",
+        "Group items by query or prompt, or list one by one.",
     ),
+    Command("queue.run", "a", "choose_run", "run", "Choose the run whose labels are shown."),
+    Command("queue.refresh", "r", "refresh_queue", "refresh", "Refresh the order, with what changed since."),
     Command("queue.clear", "c", "clear_filter", "all items", "List all items again."),
     Command("queue.back", "escape,q", "back", "home", "Go back to the first screen."),
+    Command("queue.kind_0", "0", "choose_kind(0)", "all kinds", "List all kinds.", on_line=False),
+    *(
+        Command(
+            f"queue.kind_{place}",
+            str(place),
+            f"choose_kind({place})",
+            f"kind {place}",
+            f"List only kind {place} of those named above the list.",
+            on_line=False,
+        )
+        for place in range(1, KINDS_WITH_A_KEY + 1)
+    ),
     Command("review.accept", "a", "", "accept", "Take over the agents' label that is shown.", judging=True),
     Command("review.both_bad", "0", "", "both bad", "Say that neither candidate is any good.", judging=True),
     Command(
@@ -509,6 +541,53 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("sql.export", "ctrl+s", "export", "export", "Write all rows to a file.", priority=True),
     Command("sql.back", "escape", "back", "back", "Stop the statement that runs; else go back."),
+    Command(
+        "reports.open", "enter", "open", "open", "Open the report; in it, list the items behind the figure."
+    ),
+    Command("reports.subject", "t", "choose('subject', 1)", "question", "Choose the next question or kind."),
+    Command("reports.first", "a", "choose('first', 1)", "rater", "Choose the next rater or run."),
+    Command(
+        "reports.second", "b", "choose('second', 1)", "other rater", "Choose the next one to compare with."
+    ),
+    Command("reports.back", "escape,q", "back", "back", "Go back to the list, then to the screen before."),
+    Command("reports.save", "s", "save", "save", "Save the report as a picture (.svg) or a table (.csv)."),
+    Command("reports.copy", "y", "copy", "copy command", "Copy the command that prints the report."),
+    Command("reports.pane", "tab,shift+tab", "pane", "pane", "Go from the list to the report, or back."),
+    Command("reports.refresh", "r", "read", "refresh", "Read the report again."),
+    Command(
+        "reports.subject_back",
+        "T",
+        "choose('subject', -1)",
+        "question before",
+        "Choose the one before.",
+        on_line=False,
+    ),
+    Command(
+        "reports.first_back",
+        "A",
+        "choose('first', -1)",
+        "rater before",
+        "Choose the one before.",
+        on_line=False,
+    ),
+    Command(
+        "reports.second_back",
+        "B",
+        "choose('second', -1)",
+        "other before",
+        "Choose the one before.",
+        on_line=False,
+    ),
+    Command("reports.up", "up,k", "move(-1, 0)", "line above", "Go to the line above.", on_line=False),
+    Command("reports.down", "down,j", "move(1, 0)", "line below", "Go to the line below.", on_line=False),
+    Command(
+        "reports.left", "left,h", "move(0, -1)", "figure left", "Go to the figure at the left.", on_line=False
+    ),
+    Command(
+        "reports.right", "right,l", "move(0, 1)", "figure right", "Go to that at the right.", on_line=False
+    ),
+    Command("reports.page_up", "pageup", "move(-10, 0)", "page up", "Go up by a page.", on_line=False),
+    Command("reports.page_down", "pagedown", "move(10, 0)", "page down", "Go down by a page.", on_line=False),
     Command("file.wrap", "W", "wrap", "wrap", "Wrap long lines, or let them run on."),
     Command("file.back", "escape,q", "back", "back", "Go back to the item."),
     Command("list.up", "up,k", "move(-1)", "up", "Go to the item above."),

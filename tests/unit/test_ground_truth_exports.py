@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from datetime import datetime
 from hashlib import sha256
 
 import ir_measures
@@ -100,7 +101,7 @@ def test_beir_coir_and_trec_are_one_benchmark(exported, split):
     import datasets
 
     qrels = {}
-    beir = exported("beir")
+    beir = exported("beir", "--names")
     texts = {
         name: {one["_id"]: one for one in map(json.loads, (beir / f"{name}.jsonl").read_text().splitlines())}
         for name in ("queries", "corpus")
@@ -113,6 +114,13 @@ def test_beir_coir_and_trec_are_one_benchmark(exported, split):
                 qrels[row["query-id"], row["corpus-id"]] = int(row["score"])
     assert len(qrels) == sum(labels_of(split).values())
     assert set(qrels.values()) == {0, 1}
+    votes = {}
+    for one in map(json.loads, (beir / "provenance.jsonl").read_text().splitlines()):
+        assert (one["origin"], one["blind"], one["saw_label"]) == ("import", False, False)
+        assert datetime.fromisoformat(one["judged_at"]).tzinfo is not None
+        if one["rater"] in RATERS.split(","):
+            votes.setdefault((one["query-id"], one["corpus-id"]), []).append(one["value"])
+    assert qrels == {pair: round(sum(values) / len(values)) for pair, values in votes.items()}
 
     trec = exported("trec-qrels")
     assert {
@@ -266,6 +274,10 @@ def test_pseudonyms_where_something_is_published(tmp_path, workbench):
         assert raters.count(name) == 4
         assert len(set(raters)) == 3
         published = (str(rows) + (out / "README.md").read_text()).casefold()
+        assert ("dana" in published) == bool(more)
+        workbench("export", work, out / "beir", "--format", "beir", "--split", "hers", *more)
+        published = (out / "beir" / "provenance.jsonl").read_text().casefold()
+        assert published.count(name.casefold()) >= len(rows)
         assert ("dana" in published) == bool(more)
 
 
