@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from screens.external_programs import ExternalPrograms
     from screens.input_guard.guard import LastKey
     from screens.jobs.jobs import Jobs
+    from screens.lesson import Lesson
     from screens.notices import Notices
     from screens.recorder import Recorder
-    from screens.review.practice import Lesson
     from screens.run_choice import RunChoice
     from screens.settings import ScreenSettings
     from screens.study_place import StudyPlace

@@ -45,8 +45,8 @@ def open_demo(
     Returns:
         The exit code.
     """
+    from workbench.app_session import run_app, run_practice
     from workbench.job_settings import sample_annotation
-    from workbench.start import run_app, run_practice
 
     if practice:
         code, goes_on = run_practice(config, rater)

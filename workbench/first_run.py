@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import WorkbenchError
+from workbench.app_session import run_app, run_practice, show_first_screen
 from workbench.rater import known_rater, rater_name
-from workbench.start import DEFAULT_WORKSPACE, run_app, run_practice, show_first_screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from screens.home.import_dialog import Imports
-    from screens.welcome.app import Chosen, FirstRun
+    from screens.welcome.choice import Chosen, FirstRun
     from store.events import Report
     from store.ingest.report import ImportReport
     from store.workspace.duckdb import Workspace
@@ -25,17 +25,18 @@ WORKSPACES = 6
 """Workspaces of the folder that are offered at most."""
 
 
-def first_run(config: LazyConfig) -> int:
+def first_run(config: LazyConfig, new: Path) -> int:
     """Show the first screen, then open what was chosen.
 
     Args:
         config: The configuration.
+        new: The name of a new workspace.
 
     Returns:
         The exit code.
     """
     while True:
-        chosen = show_first_screen(_first_run(config))
+        chosen = show_first_screen(_first_run(config, new))
         if chosen is None:
             return 0
         if chosen.opens != "practice":
@@ -53,16 +54,16 @@ def _open(chosen: Chosen, config: LazyConfig) -> int:
     return run_app(chosen.workspace, config, chosen.rater, start_with="resume" if chosen.judges else "home")
 
 
-def _first_run(config: LazyConfig) -> FirstRun:
+def _first_run(config: LazyConfig, new: Path) -> FirstRun:
     from screens.home.import_dialog import matching_files
-    from screens.welcome.app import FirstRun
+    from screens.welcome.choice import FirstRun
 
     here = sorted(Path().glob("*.duckdb"))[:WORKSPACES]
     return FirstRun(
         settings=config.screens,
         workspaces=tuple(here),
         files=any(not name.endswith("/") for name in matching_files("")),
-        new=DEFAULT_WORKSPACE,
+        new=new,
         rater=known_rater(config),
         asks=config.rater is None,
         config=config.path,

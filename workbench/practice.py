@@ -11,7 +11,7 @@ from workbench.sample import sample_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from screens.review.practice import Lesson
+    from screens.lesson import Lesson
     from store.workspace.duckdb import Workspace
 
 NAME = "Practice"
@@ -31,7 +31,7 @@ GUIDELINE = (
 @cache
 def lessons() -> tuple[Lesson, ...]:
     """Return the ten items with their known answers, in order."""
-    from screens.review.practice import Lesson
+    from screens.lesson import Lesson
 
     found = json.loads((sample_folder() / LESSONS).read_text(encoding="utf-8"))
     return tuple(Lesson(**one) for one in found)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
     from agents.settings import ExpertRunSettings, JobSettings
-    from screens.review.practice import Lesson
+    from screens.lesson import Lesson
     from screens.study_place import StudyPlace
     from store.events import Report
     from store.first_look import FirstLook

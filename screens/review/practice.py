@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -21,23 +19,6 @@ if TYPE_CHECKING:
     from store.record.actions import Action
 
 RIGHT, WRONG = "✓", "✗"
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """An item to practise on.
-
-    Attributes:
-        item: Its external id.
-        gold: The known answers, by question.
-        hint: Which key to try; `{review.undo}`, a command's id, is replaced by its key.
-        why: Why the answers are those, in a sentence.
-    """
-
-    item: str
-    gold: Mapping[str, float]
-    hint: str
-    why: str
 
 
 class PracticeLines(Static):

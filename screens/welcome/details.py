@@ -21,7 +21,7 @@ from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from screens.welcome.app import FirstRun
+    from screens.welcome.choice import FirstRun
 
 ENDING = ".duckdb"
 

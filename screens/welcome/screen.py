@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -17,12 +17,12 @@ from screens.commands import bindings, command_named
 from screens.help import first_key, hint
 from screens.home.import_dialog import Imported, ImportScreen
 from screens.home.panel import CURSOR
-from screens.welcome.app import Chosen
+from screens.welcome.choice import Chosen
 from screens.welcome.details import Details, DetailsScreen
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
-    from screens.welcome.app import FirstRun, WelcomeApp
+    from screens.welcome.choice import FirstRun
 
 WAYS = (
     ("welcome.demo", "Look at the demo: sample data, nothing to set up"),
@@ -107,10 +107,6 @@ class WelcomeScreen(Screen[None]):
         folder = f"A new workspace is one file in this folder: {first_run.new.name}."
         self.query_one("#note", Static).update(Content("\n".join(filter(None, (folder, who)))))
 
-    @property
-    def _app(self) -> WelcomeApp:
-        return cast("WelcomeApp", self.app)
-
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_move(self, by: int) -> None:
@@ -161,7 +157,7 @@ class WelcomeScreen(Screen[None]):
         self.app.push_screen(dialog, imported)
 
     def _choose(self, chosen: Chosen) -> None:
-        self._app.exit(chosen)
+        self.app.exit(chosen)
 
     # -- who judges -----------------------------------------------------------------------------------
 
