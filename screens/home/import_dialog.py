@@ -144,7 +144,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self._importing = False
         # The path that was looked at, and what the look told.
         self._looked_at = ""
-        self._preview: list[str] = []
+        self._preview = Content("")
         # Written by the thread that imports, read by the timer.
         self._progress: Progress | None = None
         self._began = 0.0
@@ -181,17 +181,23 @@ class ImportScreen(ModalScreen["Imported | None"]):
             enter = "shows what is in it"
         else:
             enter = "opens the first item to judge" if self._report.items_added else "closes"
-        keys = hint(self._settings, ("import.complete", "completes the path"), ("import.leave", "leaves"))
+        completes = [("import.complete", "completes the path")] if self._typed or not self._report else []
+        keys = hint(self._settings, *completes, ("import.leave", "leaves"))
         self.query_one(".keys", Static).update(Content(f"Enter {enter} · {keys}"))
 
     @property
     def _typed(self) -> str:
         return self.query_one("#path", Input).value.strip()
 
-    def _show_message(self, text: str, state: str = "") -> None:
+    def _show_message(self, text: str, state: str = "", *, preview: bool = False) -> None:
+        """Show what came of a file, under what was found in it where that is asked for."""
         self.set_class(state == "failed", "-failed")
         self.set_class(state == "done", "-done")
-        self.query_one("#outcome", Static).update(Content(text))
+        style = {"failed": "$text-error", "done": "$text-success"}.get(state, "")
+        said = Content.styled(text, style)
+        self.query_one("#outcome", Static).update(
+            Content("\n").join([self._preview, said]) if preview else said
+        )
 
     @on(Input.Changed, "#path")
     def _path_changed(self, event: Input.Changed) -> None:
@@ -227,8 +233,11 @@ class ImportScreen(ModalScreen["Imported | None"]):
             return
         self._looked_at = typed
         width = max(20, self.query_one("#outcome", Static).content_size.width)
-        self._preview = preview_lines(found, width)
-        self._show_message("\n".join([*self._preview, "Counting …"]))
+        first, heading, *rows = preview_lines(found, width)
+        self._preview = Content.assemble(
+            (first, "bold"), (f"\n{heading}", "$text-muted"), *(f"\n{row}" for row in rows)
+        )
+        self._show_message("Counting …", preview=True)
         self._show_keys()
         path, done = Path(typed).expanduser(), partial(self._checked, typed)
         in_thread(
@@ -246,14 +255,14 @@ class ImportScreen(ModalScreen["Imported | None"]):
             lines = [f"{mark} {line}" for line in files[:LISTED]] + report.beside_files()
             if not report.adds:
                 lines.append("Nothing new.")
-            self._show_message("\n".join([*self._preview, *lines]))
+            self._show_message("\n".join(lines), preview=True)
 
     def _check_failed(self, error: WorkbenchError) -> None:
         if not self._importing:
             # Nothing would be imported; Enter looks again, at what was mended meanwhile.
             self._looked_at = ""
             self._show_keys()
-            self._show_message("\n".join([*self._preview, *_error_lines(error)]), "failed")
+            self._show_message("\n".join(_error_lines(error)), "failed", preview=True)
 
     def _failed(self, error: WorkbenchError) -> None:
         if not self._importing:
@@ -272,7 +281,12 @@ class ImportScreen(ModalScreen["Imported | None"]):
             lines = ["nothing here that can be imported"]
         if found == [typed] or (not typed and self._report is not None):
             lines = []
-        self.query_one("#files", Static).update(Content("\n".join(lines)))
+        self._show_files(lines)
+
+    def _show_files(self, lines: Sequence[str]) -> None:
+        files = self.query_one("#files", Static)
+        files.display = bool(lines)
+        files.update(Content("\n".join(lines)))
 
     def action_complete(self) -> None:
         """Complete the path as far as it is unambiguous, to the first match where it is not."""
@@ -356,7 +370,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
             lines.append("Nothing new.")
         with self.prevent(Input.Changed):
             self.query_one("#path", Input).value = ""
-        self.query_one("#files", Static).update("")
+        self._show_files([])
         self._show_message(
             f"{'✓' if report.adds else '·'} " + "\n".join(lines), "done" if report.adds else ""
         )

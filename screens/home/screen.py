@@ -337,7 +337,7 @@ class HomeScreen(BaseScreen):
         if counts.flagged:
             steps.append(("home.flagged", f"⚑ {counts.flagged:,} flagged"))
         steps += self._agents_step(facts)
-        if facts.sample and not counts.today:
+        if facts.sample and counts.left == counts.total:
             steps.append(("home.practice", "practise the keys on ten items with known answers"))
         left = f"{counts.left:,} without your label" if counts.left else "all have your label"
         steps.append(("home.queue", f"all {pluralize(counts.total, 'item')}, {left}"))
