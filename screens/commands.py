@@ -221,7 +221,14 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
-    Command("home.practice", "t", "practise", "practise", "Practise the keys on ten items of the sample."),
+    Command(
+        "home.practice",
+        "t",
+        "practise",
+        "practise",
+        "Practise the keys on ten items with known answers; where the sample is.",
+        on_line=False,
+    ),
     Command("home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze, follow them."),
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
     Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
