@@ -438,10 +438,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs.start", "g", "start", "start", "Let the agents annotate what has no label."),
     Command("jobs.pause", "p", "pause", "pause", "Let the agents finish their turn and wait, or go on."),
     Command("jobs.stop", "x", "stop", "stop", "Stop the run; it can be resumed."),
-    Command("jobs.items", "enter", "items", "its items", "List what the run failed on and what it labelled."),
-    Command("jobs.retry", "r", "retry", "retry failed", "Let the agents try again what the run failed on."),
+    Command("jobs.items", "enter", "items", "items", "List what the run failed on and what it labelled."),
+    Command("jobs.retry", "r", "retry", "retry", "Let the agents try again what the run failed on."),
+    Command("jobs.use", "u", "use_run", "use run", "Show the labels of this run; again, of the default one."),
     Command(
-        "jobs.use", "u", "use_run", "use this run", "Show the labels of this run; again, of the default one."
+        "jobs.compare",
+        "c",
+        "compare",
+        "compare",
+        "Mark this run; on another one, compare the labels of both.",
     ),
     Command("jobs.part", "tab", "part(1)", "part", "Show the next part: funnel, stages, failures, log."),
     Command("jobs.part_back", "shift+tab", "part(-1)", "part back", "Show the part before.", on_line=False),

@@ -54,6 +54,7 @@ def open_app(
     run: str | None = None,
     repositories: Path | None = None,
     study: str | None = None,
+    blind: bool = False,
 ) -> int:
     """Open a workspace in the app and show it until it ends.
 
@@ -65,6 +66,7 @@ def open_app(
         run: What names the run of the agents whose labels are shown; None for the default one.
         repositories: The folder with checkouts of repositories; None for the configured one.
         study: The study that the rater works in; None for the first open one with something left to do.
+        blind: Whether the session is blind; without it the configuration says that.
 
     Returns:
         The exit code.
@@ -75,9 +77,9 @@ def open_app(
     """
     from workbench.lazy_config import LazyConfig
 
-    configured = LazyConfig(config)
+    configured = LazyConfig(config, blind=blind)
     chosen = (workspace, configured.workspace, rater, run, repositories, study)
-    is_first_run = all(each is None for each in chosen) and start == "home" and not DEFAULT_WORKSPACE.exists()
+    is_bare = all(each is None for each in chosen) and start == "home" and not blind
     path = chosen_workspace(workspace, configured)
     if run is not None:
         from workbench.run_option import refuse_blind
@@ -95,7 +97,7 @@ def open_app(
             f"The app needs a terminal; {' and '.join(_elsewhere())} is none.",
             "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
         )
-    if is_first_run:
+    if is_bare and not DEFAULT_WORKSPACE.exists():
         from workbench.first_run import first_run
 
         return first_run(configured, DEFAULT_WORKSPACE)

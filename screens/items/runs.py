@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from screens.items.signs import OUTCOME_GLYPHS
 from screens.items.views import PaneText, TestRunView
 from screens.widgets.text.sanitize import one_line
 from store.queries.agent_case import AgentCase
@@ -17,8 +18,6 @@ from store.record.ids import now
 if TYPE_CHECKING:
     from agents.sandbox.protocol import ExecutionReport
 
-OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
-"""The glyph of each outcome of a test."""
 KIND = 40
 """Characters of the kind of an error, which a program chooses."""
 

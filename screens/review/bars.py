@@ -34,9 +34,6 @@ SaveState = Literal["none", "saving", "saved", "failed"]
 RUN_WHOLE, RUN_SHORT = 48, 24
 """Cells that the name of the run has in the first line, where there is room, and where there is little."""
 
-ROWS_FOR_TWO = 20
-"""Rows of a terminal from which a question has a row of its own."""
-
 
 def _cells(text: str) -> int:
     return Content(text).cell_length
@@ -83,14 +80,13 @@ class PlaceLine(Static):
 class ClaimLine(Static):
     """The agents' claim and the rater's own label, always in sight.
 
-    Of an item that is asked several questions it has a row more, which says which of them is asked now, or
-    two where the question is long.
+    It has two rows where there is room, whatever the item is. Of an item that is asked several questions the
+    first says which of them is asked now; of another one the second is for what the first has no room for.
     """
 
     _item: ItemView | None = None
     _state: SaveState = "none"
     _blind = False
-    _rows = 1
 
     def show(self, item: ItemView | None, state: SaveState, *, blind: bool) -> None:
         """Show the claim on an item and what the rater made of it."""
@@ -98,45 +94,40 @@ class ClaimLine(Static):
         self._lay_out()
 
     def on_resize(self) -> None:
-        """Lay the line out."""
+        """Lay the lines out."""
         self._lay_out()
 
     def _lay_out(self) -> None:
-        item, width = self._item, self.size.width
+        item, width, rows = self._item, self.size.width, self.size.height
         if item is None:
-            self._take_rows(1)
             self.update(Content(""), layout=False)
             return
-        several = item.has_several
-        asked = _asked(item, width) if several else ""
-        claim, style = self._claim(item), "$text-primary"
-        rows = 2 if several and self.app.size.height >= ROWS_FOR_TWO else 1
-        if several and not claim and _cells(_asked(item, 0)) + _cells(_answers(item, width)) + 4 <= width:
-            # A question that nobody else answered needs one row where it fits beside the answers.
-            claim, rows, style = _asked(item, 0).strip(), 1, "bold $foreground"
-        elif several and not claim and rows > 1:
-            # Beside the answers is room for the rest of the question.
-            asked, claim = _split_row(_asked(item, 0), width)
-            style = "bold $foreground"
-        elif several and rows > 1 and _cells(_asked(item, 0)) > width:
-            # The question is not cut for the claim's sake.
-            first, rest = _split_row(_asked(item, 0), width)
-            asked, rows = f"{first}\n{one_line(f' {rest}', width)}", 3
-        elif several and rows == 1:
-            place = f"{item.at + 1} of {len(item.questions)} · {item.current.title}"
-            claim = f"{place} · {claim}" if claim else place
+        claim, several = self._claim(item), item.has_several
         mine = _answers(item, width) if several else _mine(item, long=width >= 100)
         # The rater's own label is never cut for the claim's sake, nor the claim's first words for a reason.
         if _cells(mine) > width * 3 // 5:
             mine = one_line(mine, width * 3 // 5)
         state = {"saving": " …", "failed": " ! not saved"}.get(self._state, "")
         right = f"{mine}{' ⚑' if item.own.flagged else ''}{state} "
-        line = _pad(f" {claim}", right, width)
+        above, below = "", ""
+        if several and rows > 1:
+            above = _asked(item, width if claim else 0)
+            if not claim and _cells(above) > width:
+                # Beside the answers is room for the rest of the question.
+                above, claim = _split_row(above, width)
+        elif several:
+            place = f"{item.at + 1} of {len(item.questions)} · {item.current.title}"
+            claim = f"{place} · {claim}" if claim else place
+        elif _cells(claim) + _cells(right) + 2 > width and rows > 1:
+            claim, below = _split_row(claim, width - _cells(right) - 1)
+        line = _pad(f" {claim.strip()}", right, width)
         split = len(line) - len(right)
+        style = "$text-primary" if self._claim(item) or not several else "bold $foreground"
         parts = [(line[:split], style), (line[split:], "$text-accent")]
-        if rows > 1:
-            parts.insert(0, (f"{asked}\n", "bold $foreground"))
-        self._take_rows(rows)
+        if above:
+            parts.insert(0, (f"{one_line(above, width)}\n", "bold $foreground"))
+        if below:
+            parts.append((f"\n{one_line(f' {below}', width)}", style))
         self.update(Content.assemble(*parts), layout=False)
 
     def _claim(self, item: ItemView) -> str:
@@ -157,19 +148,13 @@ class ClaimLine(Static):
             "" if item.has_several and not any(each.claim for each in item.questions) else "no agents' label"
         )
 
-    def _take_rows(self, rows: int) -> None:
-        # The height is set only when it is another one: laying out a screen takes its time.
-        if rows != self._rows:
-            self._rows = rows
-            self.styles.height = rows
-
 
 def _asked(item: ItemView, width: int) -> str:
-    """Return which question is asked: "2 of 3 · accuracy of answer A · How right ..."; a width cuts it."""
-    place = f" {item.at + 1} of {len(item.questions)} · "
+    """Return which question is asked: "2 of 3 · accuracy of answer A · How right …"; a width cuts it."""
+    place = f"{item.at + 1} of {len(item.questions)} · "
     about = f"{item.current.title} · " if item.current.about else ""
-    whole = f"{place}{about}{item.question.text}"
-    return one_line(whole, width or len(whole))
+    forms = [f" {before}{about}{item.question.text}" for before in (place, "")]
+    return next((form for form in forms if width and _cells(form) <= width), forms[0])
 
 
 def _answers(item: ItemView, width: int) -> str:
@@ -250,15 +235,16 @@ class CaseTabs(Static):
 
     _tabs: tuple[tuple[str, str], ...] = ()
     _active = ""
+    _note = ""
     # Which of the tabs are in sight, and the cell at which the first of them begins.
     _sight = range(0)
     _begun = 0
 
-    def show(self, tabs: Sequence[tuple[str, str]], active: str) -> None:
-        """Show tabs as (pane id, title), one of them active."""
-        if (tuple(tabs), active) == (self._tabs, self._active):
+    def show(self, tabs: Sequence[tuple[str, str]], active: str, note: str = "") -> None:
+        """Show tabs as (pane id, title), one of them active; and a note, as far as there is room for it."""
+        if (tuple(tabs), active, note) == (self._tabs, self._active, self._note):
             return
-        self._tabs, self._active = tuple(tabs), active
+        self._tabs, self._active, self._note = tuple(tabs), active, note
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -278,6 +264,9 @@ class CaseTabs(Static):
             else:
                 parts.append(Content.styled(f" {title} ", "$text-muted"))
         parts.append(Content.styled(f" {after}›" if after else "", "$text-muted"))
+        room = self.size.width - sum(part.cell_length for part in parts) - 2
+        if self._note and room > 0:
+            parts.append(Content.styled(f"  {one_line(self._note, room)}", "$text-muted italic"))
         self.update(Content("").join(parts), layout=False)
 
     def _in_sight(self) -> range:

@@ -64,24 +64,33 @@ class Practice:
             self._lay_out()
 
     def recorded(self, action: Action) -> None:
-        """Say whether an answer is the known one, and why that is."""
-        item, record = self._shared.item, action.records[0]
+        """Say whether answers are the known ones, and why those are."""
+        item = self._shared.item
         lesson = self._lessons.get(item.external_id) if item is not None else None
-        if item is None or lesson is None or not isinstance(record, Judgment) or record.value is None:
+        given = [one for one in action.records if isinstance(one, Judgment) and one.value is not None]
+        if item is None or lesson is None or not given:
             return
-        place = item.place_of(record.target)
-        question = item.questions[place if place is not None else item.at]
-        known = lesson.gold.get(question.spec.name)
-        if known is None:
-            return
-        right = is_right(question.spec.name, record.value, known)
-        given, words = question.spec.scale.word(record.value), question.spec.scale.word(known)
-        about = question.title if item.has_several else one_line(item.external_id, 24)
-        said = f"{given} is right." if right else f"{given} is wrong; the known answer is {words}."
+        said, all_right = [], True
+        for record in given:
+            place = item.place_of(record.target)
+            question = item.questions[item.at if place is None else place]
+            known = lesson.gold[question.spec.name]
+            right = is_right(question.spec.name, record.value or 0, known)
+            all_right = all_right and right
+            word = question.spec.scale.word(record.value)
+            outcome = (
+                "is right" if right else f"is wrong; the known answer is {question.spec.scale.word(known)}"
+            )
+            about = question.title if item.has_several else one_line(item.external_id, 24)
+            said.append(f"{RIGHT if right else WRONG} {about}: {word} {outcome}.")
+        if len(said) > 1:
+            # Of several at once only what is to be learned.
+            wrong = [one for one in said if one.startswith(WRONG)]
+            said = wrong or [f"{RIGHT} {len(said)} answers are right."]
         is_last = all(item.label_of(one) is not None for one in item.questions)
-        why = f" {lesson.why}" if is_last or not right else ""
-        style = "bold $text-success" if right else "bold $text-error"
-        self._outcome = Content.assemble((f"{RIGHT if right else WRONG} {about}: {said}", style), why)
+        why = f" {lesson.why}" if is_last or not all_right else ""
+        style = "bold $text-success" if all_right else "bold $text-error"
+        self._outcome = Content.assemble((" ".join(said), style), why)
         self._lay_out()
 
     def forget(self) -> None:

@@ -22,7 +22,7 @@ from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
 from screens.items.views import ASKED_AGAIN, ItemView
 from screens.jobs.job_line import JobLine
-from screens.judging.context import JudgingContext, MessageLine
+from screens.judging.context import Foot, JudgingContext, MessageLine
 from screens.judging.controller import JudgingController
 from screens.judging.drafts import COMMENT, CommentEditor
 from screens.judging.judgment_builder import IDLE_SECONDS, JudgmentBuilder, SessionProgress
@@ -58,16 +58,16 @@ from store.record.expert_runs import WITHOUT_TEST
 from store.record.scope import RunRef
 from store.studies.session import StudySession
 
-FLAT_BELOW = 14
-"""Rows below which a line that is written in has no border."""
-
 LOADING = "Loading …"
 
 DRAIN_SECONDS = 5.0
 """Seconds to wait for the labels of a sitting to be stored before the next one is opened."""
 
 TINY_BELOW = 10
-"""Rows below which it takes the room of the lines above."""
+"""Rows below which a line that is written in takes the room of the lines above."""
+
+TALL_FROM = 20
+"""Rows from which the claim has two, and the prompt at least as many."""
 
 _NO_SESSION: Mapping[str, Any] = MappingProxyType({})
 
@@ -98,8 +98,8 @@ class ReviewScreen(BaseScreen):
     AUTO_FOCUS = f"#{SUBJECT}"
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of Screen
         (0, "-tiny"),
-        (TINY_BELOW, "-flat"),
-        (FLAT_BELOW, "-tall"),
+        (TINY_BELOW, "-low"),
+        (TALL_FROM, "-tall"),
     ]
 
     def __init__(
@@ -183,13 +183,14 @@ class ReviewScreen(BaseScreen):
             with Vertical(id="case"):
                 yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
-        yield LineInput(id=FIND, placeholder="find in this pane")
-        yield LineInput(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
         if self.practice.is_on:
             yield PracticeLines()
-        yield MessageLine(id="say")
-        yield JobLine(self.context)
-        yield JudgingKeyLine(self.shared.keys)
+        with Foot():
+            yield LineInput(id=FIND, placeholder="find in this pane")
+            yield LineInput(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
+            yield MessageLine(id="say")
+            yield JobLine(self.context)
+            yield JudgingKeyLine(self.shared.keys)
 
     def on_mount(self) -> None:
         """Read what the session needs, then show the first item."""
