@@ -43,6 +43,7 @@ from screens.review.next_item import next_open, restored_order
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.review.practice import Practice, PracticeLines
 from screens.review.reference_cover import ReferenceCover
+from screens.review.score_line import SCORES, ScoreLine
 from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
 from screens.review.sides import Sides
@@ -115,7 +116,7 @@ class ReviewScreen(BaseScreen):
         super().__init__(context, navigator)
         self.order = ReviewOrder(ids, index)
         self._resume_from = resume_from
-        self.items = ItemReader(context.workspace, context.scope)
+        self.items = ItemReader(context.workspace, context.scope, context.runs.revealed)
         idle = IDLE_SECONDS if context.study is None else context.study.idle_seconds
         self.guard = PaintGuard(self, self._shows_item, self._painted, lambda: self.revisions.awaited, idle)
         self.shared = shared = JudgingContext(self, context, self.guard)
@@ -132,6 +133,7 @@ class ReviewScreen(BaseScreen):
         self.comparison = RunComparison(shared, self.panes, self._show_chosen)
         self.cover = ReferenceCover(shared, self._show_chosen, self._changed)
         self.sides = Sides(shared, self.panes, self._show_chosen)
+        self.scores = ScoreLine(shared, self.judging, self.panes.focus_active)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
         self.practice = Practice(shared, self.order)
         self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
@@ -149,6 +151,7 @@ class ReviewScreen(BaseScreen):
             ContextFiles(shared, self.panes, navigator),
             self.cover,
             self.sides,
+            self.scores,
         )
         handlers = (owner.handlers() for owner in (*owners, *others))
         self.dispatcher = Dispatcher(shared, self.judging.judge, self._handlers(), *handlers)
@@ -187,6 +190,7 @@ class ReviewScreen(BaseScreen):
             yield PracticeLines()
         with Foot():
             yield LineInput(id=FIND, placeholder="find in this pane")
+            yield LineInput(id=SCORES, placeholder="7 8 9 9, or 7899; 0 is 10")
             yield LineInput(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
             yield MessageLine(id="say")
             yield JobLine(self.context)
@@ -262,7 +266,8 @@ class ReviewScreen(BaseScreen):
         if isinstance(event, ItemEnded):
             self.items.forget(event.item_id)
             self.comparison.forget(event.item_id)
-            if event.outcomes and not self.context.scope.blind:
+            is_hidden = self.context.scope.blind and (self.item is None or self.item.blind)
+            if event.outcomes and not is_hidden:
                 self._reload(event.item_id)
 
     def _run_changed(self, relabelled: bool) -> None:
@@ -329,6 +334,8 @@ class ReviewScreen(BaseScreen):
             return
         before = self.guard.item_at(place)
         view = self._as_chosen(self.judging.with_unsaved(view, before))
+        if self.context.scope.blind and not view.blind:
+            self.context.runs.revealed.add(view.item_id)
         self.guard.put(view, place)
         with self.app.batch_update():
             self.panes.fill(view)
@@ -340,6 +347,9 @@ class ReviewScreen(BaseScreen):
             self.header.show_place()
             self.header.show_claim()
         if self.guard.follow(before):
+            if before is not None and before.blind and not view.blind:
+                self.shared.append_message("now shown: ◆ and other raters")
+                return
             come = "◆ The agents' label has just come." if view.claim else "◆ The agents' label is gone."
             self.shared.show_message(come)
 
@@ -468,6 +478,7 @@ class ReviewScreen(BaseScreen):
         self.items.forget(undone.action.item_id)
         self.practice.forget()
         self.search.stop()
+        self.scores.close()
         self.citations.keep_undone(undone.action, redo=undone.redo)
         self._changed()
 
@@ -485,6 +496,7 @@ class ReviewScreen(BaseScreen):
         if not self.order.move(offset):
             return False
         self.comments.keep_draft()
+        self.scores.close()
         self.search.stop()
         self.show_item()
         self._changed()
@@ -564,7 +576,7 @@ class ReviewScreen(BaseScreen):
 
     def _end_what_is_open(self) -> bool:
         """End a question, a search or the choosing of lines, or close a line; return whether one was open."""
-        if self.revisions.end() or self.comments.keep_draft() or self.search.end():
+        if self.revisions.end() or self.scores.close() or self.comments.keep_draft() or self.search.end():
             return True
         if self.panes.by_id.end_cursors():
             self.shared.show_message("")
@@ -593,6 +605,23 @@ class ReviewScreen(BaseScreen):
 
     # -- keys -----------------------------------------------------------------------------------------
 
+    def _toggle_reveal(self) -> None:
+        """Reveal items once they are answered, or no further ones; what was shown stays so."""
+        scope, runs = self.context.scope, self.context.runs
+        if scope.sitting is not None:
+            self.shared.show_message("What is shown is laid down by the study.")
+        elif not scope.blind:
+            self.shared.show_message("Everything is shown already: this review is not blind.")
+        else:
+            runs.reveals = not runs.reveals
+            self.items.look_as(self.context.scope)
+            if self.guard.wanted is not None:
+                self._read_item(self.guard.wanted)
+            self.header.show_place()
+            on = "Items are revealed once you have answered them."
+            off = "No further items are revealed; those that were stay so."
+            self.shared.show_message(on if runs.reveals else off)
+
     def _handlers(self) -> Handlers:
         def can_go_on() -> bool:
             return bool(self.order.ids) and not self.order.at_end
@@ -607,6 +636,7 @@ class ReviewScreen(BaseScreen):
             ),
             "review.unjudged": Handler(self._go_to_next_open, may_have_open),
             "review.back": Handler(self._go_back),
+            "review.reveal": Handler(self._toggle_reveal, lambda: self.context.scope.blind),
             "review.edit": Handler(
                 lambda: self._editor().edit(), self._can_edit, of_item=True, label=self._what_edit_does
             ),
@@ -667,6 +697,16 @@ class ReviewScreen(BaseScreen):
         event.stop()
         self.judging.comment_given(event.value)
 
+    @on(Input.Changed, f"#{SCORES}")
+    def _scores_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.scores.edited(event.value)
+
+    @on(Input.Submitted, f"#{SCORES}")
+    def _scores_given(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.scores.given(event.value)
+
     @on(Input.Changed, f"#{FIND}")
     def _find_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -697,5 +737,6 @@ class ReviewScreen(BaseScreen):
         self.set_class(isinstance(widget, Input), "-writing")
         if isinstance(widget, TextPane):
             self.comments.keep_draft(focus=False)
+            self.scores.close(focus=False)
             self.search.close_line()
             self.panes.focused(widget)
