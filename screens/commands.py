@@ -16,6 +16,8 @@ from store.record.scales import Scale, ScaleValue
 
 Scope = Literal[
     "app",
+    "welcome",
+    "details",
     "home",
     "sitting",
     "queue",
@@ -49,6 +51,7 @@ Scope = Literal[
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
 
 DIALOGS: tuple[tuple[Scope, ...], ...] = (
+    ("details",),
     ("editor",),
     ("filter", "value"),
     ("order",),
@@ -63,6 +66,7 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
+    "welcome": ("details", "import"),
     "home": ("import", "start"),
     "sitting": ("consent",),
     "queue": ("list", "line", "filter", "value", "order", "runs"),
@@ -84,6 +88,8 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
 
 WHERE: dict[Scope, str] = {
     "app": "Everywhere",
+    "welcome": "First run",
+    "details": "New workspace",
     "home": "Home",
     "sitting": "Home of a rater in a study",
     "queue": "Queue",
@@ -178,6 +184,33 @@ COMMANDS: tuple[Command, ...] = (
         "Save and quit; in a text field Ctrl+C copies the selection.",
         priority=True,
     ),
+    Command("welcome.open", "enter", "open", "open", "Open the line at the cursor."),
+    Command("welcome.demo", "d", "open_demo", "demo", "Open the demo: sample data and scripted agents."),
+    Command("welcome.practice", "t", "practise", "practise", "Practise on ten items with known answers."),
+    Command("welcome.import", "i", "import_file", "import a file", "Import a file into a new workspace."),
+    Command("welcome.new", "n", "make_workspace", "new workspace", "Make an empty workspace."),
+    Command("welcome.up", "up,k", "move(-1)", "line above", "Go to the line above.", on_line=False),
+    Command("welcome.down", "down,j", "move(1)", "line below", "Go to the line below.", on_line=False),
+    Command("welcome.leave", "q,escape", "app.quit", "quit", "Quit; nothing is made."),
+    Command("details.confirm", "enter", "confirm", "continue", "Continue with these values.", priority=True),
+    Command(
+        "details.keep",
+        "ctrl+s",
+        "keep",
+        "save name",
+        "Continue, and save the name in the configuration.",
+        priority=True,
+    ),
+    Command("details.leave", "escape", "leave", "cancel", "Close the form; nothing is made."),
+    Command("details.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False),
+    Command(
+        "details.previous",
+        "up",
+        "app.focus_previous",
+        "previous field",
+        "Go to the previous field.",
+        on_line=False,
+    ),
     Command(
         "home.resume",
         "enter",
@@ -196,6 +229,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("home.sample", "d", "load_sample", "load demo", "Load the sample data and annotate it."),
     Command(
         "home.annotate", "g", "annotate", "start agents", "Let the agents label the items without a label."
+    ),
+    Command(
+        "home.practice",
+        "t",
+        "practise",
+        "practise",
+        "Practise the keys on ten items with known answers, where the sample is.",
+        on_line=False,
     ),
     Command(
         "home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze and follow them."

@@ -68,9 +68,8 @@ class NoteEditor:
             message: What is shown beside the line.
             ruling: The key of a ruling that waits for its reason.
         """
-        ending = "cancel" if ruling else "cancel"
         choices = [("Enter", "save the ruling" if ruling else "save the note")]
-        self._shared.show_message(message, choices=[*choices, (self._shared.key("line.close"), ending)])
+        self._shared.show_message(message, choices=[*choices, (self._shared.key("line.close"), "cancel")])
         self.ruling = ruling
         self._show(harmless_line(self.of(item)))
 

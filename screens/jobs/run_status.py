@@ -120,7 +120,7 @@ def no_runs_status(job: Job | None, problem: Sequence[str], key: Key, *, has_ite
     if job is not None and job.error is not None:
         error = job.error
         return [f"! {one_line(error.title, 60)}", one_line(error.message, 400), one_line(error.hint, 300)]
-    can = f"{key('start')} lets them label the items without their label; your keys never wait for it."
+    can = f"{key('start')} lets them label items while you go on judging."
     # Whoever has nothing for agents needs no model either.
     why = [*(problem or [can])] if has_items else ["There are no items here on which agents can work."]
     return ["The agents have not worked in this workspace yet.", "", *why]

@@ -110,8 +110,8 @@ class StudiesScreen(BaseScreen):
                 Content("No study yet."),
                 Content(""),
                 Content(
-                    "A study has several experts judge the same items independently, under conditions assigned "
-                    f"at random. {self.key_of('new')} makes one, as a draft that is fixed once it is frozen."
+                    "A study has several experts judge the same items independently, under random "
+                    f"conditions. {self.key_of('new')} makes one, as a draft that is fixed once it is frozen."
                 ),
             ]
         heading = f"  {'study':<{NAME_CELLS}} {'state':<9} {'items':>7} {'raters':>6}  {'done':>15}"

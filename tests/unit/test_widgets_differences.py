@@ -65,7 +65,7 @@ def test_marks_cover_what_the_reference_does_not_have(
         ("x", "\n  ", "[\n  ]", "++", "only blanks"),
         ("x", "x", "x", "=", "equals the reference"),
         ("x = 1", "x = 1\n", "x = 1[\n]", "=", "equals the reference except for outer blanks"),
-        ("a(b)\nc", "a(b)\nc\nd\n", "a(b)\nc[\nd\n]", "==+", "the whole reference, then 1 line"),
+        ("a(b)\nc", "a(b)\nc\nd\n", "a(b)\nc[\nd\n]", "==+", "the whole reference, then 1 more line"),
         ("a(b)", "a(b).c", "a(b)[.c]", "~", "the whole reference, then more in the same line"),
         ("a(b).c", "a(b)", "a(b)‸", "~", "only the beginning of the reference"),
         (

@@ -209,7 +209,7 @@ def _sentence(reference: str, completion: str, spans: Sequence[Span]) -> str:
         min(len(theirs), len(ours)),
     )
     if same == len(theirs):
-        return f"the whole reference, then {pluralize(len(ours) - same, 'line')}"
+        return f"the whole reference, then {pluralize(len(ours) - same, 'more line')}"
     if completion.startswith(reference.rstrip()):
         return "the whole reference, then more in the same line"
     if reference.startswith(completion.rstrip()):
