@@ -52,16 +52,16 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """The commands of the review in groups, by their ids without `review.`."""
 
 SIGNS = (
-    ("●  ○", "You have labelled the item, or not yet."),
+    ("●  ○", "You have labelled the item; not yet."),
     ("◆", "The agents' label."),
     ("✓  ✗  !", "A test passed, failed by an assertion, ended in another error."),
-    ("~", "A test passed, but passes on a stub of the code too: it says nothing."),
-    ("│", "What the commands of a repair wrote."),
+    ("~", "A test passed, but it also passes on a stub of the code: no evidence."),
+    ("│", "Output of the commands of a repair."),
 )
 """The signs of a review, with their meanings."""
 
 QUEUE_SIGNS = (
-    ("●  ○", "You have judged it; not yet. Several: a dot for each of its questions."),
+    ("●  ○", "You have judged it; not yet. With several questions, a dot for each."),
     ("»  ?", "You skipped it; you cannot decide."),
     ("▲", "You and the agents disagree."),
     ("⚑", "You flagged it."),
@@ -80,13 +80,11 @@ MARKS = (
     ("▲", "You and the agents disagree."),
     ("»  ?", "You skipped it; you cannot decide."),
     ("…  !", "It is being saved; it could not be saved."),
-    ("┄  ›", "Not read yet; there are more than fit."),
+    ("┄  ›", "Not read yet; more than fit."),
 )
 """The marks of the items of a group, with their meanings."""
 
-NOTE = (
-    "Keys in a text field are text. Keys typed before an item is on the screen, and pasted text, never judge."
-)
+NOTE = "Keys in a text field are text. Pasted text, and keys typed before an item is shown, never judge."
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +118,8 @@ def sections(scope: Scope, settings: ScreenSettings, asked: Scale | None = None)
     own = list(commands_of(scope)) if scope != "app" else []
     if scope == "review":
         yield from _review_sections(own, settings, asked)
-        yield Section("Reasons of an override, offered after the key", tuple(settings.reasons.items()))
-        yield Section("Reasons for cannot decide, offered after the key", tuple(settings.undecided.items()))
+        yield Section("Reasons of an override", tuple(settings.reasons.items()))
+        yield Section("Reasons for cannot decide", tuple(settings.undecided.items()))
         yield Section("Signs", SIGNS)
     elif own:
         values = [] if scope not in JUDGING else [*_values(own, settings, asked)]
@@ -159,7 +157,7 @@ def _values(
     """Return the keys of the values of a scale, in its order."""
     named = {key: command for command in commands if (key := label_key(command)) is not None}
     if asked is None:
-        yield "…", "The keys of the answers are those of the question on the screen, which names them."
+        yield "…", "The keys of answers depend on the question on the screen."
         return
     for known in asked.values:
         yield key_name(keys_of(named[known.key], settings)), f"Answer {asked.word(known.value)}."
@@ -251,7 +249,7 @@ class KeysScreen(ModalScreen[None]):
         found = lines(section.matching(text) for section in self.sections)
         if not text and self._scope == "review":
             found += ["", NOTE]
-        self.query_one(_KeyList).show(found or [f"No key does anything with “{text}”."])
+        self.query_one(_KeyList).show(found or [f"No key matches “{text}”."])
         self.query_one(VerticalScroll).scroll_home(animate=False)
 
     def action_close(self) -> None:

@@ -161,7 +161,7 @@ class Recorder:
         self._settle(number)
         self.saved.publish(action)
         if was_failing and not self.failures:
-            self._notices.show("Saved", "What could not be saved before is on disk now.")
+            self._notices.show("Saved", "All records are saved now.")
 
     def _submit_failed(self, action: Action, error: BaseException) -> None:
         number = action.records[0].id
@@ -176,7 +176,7 @@ class Recorder:
                 what = str(error).rstrip(".")
                 self._notices.show(
                     "Not saved",
-                    f"{what}. The record is kept and tried again every {self.RETRY_SECONDS:.0f} s.",
+                    f"{what}. The record is kept; saving is tried again every {self.RETRY_SECONDS:.0f} s.",
                     alarm=True,
                 )
             self._retry_later()
@@ -212,7 +212,7 @@ class Recorder:
         """Why a record is not on disk, None when all of them are; the lane must have been drained."""
         for future in self._submitted.values():
             if not future.done():
-                return TimeoutError("the disk takes long")
+                return TimeoutError("the disk is slow")
             error = future.exception()
             if error is not None and not isinstance(error, JudgmentRefused):
                 return error

@@ -271,7 +271,7 @@ async def on_screen(file: Path) -> None:
             assert "● 2 feature · [○]" in line_of(app, ClaimLine)
             await press(pilot, "u")
             await until(pilot, lambda: screen.item.at == 0 and screen.item.label is None)
-            assert said(app).startswith("Taken back: sort 2 feature · now no label")
+            assert said(app).startswith("Undone: sort 2 feature · now no label")
             await press(pilot, "b", "1")
             await painted(pilot, 3)
             await press(pilot, "f")

@@ -108,12 +108,12 @@ def _refuse_other_work(workspace: Workspace, *, own_place: bool) -> None:
     if own_place:
         raise WorkspaceError(
             "Demo of another version",
-            f"{workspace.path} holds the sample of another version of the program; nothing was changed.",
-            "Start over, without what was judged in it: workbench demo --fresh",
+            f"{workspace.path} contains the sample of another version; nothing was changed.",
+            "To start over (deletes its judgments): workbench demo --fresh",
         )
     raise WorkspaceError(
         "Not the demo",
-        f"{workspace.path} holds other items than the sample; nothing was changed.",
+        f"{workspace.path} contains items that are not of the sample; nothing was changed.",
         "Choose another place: workbench demo --at PATH",
     )
 

@@ -90,7 +90,7 @@ def keep_rater(path: Path, name: str) -> None:
         path.write_text(f"rater = {json.dumps(name, ensure_ascii=False)}\n{before}", encoding="utf-8")
     except (OSError, ValueError) as error:
         raise WorkbenchError(
-            "Not kept", f"{path} could not be written: {error}.", "Go on without keeping the name."
+            "Not kept", f"{path} could not be written: {error}.", "Continue without saving the name."
         ) from error
 
 

@@ -22,7 +22,7 @@ _ITEMS = {"pairs.jsonl": "id", "completions.jsonl": "task_id", "questions.jsonl"
 _MODEL = "pretended-model-a"
 """The model whose answers are shown; those of one are enough to learn the keys."""
 GUIDELINE = (
-    "A pair matches when somebody who typed the query could use the code as it stands, or after adding an "
+    "A pair matches when whoever typed the query could use the code as it is, or after adding an "
     "import.\nA completion is judged by its reference: what stood at the cursor.\nAn answer is scored from 1 "
     "to 10; within two points of the known score counts as right here.\n"
 )

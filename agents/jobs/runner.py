@@ -214,7 +214,7 @@ class JobRunner:
         refuse_packet(self._workspace, "Agents run")
         if (busy := self.running) is not None:
             raise WorkbenchError(
-                "A job is at work",
+                "A job is running",
                 f"Job {busy.number} is {busy.state}; one job works at a time.",
                 "Stop it, or wait for its end.",
             )

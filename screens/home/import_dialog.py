@@ -168,7 +168,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         """List what is in the folder."""
         self._list_files("")
         self._show_message(
-            "Pairs, completions, repository questions, comparisons; what models made of them; labels. "
+            "Pairs, completions, repository questions, comparisons; responses of models; labels. "
             "JSON lines, JSON, CSV or Parquet; the format is detected, and shown before anything is imported."
         )
         self._show_keys()
@@ -178,10 +178,10 @@ class ImportScreen(ModalScreen["Imported | None"]):
         if self._typed and self._looked_at == self._typed:
             enter = "imports"
         elif self._typed or self._report is None:
-            enter = "shows what is in it"
+            enter = "preview"
         else:
-            enter = "opens the first item to judge" if self._report.items_added else "closes"
-        completes = [("import.complete", "completes the path")] if self._typed or not self._report else []
+            enter = "open the first item" if self._report.items_added else "closes"
+        completes = [("import.complete", "complete the path")] if self._typed or not self._report else []
         keys = hint(self._settings, *completes, ("import.leave", "leaves"))
         self.query_one(".keys", Static).update(Content(f"Enter {enter} · {keys}"))
 
@@ -401,7 +401,7 @@ def _stop_if_cancelled(progress: Progress) -> None:
         WorkbenchError: Nobody does.
     """
     if get_current_worker().is_cancelled:
-        raise WorkbenchError("Stopped", "Another file is looked at.", "")
+        raise WorkbenchError("Stopped", "Another file is being read.", "")
 
 
 def _error_lines(error: WorkbenchError) -> list[str]:

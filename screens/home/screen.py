@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 SAMPLE_NOTE = (
     "This is the sample: the agents' replies, completions, answers and scores in it were written by hand and "
-    "are no model's output; its models, judge and raters are pretended. Test programs are really executed."
+    "are not a model's output; its models, judge and raters are fictional. Test programs are really executed."
 )
 
 READ_SECONDS = 1.0

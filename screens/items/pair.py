@@ -32,7 +32,7 @@ from store.queries.rows import NEEDS_SANDBOX
 from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
-_NO_EVIDENCE = f"  {INDISCRIMINATE} means: passes even if the code returns nothing, or its input; no evidence"
+_NO_EVIDENCE = f"  {INDISCRIMINATE} means: passes even if the code returns nothing or its input; no evidence"
 
 _ASSESSMENTS = {"clear_match": "clear match", "clear_nonmatch": "clear non-match"}
 
@@ -328,7 +328,7 @@ def _unlike(case: AgentCase, execution: ExecutionView) -> str:
     agents = case.execution
     if agents is None or execution.environment == agents.environment:
         return ""
-    return f", another one than the agents' ({agents.environment}, {agents.sandbox})"
+    return f", not the agents' ({agents.environment}, {agents.sandbox})"
 
 
 def _ending(execution: ExecutionView) -> str:
@@ -346,7 +346,7 @@ def _outcomes(execution: ExecutionView) -> Iterator[str]:
         if outcome.obstacle:
             details.append("(no result)")
         if outcome.flaky:
-            details.append("(flaky: comes out otherwise under another hash seed)")
+            details.append("(flaky: another result with another hash seed)")
         yield "  ".join((f"  {sign_of(outcome)} {outcome.name}", *details))
     if execution.not_discriminating:
         yield _NO_EVIDENCE
@@ -376,7 +376,7 @@ def _run(case: AgentCase, execution: ExecutionView | None) -> PaneText:
     head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}{_unlike(case, execution)}"]
     head += [f"Image: {execution.image}"] if execution.image else []
     head += [f"Repaired environment: {execution.snapshot}"] if execution.snapshot else []
-    head += [f"Packages: {', '.join(execution.packages) or 'none beside the standard library'}"]
+    head += [f"Packages: {', '.join(execution.packages) or 'only the standard library'}"]
     if execution.error:
         head.append(
             f"{ERROR} Not executable: {execution.error}"
@@ -384,9 +384,7 @@ def _run(case: AgentCase, execution: ExecutionView | None) -> PaneText:
             else f"Error: {execution.error}"
         )
     if execution.output_dropped and not (execution.stdout_cut or execution.stderr_cut):
-        head.append(
-            f"Output beyond the limit was thrown away: {pluralize(execution.output_dropped, 'byte')}."
-        )
+        head.append(f"Output beyond the limit was dropped: {pluralize(execution.output_dropped, 'byte')}.")
     traces = [(f"trace of {test.name}", test.trace) for test in execution.outcomes if test.trace]
     parts = [("trace", execution.trace)] * bool(execution.trace) + traces
     parts.append(("stdout", with_note(execution.stdout, execution.stdout_cut)))

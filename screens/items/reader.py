@@ -145,6 +145,6 @@ def _with_note(view: ItemView, note: str | None) -> ItemView:
     """Return an item that is asked again with what an adjudicator wrote about that; None for another one."""
     if note is None:
         return view
-    text = "Judge it as you see it now; your earlier label stays as it is."
+    text = "Judge it again; your earlier label is kept."
     part = PaneText(ASKED_AGAIN, "Asked again", f"{note}\n\n{text}".strip())
     return replace(view, case=(part, *view.case))

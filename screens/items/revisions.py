@@ -65,9 +65,9 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionView], *, blind: boo
                 words, shown = "as imported", seen.imported
             else:
                 words = f"{_by(version, seen.imported, blind=blind)} · {local(version.created_at)}"
-                words += " · taken back" if version.taken_back else ""
+                words += " · undone" if version.taken_back else ""
                 shown = version.text
-            words += " · stands now" if is_current else ""
+            words += " · current" if is_current else ""
             text += "\n\n" if text else ""
             landmarks.append(text.count("\n") + 1)
             start = landmarks[-1] if is_current and start is None else start

@@ -164,7 +164,7 @@ def _execution(reply: Mapping[str, object]) -> Iterator[str]:
         parts += [words.format(reply[name])] if reply.get(name) else []
     yield " · ".join(parts)
     if not reply.get("executable"):
-        yield f"{ERROR} not executable: {reply.get('environment_error') or 'it did not come to its end'}"
+        yield f"{ERROR} not executable: {reply.get('environment_error') or 'it did not finish'}"
     elif reply.get("environment_error"):
         yield f"a test without a result: {reply['environment_error']}"
     if reply.get("snapshot"):

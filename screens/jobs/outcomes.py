@@ -204,9 +204,9 @@ class OutcomesScreen(BaseScreen):
         notes = []
         if room < len(groups):
             keys = f"{self.key_of('group')} and {self.key_of('group_back')}"
-            notes.append(f"{pluralize(len(groups) - room, 'more group')}: {keys} go through them")
+            notes.append(f"{pluralize(len(groups) - room, 'more group')}: {keys} move through them")
         if groups and self.outputs is None and self.failure is None:
-            notes.append("adding up equal outputs …")
+            notes.append("Counting equal outputs …")
         if notes:
             lines.append(Content.styled(f"  {' · '.join(notes)}", "$text-muted"))
         return lines
@@ -220,14 +220,14 @@ class OutcomesScreen(BaseScreen):
         if self.failure is not None:
             return (
                 f"! The items could not be read.\n\n{one_line(str(self.failure), 600)}\n\n"
-                f"{self.key_of('refresh')} tries again; {self.key_of('back')} goes back."
+                f"{self.key_of('refresh')} reads them again; {self.key_of('back')} goes back."
             )
         if self.listed != self._wanted:
             return "Reading …"
         if self.items.count:
             return ""
         wanted = self._wanted
-        nothing = "Nothing failed." if wanted.failed else "The run has nothing of this yet."
+        nothing = "Nothing failed." if wanted.failed else "The run has no such items yet."
         return f"{nothing}\n\n{self.key_of('group')} goes to the next group; {self.key_of('back')} goes back."
 
     # -- keys -------------------------------------------------------------------------------------------
@@ -271,9 +271,9 @@ class OutcomesScreen(BaseScreen):
         """Let the agents try again the items that are listed."""
         show = self.context.notices.show
         if self.context.jobs.running is not None:
-            show("A job is at work", "What failed can be tried again when it has ended.")
+            show("A job is running", "Try again when it has ended.")
         elif not self._wanted.failed or not self.items.count:
-            show("Nothing to try again", "Go to a group of items that failed.")
+            show("Nothing to retry", "Go to a group of items that failed.")
         elif start_annotation(self.app, self.context, (self.run.id, list(self.items.ids))):
             show("Trying again", f"{pluralize(self.items.count, 'item')} of this run.")
             self._lay_out()
@@ -296,7 +296,7 @@ class ListedGroup:
 def groups_by_end(causes: Sequence[FailureCause], finished: int) -> list[ListedGroup]:
     """Return the groups of a run's items: failures by cause and message, those that wait, those labelled."""
     failed = [cause for cause in causes if not cause.waits]
-    groups = [ListedGroup(ItemGroup(), "all that failed", sum(cause.items for cause in failed))]
+    groups = [ListedGroup(ItemGroup(), "all failed", sum(cause.items for cause in failed))]
     for cause in failed:
         groups.append(ListedGroup(ItemGroup(cause=cause.cause), cause.words, cause.items, 1))
         if cause.different > 1:

@@ -24,7 +24,7 @@ Key = Callable[[str], str]
 _FORMS_SHOWN = 2
 """Models that are asked in a weaker form and named in the status; the log names all."""
 
-NOT_READ = "What the agents recorded is not touched by this; it is tried again with the next event."
+NOT_READ = "The agents' results are safe; the runs are read again with the next event."
 
 
 def read_error_status(failure: Exception) -> list[str]:
@@ -81,16 +81,16 @@ def job_status(
         # The hint is for the command line; the screen itself offers more budget.
         lines += [one_line(error.hint, 300)] if error.hint and not isinstance(error, BudgetReached) else []
     if job.state == "paused":
-        on = "gives more and goes on" if job.used_up is not None else "goes on"
+        on = "raises the budget and continues" if job.used_up is not None else "continues"
         lines.append(
-            f"Paused: turns under way still end, and are kept. {key('pause')} {on}, {key('stop')} stops."
+            f"Paused: requests under way still end and are kept. {key('pause')} {on}, {key('stop')} stops."
         )
     elif job.state == "stopping":
-        lines.append("Stopping: turns under way may end; what is done is kept.")
+        lines.append("Stopping: requests under way may end; finished work is kept.")
     elif job.state in ("stopped", "failed"):
-        lines.append(f"What was done is kept. {key('start')} goes on where it stopped.")
+        lines.append(f"Finished work is kept. {key('start')} continues the run.")
     elif job.state == "done" and job.progress is not None and job.progress.failed:
-        lines.append(f"{key('retry')} tries again what failed; {key('items')} lists it.")
+        lines.append(f"{key('retry')} runs the failed items again; {key('items')} lists them.")
     return lines
 
 
@@ -122,5 +122,5 @@ def no_runs_status(job: Job | None, problem: Sequence[str], key: Key, *, has_ite
         return [f"! {one_line(error.title, 60)}", one_line(error.message, 400), one_line(error.hint, 300)]
     can = f"{key('start')} lets them label items while you go on judging."
     # Whoever has nothing for agents needs no model either.
-    why = [*(problem or [can])] if has_items else ["There are no items here on which agents can work."]
-    return ["The agents have not worked in this workspace yet.", "", *why]
+    why = [*(problem or [can])] if has_items else ["No items here that agents can label."]
+    return ["No job has run in this workspace yet.", "", *why]

@@ -529,18 +529,16 @@ class JobsScreen(BaseScreen):
         """Return the job that works on the run under the cursor; show a notice without one."""
         job, shown = self.context.jobs.running, self.run_shown
         if job is None:
-            self.context.notices.show("No job runs", "There is nothing to pause or to stop.")
+            self.context.notices.show("No job runs", "There is no job to pause or to stop.")
         elif shown is not None and job.run_id not in (None, shown.run.id):
-            self.context.notices.show(
-                "Not this run", "The agents are at work on another run; go to it first."
-            )
+            self.context.notices.show("Not this run", "The job works on another run; go to that run first.")
             return None
         return job
 
     def action_start(self) -> None:
         """Show what the configured run will take, and start it, or go on with it."""
         if self.context.jobs.running is not None:
-            self.context.notices.show("A job is at work", "One runs at a time.")
+            self.context.notices.show("A job is running", "Only one job can run at a time.")
         else:
             start_annotation(self.app, self.context, then=self._lay_out)
 
@@ -549,7 +547,7 @@ class JobsScreen(BaseScreen):
         job = self._at_work()
         if job is not None:
             if job.state == "stopping":
-                self.context.notices.show("The job is stopping", "It cannot wait any more.")
+                self.context.notices.show("The job is stopping", "It cannot be paused now.")
             elif job.state == "paused" and job.used_up is not None:
                 self._ask_for_more(job, job.used_up)
             elif job.state == "paused":
@@ -578,9 +576,9 @@ class JobsScreen(BaseScreen):
         """Let the agents try again what the run under the cursor failed on."""
         shown = self.run_shown
         if self.context.jobs.running is not None:
-            self.context.notices.show("A job is at work", "What failed can be tried again when it has ended.")
+            self.context.notices.show("A job is running", "Try again when it has ended.")
         elif shown is None or (self.causes is not None and not self._failed):
-            self.context.notices.show("Nothing failed", "There is nothing to try again.")
+            self.context.notices.show("Nothing failed", "There is nothing to retry.")
         else:
             self._retry(shown.run.id)
 
@@ -598,7 +596,7 @@ class JobsScreen(BaseScreen):
 
         shown = self.run_shown
         if shown is None:
-            self.context.notices.show("No run", "There are no items of a run to list.")
+            self.context.notices.show("No run", "There is no run to list.")
         else:
             self.app.push_screen(OutcomesScreen(self.context, self.navigator, shown.run))
 
@@ -614,7 +612,7 @@ class JobsScreen(BaseScreen):
             show("Default run", "The labels of the newest run of the fullest configuration are shown again.")
         else:
             runs.choose(RunRef(shown.run.id, shown.run.name))
-            show("This run is shown", f"{shortened(shown.run.name, 60)}; {self.key_of('use')} undoes that.")
+            show("This run is shown", f"{shortened(shown.run.name, 60)}; {self.key_of('use')} undoes this.")
 
     @property
     def _comparable(self) -> list[Run]:
@@ -631,9 +629,9 @@ class JobsScreen(BaseScreen):
         kind = task_kinds().get(shown.run.kind) if shown is not None else None
         marked = next((run for run in self._comparable if run.id == self._marked), None)
         if self.context.scope.blind:
-            show("Blind review", "The agents' labels are not shown, so their runs are not compared.")
+            show("Blind review", "The agents' labels are not shown, so runs cannot be compared.")
         elif shown is None or kind is None or kind.label_question is None or not self._comparable:
-            show("Nothing to compare", "Two runs with labels of the same kind of items are compared.")
+            show("Nothing to compare", "Two runs with labels of the same kind are needed.")
         elif marked is not None:
             self._marked = None
             self.navigator.open_confusion(kind.label_question.name, marked.name, shown.run.name)

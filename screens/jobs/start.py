@@ -67,7 +67,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
             yield Static(Content("\n").join(self._facts()), id="facts")
             with Horizontal(id="how-many"):
                 yield Static(Content(f"{'items at most':<{_TITLE_CELLS}}"), id="title")
-                yield LineInput(id="limit", placeholder="all that have no label of this run")
+                yield LineInput(id="limit", placeholder="all without a label of this run")
             yield Static(id="expected")
             yield Static(id="wrong")
             keys = hint(self.context.settings, ("start.begin", "start"), ("start.leave", "cancel"))
@@ -117,7 +117,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         self._is_estimating = False
         kind = task_kinds()[settings.kind]
         if not found.pairs:
-            self._show_estimate([f"nothing to do: all {kind.plural} have a label of this run"])
+            self._show_estimate([f"nothing to do: this run has labelled all {kind.plural}"])
             return
         money = "cost not known: no price is set for the model"
         if found.money is not None:
@@ -161,7 +161,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         if self._is_wrong or nothing:
             return
         if self._is_estimating:
-            self._show_wrong("! The estimate comes first; nothing is started yet.")
+            self._show_wrong("! Wait for the estimate; nothing is started yet.")
             return
         self.dismiss(self.settings)
 
@@ -210,7 +210,7 @@ def start_annotation(
         else:
             kind = kind_of_run(connection, again[0])
     if kind is None:
-        context.notices.show("Nothing to annotate", "No agents work on items of the kinds that are here.")
+        context.notices.show("Nothing to annotate", "No agents label the kinds of items that are here.")
         return False
     plan = context.program.plan if kind == "pair" else context.program.make_plan(kind)
     if plan.annotation is None:

@@ -176,7 +176,7 @@ class JudgingController:
             message = f"Not recorded: the {missing} was not on the screen when you pressed. Press again."
             self._shared.show_message(message, alarm=True)
         elif guard.is_unsettled_at(pressed):
-            message = "Not recorded: the agents' label came just now. Look, then press."
+            message = "Not recorded: the agents' label has just arrived. Check it, then press again."
             self._shared.show_message(message, alarm=True)
         else:
             return True
@@ -191,7 +191,7 @@ class JudgingController:
         if value is not None:
             self._give(value)
         else:
-            self._shared.show_message(f"{key} is no answer here. {self._answers()}", alarm=True)
+            self._shared.show_message(f"{key} is not an answer here. {self._answers()}", alarm=True)
 
     def _answers(self) -> str:
         """Return the keys of what is asked as a sentence, with their words where those are few."""
@@ -302,7 +302,9 @@ class JudgingController:
             self._shared.show_message(f"Nothing to accept: {why}. Nothing was recorded.", alarm=True)
             return
         if not item.has_acceptable_claim:
-            self._shared.show_message(f"The verdict shown is no answer here. {self._answers()}", alarm=True)
+            self._shared.show_message(
+                f"The verdict shown is not an answer here. {self._answers()}", alarm=True
+            )
             return
         self._give(item.claim.value)
 
@@ -321,7 +323,7 @@ class JudgingController:
         self.record(self.builder.mark(item, "skip"))
         self._order.put_last(item.item_id)
         name = one_line(item.external_id, 24)
-        self._go_on(f"» skipped {name}; it comes back last · {self._undo_hint}")
+        self._go_on(f"» skipped {name}; it comes back at the end · {self._undo_hint}")
 
     def flag(self) -> None:
         """Flag the item, or take the flag away."""
@@ -330,7 +332,7 @@ class JudgingController:
             return
         flagged = not item.own.flagged
         self.record(self.builder.mark(item, "flag", active=flagged))
-        self._shared.show_message(f"{'⚑ flagged' if flagged else 'Flag taken away'} · {self._undo_hint}")
+        self._shared.show_message(f"{'⚑ flagged' if flagged else 'Flag removed'} · {self._undo_hint}")
 
     def record(self, action: Action) -> None:
         """Submit an action, and show at once what it makes of the item."""
@@ -394,14 +396,14 @@ class JudgingController:
             self.reasons.ask_last()
         else:
             none = "this question" if item.has_several else "this item"
-            self._shared.show_message(f"A reason belongs to an override, and {none} has none.", alarm=True)
+            self._shared.show_message(f"Only an override has a reason; {none} is not one.", alarm=True)
 
     def _give_reason(self, asked: ReasonRequest, reason: str) -> None:
         item, builder, recorder = self._shared.item, self.builder, self._shared.context.recorder
         if builder is None:
             return
         if asked.action is not None and asked.action.id in recorder.taken_back:
-            message = "Not recorded: the label that this would be the reason of was taken back."
+            message = "Not recorded: its label was undone."
             self._shared.show_message(message, alarm=True)
             return
         is_shown = item is not None and item.item_id == asked.item_id
@@ -441,7 +443,7 @@ class JudgingController:
             return
         text = text.strip()
         if text == harmless_line(item.own.comment):
-            self._shared.show_message("The comment is as it was.")
+            self._shared.show_message("The comment is unchanged.")
             return
         self.record(self.builder.mark(item, "comment", active=bool(text), text=text))
         self._shared.show_message(f"Comment {'given' if text else 'taken away'} · {self._undo_hint}")
@@ -486,7 +488,7 @@ class JudgingController:
         blind, names = self._shared.context.scope.blind, self._shared.context.recorder.question_names
         what = describe_undo(action, names, blind=blind, since=self._shared.context.recorder.began, of=about)
         if not undone.stored:
-            return f"Taken back: {what} · it was not on disk yet, and no redo brings it back"
+            return f"Undone: {what} · it was not saved yet and cannot be redone"
         if undone.redo:
-            return f"Brought back: {what} · {self._undo_hint}"
-        return f"Taken back: {what} · {self._shared.key('redo')} redo"
+            return f"Redone: {what} · {self._undo_hint}"
+        return f"Undone: {what} · {self._shared.key('redo')} redo"

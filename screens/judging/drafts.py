@@ -99,7 +99,7 @@ class CommentEditor:
 
     def open(self, item: ItemView) -> None:
         """Open the line with what was written before, or with the draft."""
-        choices = [("Enter", "saves the comment"), (self._shared.key("line.close"), "keeps it as a draft")]
+        choices = [("Enter", "save the comment"), (self._shared.key("line.close"), "keep as a draft")]
         self._shared.show_message("", choices=choices)
         box, draft = self._box, self.drafts.get(item.item_id)
         box.value = item.own.comment if draft is None else draft

@@ -86,7 +86,7 @@ def _describe(record: Judgment | Mark, questions: Mapping[int, str], of: str, *,
         return f"revision of the {part_title(record.kind.removeprefix(REVISION))}"
     word = _MARKS.get(record.kind, record.kind)
     if not record.active:
-        return f"{word} taken away"
+        return f"{word} removed"
     return f"{word}: {one_line(record.text, REASON_CELLS)}" if record.text else word
 
 

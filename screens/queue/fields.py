@@ -10,7 +10,7 @@ from agents.pipelines.registry import kinds_with_agents, verdict_paths
 from store.kinds.spec import ranked_kinds, task_kinds
 from store.queries.rows import WAITING_PATH, QueueSort, SortKey, label_words
 
-TEXT_WANTED = "a part of the item's id or texts"
+TEXT_WANTED = "part of the item's id or texts"
 """The placeholder of the search line."""
 
 

@@ -99,7 +99,7 @@ class QueueLoader:
         """Return a queue that was read with its items in groups, or one by one, as a query has it."""
         from store.queries.groups import grouped
 
-        assert found.in_order is not None, "only a part of it was read"
+        assert found.in_order is not None, "only part of it was read"
         ids, starts = found.in_order, None
         if self.groups(query):
             ids, starts = grouped(self._workspace, ids)

@@ -375,12 +375,12 @@ class QueueScreen(BaseScreen):
                 f"{self.key_of('queue.back')} goes back."
             )
         if not self._generation or (not self._complete and not self.items.count):
-            return "Reading the queue …"
+            return "Reading …"
         if self.items.count or not self._complete:
             return ""
         if not self.total:
             return (
-                "This workspace holds no items yet.\n\n"
+                "This workspace has no items yet.\n\n"
                 f"{self.key_of('queue.back')} goes home, where {self.key_of('home.import')} imports a file."
             )
         return (
@@ -510,7 +510,7 @@ class QueueScreen(BaseScreen):
 
         runs, default = found
         if not runs:
-            self.context.notices.show("No run", "No agents have labelled anything here yet.")
+            self.context.notices.show("No run", "The agents have labelled nothing here yet.")
         elif self.is_current and not self.app.screen.is_modal:
 
             def chosen(choice: tuple[RunRef | None] | None) -> None:
@@ -562,7 +562,7 @@ class QueueScreen(BaseScreen):
     def action_clear_filter(self) -> None:
         """List all items again."""
         if self.queue_query.wanted == QueueFilter():
-            self.context.notices.show("No filter", "All items are listed already.")
+            self.context.notices.show("No filter", "All items are listed.")
         else:
             self.load_queue(replace(self.queue_query, wanted=QueueFilter()))
 
@@ -578,7 +578,7 @@ class QueueScreen(BaseScreen):
         box.display = True
         box.focus()
         leave = (self.key_of("line.close"), "cancel")
-        self.query_one(KeyLine).offer([("Enter", "lists what contains the text"), leave])
+        self.query_one(KeyLine).offer([("Enter", "list the items with this text"), leave])
 
     @on(Input.Submitted, "#find")
     def _text_given(self, event: Input.Submitted) -> None:

@@ -59,7 +59,7 @@ REPORTS = (
     Report(
         "confusion",
         "Confusion of two raters",
-        "how often one label goes with another",
+        "how often labels occur together",
         read_confusion,
         confusion_page,
     ),

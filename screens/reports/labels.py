@@ -279,7 +279,7 @@ def accuracy_page(read: tuple[AccuracyReport | WorkbenchError, str, tuple[str, .
                 ("rater", "kind", "n", "wrong", "accuracy"),
                 tuple(_accuracy_row(labels, one) for one in found.raters),
                 names=2,
-                notes=("People of the majority are compared with that of the others.",)
+                notes=("A rater of the majority is compared with the majority of the others.",)
                 if any(one.left_out for one in found.raters)
                 else (),
             ),

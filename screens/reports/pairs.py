@@ -132,9 +132,7 @@ def _page(read: Read, said: tuple[str, ...], table: Table) -> Page:
         ),
         command=("figures", *(("--rater", whose.name) if whose.name else ())),
         tables=(table,) if table.rows else (),
-        empty=""
-        if table.rows
-        else "Without labels there is no figure. Let agents label the pairs, or label some.",
+        empty="" if table.rows else "No labels yet. Let the agents label the pairs, or label some.",
         options={"first": Options("rater", names, whose.name)} if names else {},
     )
 

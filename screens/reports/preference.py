@@ -98,7 +98,7 @@ def wins_page(read: Read, choice: Choice) -> Page:
         for place, name in enumerate(names, start=1)
     )
     columns = ("candidate", *(f"{place}" for place in range(1, len(names) + 1)))
-    notes = ("How often the candidate of the line wins against that of the column, in percent; ties half.",)
+    notes = ("How often the candidate of the row wins against that of the column, in percent; ties half.",)
     return _page(read, (), (Table(columns, rows, notes=notes),))
 
 
@@ -171,7 +171,7 @@ def _orders_table(name: str, of_rater: Mapping[str, Any], orders: Orders) -> Tab
         rows,
         title=f"Both orders: {name}",
         notes=(
-            "Lines: what the first candidate is on the left; columns: on the right.",
+            "Rows: the first candidate on the left; columns: on the right.",
             f"The same winner {of_rater['consistent']:,} of {of_rater['both_orders']:,} times "
             f"({percent(of_rater['consistency'])}).",
         ),

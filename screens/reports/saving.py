@@ -45,7 +45,7 @@ def save(page: Page, title: str, command: str, path: Path) -> str:
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ExportFailed("Unknown format", f"{path.name} has none of the ends {', '.join(SUFFIXES)}.")
+        raise ExportFailed("Unknown format", f"{path.name} must end in one of {', '.join(SUFFIXES)}.")
     if suffix == ".csv":
         content = as_csv(page).encode()
     else:
@@ -83,7 +83,7 @@ def as_png(picture: str) -> bytes:
         import resvg_py
     except ImportError as error:
         install = f'PNG needs: pip install "workbench[png]". {instead}.'
-        raise ExportFailed("No PNG", "What draws PNG files is not installed.", install) from error
+        raise ExportFailed("No PNG", "The package that draws PNG files is not installed.", install) from error
     frame = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
     text = f'<text x="1" y="16" font-family="{FONTS}">x</text>'
     if resvg_py.svg_to_bytes(frame.format(text)) == resvg_py.svg_to_bytes(frame.format("")):

@@ -300,7 +300,7 @@ class ReportsScreen(BaseScreen):
         blind = self.context.settings.blind
         if not offered:
             if not self.reading.found:
-                return [Content("There is nothing to report yet."), Content("Import items, and label some.")]
+                return [Content("No items yet."), Content("Import items, and label some.")]
             return [Content("A blind review shows reports of your own labels: start with --rater NAME.")]
         lines = []
         for place, one in enumerate(offered):
@@ -312,7 +312,7 @@ class ReportsScreen(BaseScreen):
                 line = Content.assemble(line, f"{beside}  ", (one.about, "$text-muted"))
             lines.append(line)
         if blind:
-            about = "Blind review: only your own labels. Reports on those of others are not shown."
+            about = "Blind review: reports show only your own labels."
             lines += [Content(""), Content.styled(about, "$text-muted")]
         return lines
 

@@ -41,7 +41,7 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
     if choice.own is None:
         options["first"] = Options("rater", (ALL, *raters), one or ALL)
     if not found.times:
-        why = "No time is known yet: it is measured when items are judged in the app."
+        why = "No times yet: they are measured when items are judged in the app."
         return Page((f"{kind.plural}: seconds for each item",), command, empty=why, options=options)
     longest = max(one.n for one in found.histogram)
     ends = [end for bin_ in found.by_place for end in (bin_.three_quarters, bin_.median) if end is not None]
@@ -70,7 +70,7 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
                 tuple(_place_row(one) for one in found.by_place),
                 title="Time by place in the session",
                 scale=(0.0, float(ceil(max(ends)))),
-                notes=("Drawn: the median, between the times of a quarter and of three quarters.",),
+                notes=("Plot: the median, with the first and third quartile.",),
             ),
         ),
         options=options,

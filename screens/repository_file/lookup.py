@@ -51,7 +51,7 @@ def read_file(repositories: Path, piece: Piece) -> RepositoryFile:
             raise WorkbenchError(
                 "No folder of repositories",
                 f"There is no folder {repositories}",
-                "Give another with --repositories.",
+                "Name another with --repositories.",
             )
         tree = _tree(root, piece.repository, repositories)
         text = _read(tree, piece.path, repositories / tree.relative_to(root))
@@ -135,7 +135,7 @@ def _read(tree: Path, path: str, shown: Path) -> str:
             "Too large", f"{path} has more than {BYTES_MOST:,} bytes", "Files up to that size are shown."
         )
     if b"\0" in data:
-        raise WorkbenchError("Binary file", f"{path} is not a text")
+        raise WorkbenchError("Binary file", f"{path} is not a text file")
     # Bytes that are not UTF-8 are shown as such.
     return data.decode("utf-8", "surrogateescape")
 

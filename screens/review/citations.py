@@ -149,7 +149,7 @@ class Citations:
                 else ""
             )
             self._shared.show_message(
-                f"Nothing to cite in this pane: lines of {places} can be cited.{hidden}"
+                f"Nothing to cite in this pane: only lines of {places} can be cited.{hidden}"
             )
         elif not pane.text:
             self._shared.show_message("There is nothing to cite in this pane.")
@@ -245,7 +245,7 @@ class Citations:
                 found = _find_again(Document(part.text).lines, citation)
                 if found is None:
                     continue
-                first, where = found, f"{where} when it was cited; the text is another one now"
+                first, where = found, f"{where} when it was cited; the text has changed since"
             self._panes.by_id.end_cursors()
             self._panes.show_pane(pane_id)
             last = first + citation.last - citation.first
@@ -253,9 +253,7 @@ class Citations:
             self._shared.screen.call_after_refresh(self._panes.by_id[pane_id].put_cursor, first, last)
             self._shared.show_message(f"▸ {where} · {self._cites}")
             return
-        self._shared.show_message(
-            f"{citation.place}: that text is not shown any more; History keeps what it said."
-        )
+        self._shared.show_message(f"{citation.place}: that text is not shown any more; see History.")
 
     # -- keeping --------------------------------------------------------------------------------------
 

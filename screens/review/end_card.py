@@ -120,7 +120,7 @@ class EndCard(Static):
             steps.append((keys["unjudged"], f"continue: {counted_kinds(found.elsewhere)} without your label"))
         else:
             lines.append(Content("Every item of this workspace has your label."))
-        steps += [(keys["back"], "back"), (keys["previous"], "the item before")]
+        steps += [(keys["back"], "back"), (keys["previous"], "the previous item")]
         steps.append((keys["undo"], "undo your last action"))
         self.update(Content("\n").join([*lines, *_keyed(steps)]))
 
@@ -163,7 +163,7 @@ class EndCard(Static):
         elif not following.finished:
             left = pluralize(following.left, "item")
             steps.append((keys["unjudged"], f"continue with sitting {following.sitting}: {left}"))
-        steps += [(keys["back"], "back"), (keys["previous"], "the item before")]
+        steps += [(keys["back"], "back"), (keys["previous"], "the previous item")]
         steps.append((keys["undo"], "undo your last action in this sitting"))
         self.update(Content("\n").join([*lines, Content(""), *_keyed(steps)]))
 
@@ -183,8 +183,8 @@ class EndCard(Static):
             drawn_bar(score.right, score.given, BAR_CELLS),
             Content(""),
         ]
-        steps = [(keys["follow"], "begins the real work"), (keys["previous"], "the item before")]
-        steps.append((keys["undo"], "takes back your last answer"))
+        steps = [(keys["follow"], "begin the real work"), (keys["previous"], "the previous item")]
+        steps.append((keys["undo"], "undo your last answer"))
         self.update(Content("\n").join([*lines, *_keyed(steps)]))
 
 
@@ -204,8 +204,7 @@ def what_is_next(found: SittingProgress) -> list[str]:
         ]
     elif found.reveals:
         lines.append(
-            "The items come again now, with what was hidden until now. Judge each as you see it now: your "
-            "earlier labels stay as they are."
+            "The items come again now, with everything shown. Judge each again: your earlier labels are kept."
         )
     return lines
 

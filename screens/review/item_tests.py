@@ -22,8 +22,8 @@ from store.record.evidence import Citation
 if TYPE_CHECKING:
     from screens.context import ScreenContext
 
-_BLIND = "The agents' test is not shown in a blind review, and cannot be run in one."
-_NO_TESTS = "Tests are not shown for this item, and none can be run."
+_BLIND = "The agents' test is not shown in a blind review and cannot be run."
+_NO_TESTS = "Tests are not shown for this item and cannot be run."
 _DRAFT = "Your draft · not run yet"
 _NO_PYTHON = "Tests are written in Python, and this code is not."
 
@@ -111,13 +111,9 @@ class TestEditor(TextEditor):
         if not self.area.text.strip():
             self._show_message("There is nothing to run.", alarm=True)
         elif self._begins and self.area.text == self._shown:
-            self._show_message(
-                "This is only how a test begins: put in a call, and what must come of it.", alarm=True
-            )
+            self._show_message("This is only a skeleton: add a call and the expected result.", alarm=True)
         elif self._item.item_id in self.context.tests.running:
-            self._show_message(
-                "Another test of this item is still running; run this one when that has ended."
-            )
+            self._show_message("Another test of this item is still running; run this one after it.")
         else:
             self.dismiss(self.area.text)
 
@@ -321,7 +317,7 @@ class ItemTests:
             self._shared.show_message(f"Draft kept; {self._shared.key('edit')} opens it again.")
         else:
             began = self._shared.item is not None and not shown_test(self._shared.item)
-            self._shared.show_message("No test was begun." if began else "The test is as it was.")
+            self._shared.show_message("No test was started." if began else "The test is unchanged.")
         self._show_draft(item)
 
     def _show_draft(self, item: ItemView) -> None:
@@ -352,7 +348,7 @@ class ItemTests:
         if text == item.first_test:
             self._shared.show_message("Nothing was written; no test was run.")
         elif text == before and draft is None:
-            self._shared.show_message(f"The test is as it was; {self._shared.key('run')} runs it.")
+            self._shared.show_message(f"The test is unchanged; {self._shared.key('run')} runs it.")
         elif not text.strip():
             self._shared.show_message("There is nothing to run.", alarm=True)
         else:

@@ -447,14 +447,12 @@ class PaneController:
         zoomed = not self._shared.screen.has_class("-zoom")
         self._shared.screen.set_class(zoomed, "-zoom")
         self.show_active()
-        self._shared.show_message(
-            f"Zoomed; {self._shared.key('zoom')} gives the room back." if zoomed else ""
-        )
+        self._shared.show_message(f"Zoomed; {self._shared.key('zoom')} shows all panes." if zoomed else "")
 
     def wrap(self) -> None:
         """Wrap long lines of the focused pane, or let them run on."""
         left, right = self._shared.key("text.left"), self._shared.key("text.right")
-        run_on = f"Long lines run on; {left} {right} scroll."
+        run_on = f"Long lines are not wrapped; {left} {right} scroll."
         self._shared.show_message("Long lines are wrapped." if self.pane.toggle_wrap() else run_on)
 
     def number_lines(self) -> None:
@@ -474,11 +472,11 @@ class PaneController:
         if shown is None:
             show("This text is not Markdown.")
         elif shown:
-            show(f"The Markdown as it stands; {key} renders it.")
+            show(f"Markdown source; {key} renders it.")
         elif self.pane.is_rendered or len(self.pane.given) <= RENDERED:
             show(f"Rendered Markdown; {key} shows the source.")
         else:
-            show(f"Markdown of more than {pluralize(RENDERED, 'character')} is shown as it stands.")
+            show(f"Markdown of more than {pluralize(RENDERED, 'character')} is shown as source.")
 
     def _is_in_study(self) -> bool:
         # Outside a study the guideline is a tab among others, and the key line needs its room.
@@ -534,15 +532,15 @@ class PaneController:
             self._shared.show_message(f"Two runs stand side by side; {self._shared.key('compare')} ends it.")
             return
         if item.has_sides:
-            self._shared.show_message("The sides of a comparison stay as they are.")
+            self._shared.show_message("The sides of a comparison cannot be swapped.")
             return
         self._swapped = "" if item.swapped else self.shown_in_case
         view = item.with_swapped(self._swapped)
         if item.swapped:
-            message = f"{view.subject_word} stands where it stood."
+            message = f"{view.subject_word} is in its place again."
         else:
             back = self._shared.key("sides")
-            message = f"{view.subject_word} stands on the left now; {back} brings {item.subject_word} back."
+            message = f"{view.subject_word} is on the left now; {back} shows {item.subject_word} again."
         if self.active != SUBJECT and not view.swapped:
             self.active = SUBJECT
         self._show(view)

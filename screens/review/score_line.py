@@ -37,7 +37,7 @@ def parse_scores(text: str, scales: Sequence[Scale]) -> list[float]:
     if len(words) == 1 and not text.endswith(" "):
         words = list(words[0])
     if len(words) > len(scales):
-        raise NoScore(f"{pluralize(len(scales), 'score')} are asked, not {len(words)}")
+        raise NoScore(f"{pluralize(len(scales), 'score')} are needed, not {len(words)}")
     return [_score(word, scale) for word, scale in zip(words, scales, strict=False)]
 
 
@@ -117,7 +117,7 @@ class ScoreLine:
         item = self._shared.item
         if item is None or not self._is_about(item):
             self.close()
-            self._shared.show_message("Not recorded: another answer is asked about now.", alarm=True)
+            self._shared.show_message("Not recorded: the question is about another answer now.", alarm=True)
             return
         try:
             scores = parse_scores(text, _scales(item))

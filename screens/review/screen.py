@@ -350,7 +350,7 @@ class ReviewScreen(BaseScreen):
             if before is not None and before.blind and not view.blind:
                 self.shared.append_message("now shown: ◆ and other raters")
                 return
-            come = "◆ The agents' label has just come." if view.claim else "◆ The agents' label is gone."
+            come = "◆ The agents' label has just arrived." if view.claim else "◆ The agents' label is gone."
             self.shared.show_message(come)
 
     def _arrive(self, view: ItemView) -> None:

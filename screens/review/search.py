@@ -81,7 +81,7 @@ class PaneSearch:
                 self._shared.keys.ending,
             )
             status = self._searched.search_status
-            steps = "" if status == NO_MATCH else f" · {after} next match · {before} match before"
+            steps = "" if status == NO_MATCH else f" · {after} next match · {before} previous match"
             self._shared.show_message(f"find: {status}{steps} · {end} end")
 
     def next_match(self) -> None:

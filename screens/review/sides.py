@@ -50,7 +50,7 @@ class Sides:
         """Mark the differences of comparisons, or stop to."""
         item = self._shared.item
         if item is None or not item.has_sides:
-            self._shared.show_message("Only a comparison has two sides that can differ.")
+            self._shared.show_message("Only a comparison has two sides to compare.")
             return
         self._marks = not self._marks
         self._show(item if self._marks else replace(item, marks_differences=False))

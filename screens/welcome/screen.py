@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 WAYS = (
     ("welcome.demo", "Look at the demo: sample data, nothing to set up"),
     ("welcome.practice", "Practise the keys on ten items with known answers"),
-    ("welcome.import", "Import a file of yours"),
+    ("welcome.import", "Import a file"),
     ("welcome.new", "Make an empty workspace"),
 )
 """The commands of the first screen with what they do, in the order in which they are listed."""

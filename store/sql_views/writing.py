@@ -99,7 +99,7 @@ def write_rows(rows: pyarrow.Table, path: Path) -> None:
 
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ExportFailed("Unknown format", f"{path.name} has none of the ends {', '.join(SUFFIXES)}.")
+        raise ExportFailed("Unknown format", f"{path.name} must end in one of {', '.join(SUFFIXES)}.")
     try:
         file = path.open("xb")
     except FileExistsError as error:

@@ -74,7 +74,7 @@ async def test_sides_are_judged_and_the_first_candidates_value_is_stored(tmp_pat
             await settled(pilot)
             assert recorded(workspace)[-1][1:] == (0.0, "independent", "both-bad", given[-1][2])
             await press(pilot, "u")
-            await until(pilot, lambda: "Taken back: both bad · now right" in said(app))
+            await until(pilot, lambda: "Undone: both bad · now right" in said(app))
             await settled(pilot)
             assert recorded(workspace)[-1][:2] == given[-1][:2]
             await press(pilot, "ctrl+r", "d", "w")
@@ -121,7 +121,7 @@ async def _read_together(app: WorkbenchApp, pilot) -> None:
     await until(pilot, lambda: "Differences are marked" in said(app))
     assert "~" in screen_text(app)
     await pilot.press("equals_sign", "x")
-    assert said(app) == "The sides of a comparison stay as they are."
+    assert said(app) == "The sides of a comparison cannot be swapped."
     await painted(pilot)
 
 

@@ -573,7 +573,7 @@ async def test_a_run_that_paused_at_its_budget_is_given_more_and_goes_on(
         await start(pilot)
         await until(pilot, lambda: said in text(app, "#now") and "‖ paused" in text(app, "#now"))
         assert "Budget reached" in text(app, "#now")
-        assert "p gives more and goes on" in text(app, "#now")
+        assert "p raises the budget and continues" in text(app, "#now")
         await until(pilot, lambda: "p more budget" in text(app, "KeyLine"))
         await until(pilot, lambda: len(verdicts(workspace)) == 2)
         assert len(rows(workspace, StepRow)) == 2
@@ -627,7 +627,7 @@ async def test_a_blind_rater_is_not_shown_what_models_said_of_items(workspace: W
         await pilot.press("enter")
         items = await listed(pilot)
         assert items.outputs == ()
-        assert [group.words for group in items.groups] == ["all that failed", "labelled"]
+        assert [group.words for group in items.groups] == ["all failed", "labelled"]
 
 
 async def test_two_runs_are_compared_and_the_items_behind_a_cell_opened(workspace: Workspace) -> None:

@@ -145,16 +145,16 @@ async def test_a_screen_of_its_own_judges_gives_reasons_comments_and_undoes(work
         assert "b boundary case" in str(screen.query_one(JudgingKeyLine).content)
         assert (await pressed(pilot, screen, "b")).startswith("Reason: boundary case")
         await pressed(pilot, screen, "m", *"odd", "enter")
-        assert await pressed(pilot, screen, "s") == f"» skipped {names[2]}; it comes back last · u undo"
+        assert await pressed(pilot, screen, "s") == f"» skipped {names[2]}; it comes back at the end · u undo"
         assert screen.order.ids == [1, 2, 3, 4, 3]
         assert str(screen.query_one("#item", Static).content) == names[3]
         # Undone are the skip, the comment, and the label with its reason; each time its item is shown again.
         await pressed(pilot, screen, "u")
-        await until(pilot, lambda: screen.shared.message == "Taken back: skip · U redo")
+        await until(pilot, lambda: screen.shared.message == "Undone: skip · U redo")
         assert screen.order.ids == [1, 2, 3, 4]
         assert str(screen.query_one("#item", Static).content) == names[2]
         await pressed(pilot, screen, "u")
-        await until(pilot, lambda: screen.shared.message == "Taken back: comment: odd · U redo")
+        await until(pilot, lambda: screen.shared.message == "Undone: comment: odd · U redo")
         await pressed(pilot, screen, "u")
         await until(pilot, lambda: str(screen.query_one("#item", Static).content) == names[1])
         await until(pilot, lambda: screen.guard.item is not None and screen.guard.item.label is None)

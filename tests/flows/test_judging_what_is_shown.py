@@ -262,7 +262,7 @@ async def test_no_key_judges_a_label_that_came_while_another_screen_covered_the_
         await painted(pilot, 1)
         assert said(app).startswith("Not recorded: ")
         await pilot.press("1")
-        assert said(app) == "Not recorded: the agents' label came just now. Look, then press."
+        assert said(app) == "Not recorded: the agents' label has just arrived. Check it, then press again."
         assert judgments(workspace) == []
         await asyncio.sleep(ARRIVAL_SECONDS)
         await pilot.press("1")
@@ -361,6 +361,6 @@ async def test_a_reason_is_not_given_to_a_label_that_was_taken_back(workspace: W
         await pilot.press("q")
         await painted(pilot, 2)
         await pilot.press("x")
-        assert said(app) == "Not recorded: the label that this would be the reason of was taken back."
+        assert said(app) == "Not recorded: its label was undone."
         await settled(pilot)
     assert [row[1] for row in judgments(workspace)] == [0, None]

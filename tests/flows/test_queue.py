@@ -391,7 +391,7 @@ async def test_escape_leaves_the_search_line_and_then_the_queue(at_home: Callabl
         # Keys of the queue are text in the line.
         assert box.value == "qrc"
         line = screen.query_one(KeyLine)
-        assert str(line.content) == "Enter lists what contains the text · Esc cancel"
+        assert str(line.content) == "Enter list the items with this text · Esc cancel"
         await pilot.press("escape")
         assert not box.display
         assert "f filter" in str(line.content)
@@ -769,7 +769,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
         assert "c all items" not in str(line.content)
         await pilot.press("c")
         await until(pilot, lambda: bool(app._notifications))
-        assert [each.message for each in app._notifications] == ["All items are listed already."]
+        assert [each.message for each in app._notifications] == ["All items are listed."]
         cast(QueueScreen, app.screen).load_queue(QueueQuery(QueueFilter(text="nowhere to be found")))
         await until(
             pilot, lambda: "c all items" in str(line.content) and "Enter open" not in str(line.content)

@@ -96,15 +96,15 @@ async def test_an_undo_says_of_which_answer_the_score_was(workspace: Workspace) 
         await press(pilot, "a", "0", "escape", "a", "a", "8")
         await press(pilot, "u")
         taken = "accuracy of answer B: 8 small errors only, overrides ◆"
-        await until(pilot, lambda: said(app) == f"Taken back: {taken} · now no label · U redo")
+        await until(pilot, lambda: said(app) == f"Undone: {taken} · now no label · U redo")
         await press(pilot, "U")
-        await until(pilot, lambda: said(app) == f"Brought back: {taken} · u undo")
+        await until(pilot, lambda: said(app) == f"Redone: {taken} · u undo")
         # Of an item that is not on the screen, too.
         await press(pilot, "n")
         await painted(pilot, 2)
         await press(pilot, "u")
         await painted(pilot, 1)
-        await until(pilot, lambda: said(app) == f"Taken back: {taken} · now no label · U redo")
+        await until(pilot, lambda: said(app) == f"Undone: {taken} · now no label · U redo")
 
 
 async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_asked(
@@ -126,9 +126,9 @@ async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_a
         assert said(app) == "A reason belongs to an override, and this question has none."
         # While it is asked why, no other key does anything.
         await press(pilot, "d", "f")
-        assert not said(app).startswith("Flag taken away")
+        assert not said(app).startswith("Flag removed")
         await press(pilot, "escape", "f", "w")
-        assert said(app).startswith("Flag taken away")
+        assert said(app).startswith("Flag removed")
         await settled(pilot)
     rows = given(workspace)
     assert [(row[1].partition("@")[0], row[2], row[4]) for row in rows] == [
@@ -351,11 +351,11 @@ async def test_all_scores_of_an_answer_are_typed_in_one_line(workspace: Workspac
         await until(pilot, lambda: screen.item is not None and screen.item.at == 4)
         # One action: an undo takes back all of them, and goes to the first of them.
         await press(pilot, "u")
-        await until(pilot, lambda: said(app) == "Taken back: 7 8 9 10 for answer A · now no label · U redo")
+        await until(pilot, lambda: said(app) == "Undone: 7 8 9 10 for answer A · now no label · U redo")
         assert screen.item is not None
         assert (screen.item.own.labels, screen.item.at) == ({}, 0)
         await press(pilot, "U")
-        await until(pilot, lambda: said(app) == "Brought back: 7 8 9 10 for answer A · u undo")
+        await until(pilot, lambda: said(app) == "Redone: 7 8 9 10 for answer A · u undo")
         await press(pilot, "t", "t", "t", "t", "S")
         await pilot.press(*"10 2 3 4")
         assert said(app) == "accuracy 10 ◆2 · completeness 2 · relevance 3 ◆7.5 · clarity 4"
@@ -365,7 +365,7 @@ async def test_all_scores_of_an_answer_are_typed_in_one_line(workspace: Workspac
         # Escape records nothing.
         await press(pilot, "S")
         await pilot.press("5", "escape", "u")
-        await until(pilot, lambda: said(app).startswith("Taken back: 10 2 3 4 for answer B"))
+        await until(pilot, lambda: said(app).startswith("Undone: 10 2 3 4 for answer B"))
         await settled(pilot)
     rows = given(workspace)[:4]
     assert [(row[2], row[3]) for row in rows] == [

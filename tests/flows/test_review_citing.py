@@ -76,7 +76,7 @@ async def test_chosen_lines_are_marked_and_go_with_the_next_label(workspace: Wor
         assert (log.part, log.execution) == ("log", uid(410))
         assert log.text == (
             "  ✗ only_newline  AssertionError: a newline is a byte"
-            "  (flaky: comes out otherwise under another hash seed)"
+            "  (flaky: another result with another hash seed)"
         )
         assert json.loads(row["evidence"])[1]["sha256"] == log.sha256
         await press(pilot, "p")

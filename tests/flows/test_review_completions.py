@@ -87,7 +87,7 @@ async def test_three_keys_judge_a_task_and_the_next_one_comes(workspace: Workspa
 
             await until(pilot, is_there, f"question {question} of item {item}")
             await painted(pilot, item)
-        assert said(app).startswith("Taken back: keep B unsure")
+        assert said(app).startswith("Undone: keep B unsure")
 
 
 async def test_marks_and_citations_of_a_task(workspace: Workspace) -> None:

@@ -151,7 +151,7 @@ async def test_a_comment_of_another_program_is_harmless_in_the_line(workspace: W
         await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "two lines [31m"
         await pilot.press("enter")
-        assert said(app) == "The comment is as it was."
+        assert said(app) == "The comment is unchanged."
         assert marks(workspace)[-1][3] == "two\nlines \x1b[31m"
 
 

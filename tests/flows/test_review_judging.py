@@ -296,10 +296,10 @@ async def test_undo_says_that_a_label_came_from_a_command(workspace: Workspace) 
         await press(pilot, "u")
         await painted(pilot, 2)
         when = f"{BEGAN.astimezone():%Y-%m-%d %H:%M}"
-        assert said(app) == f"Taken back: 1 match, given by a command, of {when} · now no label · U redo"
+        assert said(app) == f"Undone: 1 match, given by a command, of {when} · now no label · U redo"
         await press(pilot, "U")
         await settled(pilot)
-        assert said(app) == f"Brought back: 1 match, given by a command, of {when} · u undo"
+        assert said(app) == f"Redone: 1 match, given by a command, of {when} · u undo"
 
 
 async def test_undo_in_a_blind_review_tells_nothing_of_the_agents_label(workspace: Workspace) -> None:
@@ -311,7 +311,7 @@ async def test_undo_in_a_blind_review_tells_nothing_of_the_agents_label(workspac
     async with app.run_test(size=SIZE) as pilot:
         for _ in range(2):
             await press(pilot, "u")
-            await until(pilot, lambda: said(app).startswith("Taken back: 1 match"))
+            await until(pilot, lambda: said(app).startswith("Undone: 1 match"))
             assert "◆" not in said(app)
 
 
@@ -354,7 +354,7 @@ async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspac
         await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "10 a?"
         await pilot.press("enter")
-        assert said(app) == "The comment is as it was."
+        assert said(app) == "The comment is unchanged."
         await press(pilot, "m")
         await pilot.press("ctrl+u", "enter")
         await settled(pilot)
@@ -373,14 +373,14 @@ async def test_undo_and_redo_go_all_the_way_back_across_restarts(
         await press(pilot, "u", "u")
         await until(pilot, lambda: len(undone) == 2)
         await painted(pilot, 3)
-        assert said(app) == "Taken back: skip · U redo"
+        assert said(app) == "Undone: skip · U redo"
     app = review_app(workspace, at=None)
     undone.clear()
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "u")
         await painted(pilot, 2)
         assert re.fullmatch(
-            r"Taken back: 1 match \(boundary case\), overrides ◆, of \d{4}-\d\d-\d\d \d\d:\d\d"
+            r"Undone: 1 match \(boundary case\), overrides ◆, of \d{4}-\d\d-\d\d \d\d:\d\d"
             r" · now no label · U redo",
             said(app),
         ), said(app)
@@ -395,7 +395,7 @@ async def test_undo_and_redo_go_all_the_way_back_across_restarts(
             await until(pilot, lambda wanted=number + 4: len(undone) == wanted)
         await settled(pilot)
         await painted(pilot, 4)
-        assert said(app).startswith("Brought back: flag, of ")
+        assert said(app).startswith("Redone: flag, of ")
         assert counts(app) == (2, 6)
         await press(pilot, "ctrl+r")
         await until(pilot, lambda: said(app) == "Nothing to redo.")
@@ -546,10 +546,10 @@ async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on
         event = ItemEnded(1, uid(0), 7, "not-looked", (Verdict(0.0, "screened", ""),))
         app.post_message(JobReported(event))
         await until(pilot, lambda: "◆ 0 no match" in line_of(app, ClaimLine))
-        assert said(app) == "◆ The agents' label has just come."
+        assert said(app) == "◆ The agents' label has just arrived."
         assert "it sorts" in text_of(app, "verdict")
         await pilot.press("a")
-        assert said(app) == "Not recorded: the agents' label came just now. Look, then press."
+        assert said(app) == "Not recorded: the agents' label has just arrived. Check it, then press again."
         await pilot.press("1")
         await settled(pilot)
         assert judgments(workspace) == []

@@ -114,7 +114,7 @@ async def test_what_is_said_moves_no_pane(tmp_path: Path, size: tuple[int, int])
             first = places(screen)
             for key, ends, shown in (
                 ("d", "escape", "query unclear"),
-                ("m", "escape", "saves the comment"),
+                ("m", "escape", "save the comment"),
                 ("slash", "escape", "keeps the search"),
                 ("f", "f", "flag"),
             ):

@@ -120,13 +120,13 @@ async def test_undo_goes_to_the_item_and_the_question(kinds: Workspace) -> None:
         await settled(pilot)
         await pilot.press("u")
         await asked(pilot, 2, 3)
-        assert said(app) == "Taken back: keep C drop · now no label · U redo"
+        assert said(app) == "Undone: keep C drop · now no label · U redo"
         await settled(pilot)
         await pilot.press("u")
         await asked(pilot, 2, 2)
         assert "● A yes · [○] · ○" in line_of(app, ClaimLine)
         await pilot.press("U")
-        await until(pilot, lambda: said(app).startswith("Brought back: predictable B perhaps"))
+        await until(pilot, lambda: said(app).startswith("Redone: predictable B perhaps"))
         await asked(pilot, 2, 2)
         await settled(pilot)
 

@@ -118,7 +118,7 @@ async def test_keys_typed_on_are_judged_as_what_was_on_the_screen(workspace: Wor
         await pilot.press("0", "1", "0", "1")
         await until(pilot, lambda: screen.item is not None and not screen.item.blind)
         await pilot.press("0")
-        assert said(app) == "Not recorded: the agents' label came just now. Look, then press."
+        assert said(app) == "Not recorded: the agents' label has just arrived. Check it, then press again."
         # Going on takes no time.
         await pilot.press("n")
         await painted(pilot, 2)

@@ -109,7 +109,7 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
         await press(pilot, "u")
         await until(pilot, lambda: reference_of(app) == REFERENCE, "undone")
         await painted(pilot)
-        assert said(app) == "Taken back: revision of the reference answer · U redo"
+        assert said(app) == "Undone: revision of the reference answer · U redo"
         # The rater went on, and comes back another day.
         await press(pilot, "n")
         await pilot.press("ctrl+q")
@@ -117,7 +117,7 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
     async with again.run_test(size=WIDE) as pilot:
         await press(pilot, "U")
         await until(pilot, lambda: reference_of(again) == BETTER, "redone")
-        assert said(again) == "Brought back: revision of the reference answer, of " + said(again)[-25:]
+        assert said(again) == "Redone: revision of the reference answer, of " + said(again)[-25:]
         assert review_of(again).order.item_id == 1
     assert marks(workspace) == [
         (1, "revision.reference", True, BETTER, "independent"),

@@ -229,7 +229,7 @@ async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_re
         assert (await editing(pilot)).text == WRONG
         await pilot.press("ctrl+r", "escape")
         await painted(pilot)
-        assert said(again) == "The test is as it was."
+        assert said(again) == "The test is unchanged."
 
 
 async def test_quitting_ends_the_test_and_keeps_what_was_written(workspace: Workspace) -> None:
@@ -259,7 +259,7 @@ async def test_where_agents_wrote_no_test_an_expert_writes_one(workspace: Worksp
         assert editor(app).message.startswith("This is only how a test begins")
         await pilot.press("escape")
         await painted(pilot)
-        assert said(app) == "No test was begun."
+        assert said(app) == "No test was started."
         own = "from candidate import is_blank_file\n\n\ndef test_own():\n    assert is_blank_file('/no/such') is None\n"
         await edit(pilot, own)
         await pilot.press("ctrl+s")
@@ -292,7 +292,7 @@ async def test_what_cannot_be_run_is_said(workspace: Workspace) -> None:
     async with blind.run_test(size=WIDE) as pilot:
         for key in "reER":
             await press(pilot, key)
-            assert said(blind) == "The agents' test is not shown in a blind review, and cannot be run in one."
+            assert said(blind) == "The agents' test is not shown in a blind review and cannot be run."
     nobody = review_app(workspace, rater=None)
     async with nobody.run_test(size=WIDE) as pilot:
         await press(pilot, "e")

@@ -82,7 +82,7 @@ async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(
         assert "! 2 not saved" in line_of(app, PlaceLine)
         disk.full = False
         await until(pilot, lambda: not app.context.recorder.unsaved)
-        await until(pilot, lambda: "Saved: What could not be saved before is on disk now." in said(app))
+        await until(pilot, lambda: "Saved: All records are saved now." in said(app))
         assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept"), (2, 0, "accept")]
         await until(pilot, lambda: "not saved" not in line_of(app, PlaceLine))
         await press(pilot, "p", "p")
@@ -116,9 +116,7 @@ async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Wo
         await press(pilot, "u")
         await painted(pilot, 2)
         await until(pilot, lambda: not app.context.recorder.unsaved)
-        assert said(app) == (
-            "Taken back: 0 no match, accepts ◆ · it was not on disk yet, and no redo brings it back"
-        )
+        assert said(app) == ("Undone: 0 no match, accepts ◆ · it was not saved yet and cannot be redone")
         disk.full = False
         await until(pilot, lambda: "○ your label: none" in line_of(app, ClaimLine))
         assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept")]
@@ -133,9 +131,7 @@ async def test_undo_of_a_label_that_waits_takes_its_reason_too(workspace: Worksp
         await until(pilot, lambda: len(app.context.recorder.failures) == 2)
         await press(pilot, "u")
         await until(pilot, lambda: not app.context.recorder.unsaved)
-        assert said(app).startswith(
-            "Taken back: 0 no match (boundary case), overrides ◆ · it was not on disk"
-        )
+        assert said(app).startswith("Undone: 0 no match (boundary case), overrides ◆ · it was not on disk")
         disk.full = False
         await press(pilot, "u")
         await until(pilot, lambda: said(app) == "Nothing to undo.")
@@ -157,7 +153,7 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
         await painted(pilot, 3)
         await press(pilot, "u")
         await painted(pilot, 2)
-        assert said(app) == "Taken back: 0 no match, accepts ◆ · now no label · U redo"
+        assert said(app) == "Undone: 0 no match, accepts ◆ · now no label · U redo"
         assert len(app.context.recorder.unsaved) == 1
         await press(pilot, "u")
         await painted(pilot, 1)

@@ -104,7 +104,7 @@ async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
             await painted(pilot, 3)
             for key in "rRe":
                 await press(pilot, key)
-                assert said(app) == "Tests are not shown for this item, and none can be run."
+                assert said(app) == "Tests are not shown for this item and cannot be run."
             await press(pilot, "n")
             await painted(pilot, 4)
             await press(pilot, "r")

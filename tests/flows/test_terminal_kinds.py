@@ -66,7 +66,7 @@ def test_import_judge_undo_export_and_import_again(tmp_path: Path) -> None:
         judge(terminal, "3", "overrides ◆")
         judge(terminal, "h", "Reason: judge leans on the reference alone")
         judge(terminal, "0", "4 of 8 · clarity of answer A")
-        judge(terminal, "u", "Taken back: relevance of answer A: 10")
+        judge(terminal, "u", "Undone: relevance of answer A: 10")
         judge(terminal, "f", "⚑ flagged")
         terminal.press("C-q")
         terminal.wait_for("ended with 0")

@@ -260,7 +260,7 @@ def test_one_job_at_a_time(workspace):
         assert latch.held.wait(60)
         with pytest.raises(WorkbenchError) as refused:
             runner.start(JobRequest(settings(server)))
-        assert refused.value.title == "A job is at work"
+        assert refused.value.title == "A job is running"
         latch.go.set()
         assert first.wait(60)
         second = runner.start(JobRequest(settings(server)))

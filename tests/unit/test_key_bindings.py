@@ -104,7 +104,7 @@ def test_the_values_of_a_scale_are_listed_in_its_order() -> None:
 
 def test_a_filter_lists_what_contains_it_with_its_title() -> None:
     found = lines(section.matching("wrap") for section in sections("review", ScreenSettings()))
-    assert found == ["Show", " W            Wrap long lines, or let them run on."]
+    assert found == ["Show", " W            Wrap long lines, or do not."]
     copying = lines(section.matching("COPY") for section in sections("review", ScreenSettings()))
     assert copying[0] == "Copy"
     assert len(copying) >= 4

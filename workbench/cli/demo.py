@@ -25,7 +25,7 @@ def demo_command(
         typer.Option("--at", metavar="PATH", help="The demo's workspace file, or a folder for it."),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start over: delete the demo that is there, with its judgments.")
+        bool, typer.Option("--fresh", help="Start over: delete the existing demo with its judgments.")
     ] = False,
     train: Annotated[
         bool, typer.Option("--train", help="Practise the keys first, on ten items with known answers.")

@@ -268,7 +268,7 @@ def _print_times(name: str, found: TimesReport) -> None:
         ],
     )
     if not found.times:
-        say("No time is known yet: it is measured when items are judged in the app.")
+        say("No times yet: they are measured when items are judged in the app.")
         return
     say("", harmless("Time for each item, seconds", style="bold underline"))
     print_bars(

@@ -216,7 +216,7 @@ def _print_report(report: ExecutionReport) -> None:
             ("seconds", f"{report.seconds:.2f}"),
             ("sandbox", f"{report.sandbox} {report.environment}"),
             ("image", report.image or None),
-            ("packages", ", ".join(report.packages) or "none beside the standard library"),
+            ("packages", ", ".join(report.packages) or "only the standard library"),
             ("tests", None if report.outcomes or not report.executable else _NO_TESTS),
         ],
     )
