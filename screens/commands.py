@@ -150,6 +150,9 @@ class Command:
         return scope
 
 
+KINDS_WITH_A_KEY = 5
+"""So many kinds of items can be chosen in the queue by a digit."""
+
 COMMANDS: tuple[Command, ...] = (
     Command("app.help", "question_mark", "show_keys", "keys", "List the keys of this screen."),
     Command("app.palette", "ctrl+p", "command_palette", "palette", "Search all actions by name."),
@@ -212,12 +215,29 @@ COMMANDS: tuple[Command, ...] = (
     Command("queue.filter", "f", "filter", "filter", "Choose what the queue lists."),
     Command("queue.find", "slash", "find", "find", "List the items that contain a text."),
     Command("queue.sort", "o", "sort", "order", "Choose the order of the queue."),
-    Command("queue.run", "a", "choose_run", "run", "Choose the run whose labels are shown."),
     Command(
-        "queue.refresh", "r", "refresh_queue", "refresh", "Take the order anew, with what changed since."
+        "queue.group",
+        "g",
+        "group",
+        "group",
+        "Group items by query or prompt, or list one by one.",
     ),
+    Command("queue.run", "a", "choose_run", "run", "Choose the run whose labels are shown."),
+    Command("queue.refresh", "r", "refresh_queue", "refresh", "Refresh the order, with what changed since."),
     Command("queue.clear", "c", "clear_filter", "all items", "List all items again."),
     Command("queue.back", "escape,q", "back", "home", "Go back to the first screen."),
+    Command("queue.kind_0", "0", "choose_kind(0)", "all kinds", "List all kinds.", on_line=False),
+    *(
+        Command(
+            f"queue.kind_{place}",
+            str(place),
+            f"choose_kind({place})",
+            f"kind {place}",
+            f"List only kind {place} of those named above the list.",
+            on_line=False,
+        )
+        for place in range(1, KINDS_WITH_A_KEY + 1)
+    ),
     Command("review.accept", "a", "", "accept", "Take over the agents' label that is shown.", judging=True),
     Command("review.both_bad", "0", "", "both bad", "Say that neither candidate is any good.", judging=True),
     Command(

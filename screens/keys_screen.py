@@ -60,6 +60,30 @@ SIGNS = (
 )
 """The signs of a review, with their meanings."""
 
+QUEUE_SIGNS = (
+    ("●  ○", "You have judged it; not yet. Several: a dot for each of its questions."),
+    ("»  ?", "You skipped it; you cannot decide."),
+    ("▲", "You and the agents disagree."),
+    ("⚑", "You flagged it."),
+    ("◆", "The agents' label."),
+    ("…  !", "It is being saved; it could not be saved."),
+    ("∅", "The agents need a sandbox for it."),
+)
+"""The signs of the queue's lines, with their meanings."""
+
+MARKS = (
+    ("●", "You: match; of more than two labels any."),
+    ("×", "You: no match."),
+    ("♦", "Not judged yet; the agents: match."),
+    ("⋄", "Not judged yet; the agents: no match."),
+    ("○", "Not judged yet; no label of the agents."),
+    ("▲", "You and the agents disagree."),
+    ("»  ?", "You skipped it; you cannot decide."),
+    ("…  !", "It is being saved; it could not be saved."),
+    ("┄  ›", "Not read yet; there are more than fit."),
+)
+"""The marks of the items of a group, with their meanings."""
+
 NOTE = (
     "Keys in a text field are text. Keys typed before an item is on the screen, and pasted text, never judge."
 )
@@ -103,6 +127,9 @@ def sections(scope: Scope, settings: ScreenSettings, asked: Scale | None = None)
         values = [] if scope not in JUDGING else [*_values(own, settings, asked)]
         rows = (row(command) for command in own if label_key(command) is None)
         yield Section(WHERE[scope], (*values, *rows))
+    if scope == "queue":
+        yield Section("Signs of a line", QUEUE_SIGNS)
+        yield Section("Marks, one for each item of a group", MARKS)
     yield Section(WHERE["app"], tuple(map(row, commands_of("app"))))
     for part in (*WITHIN.get(scope, ()), "keys"):
         yield Section(WHERE[part], tuple(map(row, commands_of(part))))

@@ -176,7 +176,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         """Lay out a line for each part of a filter."""
         settings = self._settings
         with Vertical(classes="modal") as box:
-            box.border_title = "Which items"
+            box.border_title = "Filter"
             for field in fields(blind=self._blind, kind=self._wanted.kind, here=self._here):
                 yield ChoiceRow(field, getattr(self._wanted, field.name))
             with Horizontal(id="text-line"):

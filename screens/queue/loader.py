@@ -6,13 +6,14 @@ The queries are imported by the first read: the lines that a start shows are the
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from screens.queue.query import QueueQuery
-from screens.widgets.item_list.rows import AT_ONCE
-from store.first_look import QUEUE_SESSION
+from store.first_look import LINES, QUEUE_SESSION
+from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, QueueRow, QueueSort
 from store.record.session import load_session, save_session
 
@@ -28,20 +29,37 @@ class LoadedQueue:
     """Items of a queue that were read.
 
     Attributes:
-        ids: The items in their order, of shape (n,); only the first ones when not `complete`.
+        ids: The items as they are listed, of shape (n,); only the first ones when not `complete`.
         complete: Whether these are all.
-        rows: The first lines.
-        total: How many items the workspace holds; None when they were not counted yet.
-        kinds: The kinds of the items, those of the first lines where not all were looked at.
+        starts: The place of the first item of each line, of shape (m,); None for a line an item.
+        in_order: The items in the order of the queue, before they were grouped.
+        rows: The first items as they are listed.
+        kinds: The kinds of the items, those of the first ones where not all were looked at.
+        here: How many items of each kind the workspace holds; None when they were not counted yet.
         runs: The run of the agents that is shown of each kind, by kind; None where that was not read.
     """
 
     ids: Ids
     complete: bool
+    starts: Ids | None = None
+    in_order: Ids | None = None
     rows: tuple[QueueRow, ...] = ()
-    total: int | None = None
     kinds: frozenset[str] = frozenset()
+    here: Mapping[str, int] | None = None
     runs: Mapping[str, RunRef] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueProgress:
+    """How much of a list is judged.
+
+    Attributes:
+        judged: How many of its items the rater has judged, by kind.
+        listed: How many items it lists, by kind.
+    """
+
+    judged: Mapping[str, int]
+    listed: Mapping[str, int]
 
 
 class QueueLoader:
@@ -58,24 +76,60 @@ class QueueLoader:
 
     def first(self, query: QueueQuery) -> LoadedQueue:
         """Return the first items of a queue with their lines."""
-        ids = self._ids(query, AT_ONCE)
-        rows = tuple(self.rows(ids.tolist()))
-        return LoadedQueue(ids, complete=len(ids) < AT_ONCE, rows=rows, kinds=_kinds_of(rows))
+        return self.begun(self.rows(self._ids(query, LINES).tolist()), query)
 
-    @staticmethod
-    def begun(rows: Sequence[QueueRow]) -> LoadedQueue:
-        """Return the first items of the queue of all items, whose lines were read already."""
+    def begun(self, rows: Sequence[QueueRow], query: QueueQuery) -> LoadedQueue:
+        """Return the first items of a queue, which were read already."""
         ids = array("q", [row.item_id for row in rows])
-        return LoadedQueue(ids, complete=False, rows=tuple(rows), kinds=_kinds_of(rows))
+        starts = _starts_of(rows) if self.groups(query) else None
+        kinds = frozenset(row.kind for row in rows)
+        return LoadedQueue(ids, complete=False, starts=starts, rows=tuple(rows), kinds=kinds)
 
     def all(self, query: QueueQuery) -> LoadedQueue:
         """Return the items of a queue, and how many the workspace holds."""
         from store.queries.queue import items_by_kind
 
-        items, wanted = items_by_kind(self._workspace, self._scope), query.wanted.kind
-        kinds = frozenset(items) if wanted is None else frozenset((wanted,))
-        ids, total = self._ids(query), sum(items.values())
-        return LoadedQueue(ids, complete=True, total=total, kinds=kinds, runs=self._runs())
+        here, wanted = items_by_kind(self._workspace, self._scope), query.wanted.kind
+        kinds = frozenset(here) if wanted is None else frozenset((wanted,))
+        ids = self._ids(query)
+        found = LoadedQueue(ids, complete=True, in_order=ids, kinds=kinds, here=here, runs=self._runs())
+        return self.regrouped(found, query)
+
+    def regrouped(self, found: LoadedQueue, query: QueueQuery) -> LoadedQueue:
+        """Return a queue that was read with its items in groups, or one by one, as a query has it."""
+        from store.queries.groups import grouped
+
+        assert found.in_order is not None, "only a part of it was read"
+        ids, starts = found.in_order, None
+        if self.groups(query):
+            ids, starts = grouped(self._workspace, ids)
+        return replace(found, ids=ids, starts=starts)
+
+    def groups(self, query: QueueQuery) -> bool:
+        """Return whether a queue is grouped; the items of a study stay in the order that it gave them."""
+        return query.grouped and self._scope.sitting is None
+
+    def progress(self, ids: Ids, kinds: Collection[str]) -> QueueProgress:
+        """Count what is judged of a list, by kind.
+
+        Args:
+            ids: The items.
+            kinds: The kinds that there are.
+        """
+        import numpy
+
+        listed = numpy.asarray(ids)
+        judged = numpy.isin(listed, self._ids(QueueQuery(QueueFilter(status="judged"))), assume_unique=True)
+        if len(kinds) == 1:
+            return QueueProgress(dict.fromkeys(kinds, int(judged.sum())), dict.fromkeys(kinds, len(listed)))
+        of_kind = {
+            kind: numpy.isin(listed, self._ids(QueueQuery(QueueFilter(kind=kind))), assume_unique=True)
+            for kind in kinds
+        }
+        return QueueProgress(
+            {kind: int((judged & found).sum()) for kind, found in of_kind.items()},
+            {kind: int(found.sum()) for kind, found in of_kind.items()},
+        )
 
     def _runs(self) -> Mapping[str, RunRef]:
         from store.queries.runs import shown_by_kind
@@ -140,5 +194,14 @@ class QueueLoader:
             save_session(self._workspace, self._scope.rater_id, QUEUE_SESSION, value)
 
 
-def _kinds_of(rows: Sequence[QueueRow]) -> frozenset[str]:
-    return frozenset(row.kind for row in rows)
+def _starts_of(rows: Sequence[QueueRow]) -> array[int]:
+    """Return where the first items of a queue begin a line: items of a group have the same title."""
+    known = task_kinds()
+
+    def together(row: QueueRow, following: QueueRow) -> bool:
+        kind = known.get(row.kind)
+        is_grouped = kind is not None and kind.record.group == kind.queue.title
+        return is_grouped and (row.kind, row.title) == (following.kind, following.title)
+
+    begins = [place for place, pair in enumerate(pairwise(rows), start=1) if not together(*pair)]
+    return array("q", [0, *begins] if rows else [])

@@ -17,22 +17,28 @@ class QueueQuery:
     Attributes:
         wanted: Which items.
         sort: In which order.
+        grouped: Whether items of one group, such as the pairs of a query, are together on a line.
     """
 
     wanted: QueueFilter = field(default_factory=QueueFilter)
     sort: QueueSort = field(default_factory=QueueSort)
+    grouped: bool = True
 
     @classmethod
     def of(cls, kept: Any, *, blind: bool) -> QueueQuery:
         """Return a stored query, without filters and orders that a blind queue must not have."""
         kept = kept if isinstance(kept, dict) else {}
-        return cls(_filter_of(kept.get("filter"), blind=blind), _sort_of(kept.get("sort"), blind))
+        return cls(
+            _filter_of(kept.get("filter"), blind=blind),
+            _sort_of(kept.get("sort"), blind),
+            kept.get("grouped") is not False,
+        )
 
     @property
     def kept(self) -> dict[str, Any]:
         """The query as a session stores it; the items behind a figure are not kept."""
         wanted = replace(self.wanted, items=None, named="")
-        return {"filter": asdict(wanted), "sort": asdict(self.sort)}
+        return {"filter": asdict(wanted), "sort": asdict(self.sort), "grouped": self.grouped}
 
     @property
     def begins_quickly(self) -> bool:

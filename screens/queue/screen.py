@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -18,12 +18,13 @@ from textual.widgets import Input, Static
 from agents.jobs.events import ItemEnded, JobEvent
 from agents.pipelines.registry import kinds_with_agents
 from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings, command_named
+from screens.commands import KINDS_WITH_A_KEY, Command, Scope, bindings, command_named
 from screens.help import keys_of
 from screens.jobs.job_line import JobLine
 from screens.queue.fields import TEXT_WANTED, order_phrase
 from screens.queue.loader import QueueLoader
 from screens.queue.preview import Preview
+from screens.queue.progress_line import progress_line
 from screens.queue.query import QueueQuery
 from screens.threads import in_thread
 from screens.widgets.item_list.widget import CursorMoved, ItemChosen, ItemList, ReadFailed
@@ -33,6 +34,8 @@ from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.kinds.counting import in_order
+from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, QueueSort
 
 if TYPE_CHECKING:
@@ -42,13 +45,16 @@ if TYPE_CHECKING:
     from screens.items.reader import ItemReader
     from screens.items.views import ItemView
     from screens.navigator import Navigator, OpenedReview
-    from screens.queue.loader import LoadedQueue
+    from screens.queue.loader import LoadedQueue, QueueProgress
     from store.queries.runs import LabelledRun
     from store.record.actions import Action
     from store.record.scope import RunRef
 
 RUN_CELLS = 13
 """Cells that the name of the run always has, shortened in its middle."""
+
+PROGRESS_SECONDS = 0.2
+"""How long after the order its progress is counted, which would hold up the lines."""
 
 PREVIEW_SECONDS = 0.08
 """How long the cursor rests before the preview follows it."""
@@ -78,14 +84,17 @@ class QueueScreen(BaseScreen):
         super().__init__(context, navigator)
         self._wanted_first = wanted
         self.queue_query = QueueQuery(QueueFilter(), QueueSort())
-        self.total: int | None = None
+        # How many items of each kind there are; none before they were counted.
+        self.kinds_here: Mapping[str, int] = {}
+        self.progress: QueueProgress | None = None
         self._new = 0
         self._afresh = False
         self._generation = 0
-        # The kinds of all items; none before they were counted.
-        self.kinds_here: frozenset[str] = frozenset()
         self._complete = False
+        self._loaded: LoadedQueue | None = None
         self._go_to: int | None = None
+        # The kind chosen by its number before it was known which kinds there are.
+        self._kind_to_choose: int | None = None
         # The choice before the order was read: an item, or whichever is under the cursor then.
         self._to_open: int | None = None
         self._open_any = False
@@ -97,11 +106,12 @@ class QueueScreen(BaseScreen):
     # -- layout ---------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        """Lay out the sentence, the list, the preview and the lines at the foot."""
+        """Lay out the sentence, the progress, the list, the preview and the lines at the foot."""
         scope = self.context.scope
         self.loader = QueueLoader(self.context.workspace, scope)
         yield TopLine("queue")
         yield Static(id="sentence")
+        yield Static(id="progress")
         leaves = self.key_of("line.close")
         yield LineInput(id="find", placeholder=f"{TEXT_WANTED} · Enter lists, {leaves} leaves")
         with Horizontal(id="body"):
@@ -139,6 +149,7 @@ class QueueScreen(BaseScreen):
         if self._complete:
             # A failed count is repeated when the order is next read.
             in_thread(self, self.loader.total, self._found_new, group="new")
+            self._count_progress()
 
     @cached_property
     def reader(self) -> ItemReader:
@@ -170,11 +181,11 @@ class QueueScreen(BaseScreen):
             self._read_kept()
             return
         query, item_id = self.loader.of(look.queue or {})
-        if query != QueueQuery():
+        if (query.wanted, query.sort) != (QueueFilter(), QueueSort()):
             self.load_queue(query, item_id)
             return
         self._begin_order(query, item_id)
-        self._order_read(self._generation, self.loader.begun(look.rows))
+        self._order_read(self._generation, self.loader.begun(look.rows, query))
         # The queries for the others are imported only when these are on the screen.
         self.call_after_refresh(self._read_order, self._generation, query, begun=True)
 
@@ -194,12 +205,15 @@ class QueueScreen(BaseScreen):
         """
         filtered = item_id is None and query.wanted not in (self.queue_query.wanted, QueueFilter())
         self._begin_order(query, item_id)
-        self._read_order(self._generation, query, to_unjudged=filtered)
+        # The first items of an order are of use only where none is listed yet.
+        self._read_order(self._generation, query, begun=self.items.count > 0, to_unjudged=filtered)
 
     def _begin_order(self, query: QueueQuery, item_id: int | None) -> None:
         # A choice made before the first order was asked for is meant for that one.
         self._open_any = self._open_any and not self._generation
         self._generation += 1
+        if query.wanted != self.queue_query.wanted:
+            self.progress = None
         self.queue_query = query
         self._go_to = item_id
         self._complete = False
@@ -231,18 +245,46 @@ class QueueScreen(BaseScreen):
         if found.complete or not self.items.count:
             # Who has moved the cursor meanwhile stays where they are.
             at = at or (None if self.items.cursor else self._go_to)
-            self.items.show(found.ids, rows=found.rows, kinds=found.kinds, afresh=self._afresh, at=at)
+            self.items.show(
+                found.ids,
+                found.starts,
+                rows=found.rows,
+                kinds=found.kinds,
+                agents=not found.kinds.isdisjoint(found.runs or ()),
+                afresh=self._afresh,
+                at=at,
+            )
             self._afresh = False
-        self._complete = found.total is not None
-        if self._complete and self.queue_query.wanted.kind is None:
-            self.kinds_here = found.kinds
-        if self._complete:
-            self.total, self._go_to = found.total, None
         if found.runs is not None:
             self.context.runs.take(found.runs)
+        if found.here is not None:
+            self._complete, self._go_to = True, None
+            self._loaded, self.kinds_here = found, found.here
+            # The lines come first.
+            self.set_timer(PROGRESS_SECONDS, self._count_progress)
         self._lay_out()
-        if self._complete:
+        if self._complete and self._kind_to_choose is not None:
+            place, self._kind_to_choose = self._kind_to_choose, None
+            self.action_choose_kind(place)
+        elif self._complete:
             self._open_chosen()
+
+    @property
+    def total(self) -> int | None:
+        """How many items there are, listed or not; None before they were counted."""
+        return sum(self.kinds_here.values()) if self._complete else None
+
+    def _count_progress(self) -> None:
+        """Count what is judged of the list."""
+        if not self._complete:
+            return
+        read = partial(self.loader.progress, self.items.ids, self.kinds_here)
+        in_thread(self, read, partial(self._take_progress, self._generation), group="progress")
+
+    def _take_progress(self, generation: int, progress: QueueProgress) -> None:
+        if generation == self._generation:
+            self.progress = progress
+            self._lay_out()
 
     @property
     def is_opening(self) -> bool:
@@ -276,6 +318,8 @@ class QueueScreen(BaseScreen):
         self.reader.forget(action.item_id)
         self.items.items_changed([action.item_id])
         self._show_unsaved()
+        if self.is_current:
+            self._count_progress()
 
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, ItemEnded):
@@ -293,6 +337,10 @@ class QueueScreen(BaseScreen):
     def _lay_out(self) -> None:
         self.query_one("#sentence", Static).update(Content(self._sentence()))
         message = self._message()
+        keys = [self.key_of(f"queue.kind_{place}") for place in range(KINDS_WITH_A_KEY + 1)]
+        chosen, width = self.queue_query.wanted.kind, self.app.size.width - 2
+        line = progress_line(self.progress, self.kinds_here, chosen, keys, width)
+        self.query_one("#progress", Static).update(line)
         self.set_class(bool(message), "-message")
         self.refresh_bindings()
         self.query_one("#message", Static).update(Content(message))
@@ -375,7 +423,17 @@ class QueueScreen(BaseScreen):
             return not self.context.scope.hides_lists and bool(self.context.runs.shown)
         if command.id == "queue.open":
             return not self._generation or self.items.count > 0
+        if command.id == "queue.group":
+            known = task_kinds()
+            has_groups = any(kind in known and known[kind].record.group for kind in self.kinds_here)
+            return has_groups and self.context.study is None
         return self.queue_query.wanted != QueueFilter() if command.id == "queue.clear" else True
+
+    def label_now(self, command: Command) -> str:
+        """Name what `g` does now."""
+        if command.id == "queue.group":
+            return "one by one" if self.queue_query.grouped else "group"
+        return command.label
 
     def action_open_item(self) -> None:
         """Review the item under the cursor."""
@@ -461,6 +519,44 @@ class QueueScreen(BaseScreen):
             self.app.push_screen(
                 RunScreen(self.context.settings, runs, self.context.runs.chosen, default), chosen
             )
+
+    def action_group(self) -> None:
+        """List the items of a group on one line, or each item on its own."""
+        if self.context.study is not None:
+            self.context.notices.show("One by one", "In a study items stay in its order.")
+            return
+        query = replace(self.queue_query, grouped=not self.queue_query.grouped)
+        if not self._complete or self._loaded is None:
+            self.load_queue(query)
+            return
+        self.queue_query = query
+        generation = self._generation
+        in_thread(
+            self,
+            partial(self.loader.regrouped, self._loaded, query),
+            partial(self._order_read, generation),
+            partial(self._order_failed, generation),
+            group="order",
+        )
+
+    def action_choose_kind(self, place: int) -> None:
+        """List the items of one kind.
+
+        Args:
+            place: Its place among the kinds that there are, from 1; 0 for all kinds.
+        """
+        if not self.kinds_here:
+            self._kind_to_choose = place
+            return
+        kinds = in_order(self.kinds_here)
+        if place > len(kinds):
+            self.context.notices.show("No such kind", f"There are items of {pluralize(len(kinds), 'kind')}.")
+            return
+        wanted, kind = self.queue_query.wanted, kinds[place - 1] if place else None
+        if kind != wanted.kind:
+            # Labels and paths of another kind are other ones.
+            wanted = replace(wanted, kind=kind, label=None, agent=None, path=None)
+            self.load_queue(replace(self.queue_query, wanted=wanted))
 
     def action_clear_filter(self) -> None:
         """List all items again."""

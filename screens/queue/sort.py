@@ -54,7 +54,7 @@ class SortScreen(ModalScreen[QueueSort | None]):
         keys = [order.key for order in self._orders]
         self._index = keys.index(self._sort.key) if self._sort.key in keys else 0
         with Vertical(classes="modal -small") as box:
-            box.border_title = "In which order"
+            box.border_title = "Order"
             yield Static(id="orders")
             named = hint(
                 settings, ("order.apply", "orders"), ("order.turn", "turns"), ("order.leave", "leaves")
@@ -96,7 +96,7 @@ class SortScreen(ModalScreen[QueueSort | None]):
         lines = []
         for index, order in enumerate(self._orders):
             here = index == self._index
-            direction = ("↓ falling" if self._descending else "↑ rising") if here else ""
+            direction = ("↓ descending" if self._descending else "↑ ascending") if here else ""
             line = f"{'▸' if here else ' '} {order.letter}  {order.title:<28}{direction}"
             lines.append(Content.styled(line, "bold $text-accent") if here else Content(line))
         self.query_one("#orders", Static).update(Content("\n").join(lines))

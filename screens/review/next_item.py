@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from screens.judging.order import ReviewOrder
+from screens.queue.loader import QueueLoader
 from screens.queue.query import QueueQuery
 from store.queries.item import has_item
 from store.queries.progress import open_among, skipped_in_order
@@ -102,10 +103,11 @@ def restored_order(
     """
     query = QueueQuery.of(session.get("queue"), blind=scope.hides_lists)
     item = resumed_item(workspace, scope, session, query)
-    ids: list[int] = queue_ids(workspace, scope, query.wanted, query.sort).tolist()
+    loader = QueueLoader(workspace, scope)
+    ids: list[int] = loader.all(query).ids.tolist()
     if item is not None and item not in ids and item != session.get("item"):
         query = QueueQuery()
-        ids = queue_ids(workspace, scope, query.wanted, query.sort).tolist()
+        ids = loader.all(query).ids.tolist()
     with workspace.reading() as connection:
         # Skipped items come again last, in this session too.
         skipped = skipped_in_order(connection, scope)

@@ -211,11 +211,13 @@ class Workspace:
         Returns:
             An array of shape (n,).
         """
+        (values,) = self.columns(statement)
+        return values
+
+    def columns(self, statement: Select[Any]) -> list[numpy.ndarray[Any, Any]]:
+        """Run a select of columns of 64-bit integers and return each as an array of shape (n,)."""
         with self.reading() as connection:
-            columns = connection.execute(statement).cursor.fetchnumpy()
-        (values,) = columns.values()
-        array: numpy.ndarray[Any, Any] = values
-        return array
+            return [*connection.execute(statement).cursor.fetchnumpy().values()]
 
     @property
     def identity(self) -> uuid.UUID:

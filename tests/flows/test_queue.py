@@ -3,6 +3,7 @@
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from app_at_work import app_of, context_of, label, labelled_by_agents, mark, rec
 from entry_bench import QUESTIONS, TASKS, entries
 from rich.cells import cell_len
 from scopes import scope
+from several_kinds import three_kinds
 from small_workspace import GOOD, WRONG, pairs_workspace
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -24,12 +26,15 @@ from screens.queue.loader import QueueLoader
 from screens.queue.query import QueueQuery
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
+from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
 from screens.widgets.item_list.widget import ItemList
 from screens.widgets.key_line import KeyLine
 from store.events import silent
+from store.first_look import QUEUE_SESSION
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter, QueueSort
+from store.record.session import save_session
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import journal_path
 
@@ -54,7 +59,7 @@ def pairs(count: int = COUNT) -> Iterator[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """300 pairs: the agents labelled those of even ids, dana the first 20 with 1."""
+    """300 pairs: the agents labelled those of even ids, dana, who lists them one by one, the first 20 with 1."""
     with pairs_workspace(tmp_path_factory.mktemp("queue"), pairs()) as made:
         rater = context_of(made).rater
         assert rater is not None
@@ -65,6 +70,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         recorded(made, rater, *[label(made, rater, number, 1.0) for number in range(1, 21)])
         recorded(made, rater, mark(made, rater, 4, "flag"), mark(made, rater, 30, "skip"))
         recorded(made, rater, mark(made, rater, 31, "cannot_decide"))
+        save_session(made, rater.id, QUEUE_SESSION, {"grouped": False}).result()
         return made.path
 
 
@@ -121,8 +127,10 @@ async def test_lists_every_item_with_the_true_count(at_home: Callable[..., Workb
         screen = await opened(pilot)
         assert screen.items.count == COUNT
         assert "all items · 300 of 300" in said(app, "#sentence")
+        await until(pilot, lambda: said(app, "#progress").endswith("░ 20 of 300 judged"))
         heading, first, second, *_ = lines(app)
-        assert heading.split() == ["you", "◆", "agents", "path", "item", "code"]
+        # None of the codes has a name, and no pair a similarity.
+        assert heading.split() == ["you", "◆", "agents", "path", "item"]
         assert first.startswith("▸●")
         assert "1 match" in first
         assert "python check if a file" in first
@@ -131,6 +139,76 @@ async def test_lists_every_item_with_the_true_count(at_home: Callable[..., Workb
         assert "0 no match" in second
         assert "screened" in second
         assert lines(app)[4].startswith(" ● ⚑")
+
+
+async def test_items_of_a_query_are_on_a_line_that_opens_the_first_to_be_judged(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await opened(pilot)
+        line = screen.query_one(KeyLine)
+        await until(pilot, lambda: "g group" in str(line.content))
+        await pilot.press("down", "down", "down", "down", "g")
+        await until(pilot, lambda: read(screen) and screen.items.line_count == 8)
+        # Each of the four queries has 75 pairs, of which 50 fit on a line.
+        assert screen.items.count == COUNT
+        heading, first, _, second, *_ = lines(app)
+        assert heading.split() == ["you", "marks", "item"]
+        assert first.startswith("▸○   5 of 50     ●●●●●○○○○○○")
+        assert QUERIES[0] in first
+        # The agents say no of all of the second query.
+        assert second.startswith(" ○▲  5 of 50     ▲▲▲▲▲⋄⋄⋄⋄")
+        # The cursor stays with the item, and means the first one of its query that is not judged.
+        assert (screen.items.cursor, screen.items.item_id) == (0, 21)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        review = cast(ReviewScreen, app.screen)
+        await until(pilot, lambda: review.item is not None and review.item.item_id == 21)
+        await pilot.press("n")
+        await until(pilot, lambda: review.item is not None and review.item.item_id == 25)
+        rater = app.context.rater
+        assert rater is not None
+        app.context.recorder.submit(label(workspace, rater, 25, 0.0))
+        await until(pilot, lambda: not app.context.recorder.unsaved)
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: lines(app)[1].startswith("▸○   6 of 50     ●●●●●○×○"))
+        await until(pilot, lambda: said(app, "#progress").endswith("21 of 300 judged"))
+        await pilot.press("ctrl+q")
+    again = app_of(workspace)
+    async with again.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        assert screen.items.line_count == 8
+        assert "g one by one" in str(screen.query_one(KeyLine).content)
+        await pilot.press("o", "s")
+        await until(pilot, lambda: screen.queue_query.sort == QueueSort("status") and read(screen))
+        assert screen.items.line_count == 8
+
+
+async def test_a_digit_lists_a_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = HeldReads(monkeypatch)
+    with three_kinds(tmp_path) as workspace:
+        app = app_of(workspace)
+        async with app.run_test(size=(100, 30)) as pilot:
+            # From home, before it is read which kinds there are.
+            await pilot.press("tab", "2")
+            held.go_on.set()
+            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+            screen = queue_of(app)
+            await until(pilot, lambda: screen.queue_query.wanted.kind == "completion" and read(screen))
+            assert "completions · 2 of 6" in said(app, "#sentence")
+            whole = "0 all  1 pairs  [2 completions ░░░░░░░░░░ 0/2]  3 repository questions"
+            await until(pilot, lambda: said(app, "#progress") == whole)
+            assert "○○○" in lines(app)[1]
+            await pilot.press("0")
+            await until(pilot, lambda: screen.queue_query.wanted.kind is None and read(screen))
+            await until(
+                pilot, lambda: said(app, "#progress").startswith("[0 all ░░░░ 0/6]  1 pairs ░░░░ 0/1  ")
+            )
+            assert lines(app)[0].split()[:2] == ["you", "kind"]
+            await pilot.press("4")
+            await until(pilot, lambda: bool(app._notifications))
+            assert [each.message for each in app._notifications] == ["There are items of 3 kinds."]
+            assert screen.queue_query.wanted == QueueFilter()
 
 
 async def test_text_from_files_is_shown_harmlessly(at_home: Callable[..., WorkbenchApp]) -> None:
@@ -348,7 +426,7 @@ async def test_a_judgment_shows_on_its_row_and_the_order_stays_until_it_is_taken
     assert rater is not None
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        screen.load_queue(screen.queue_query.__class__(QueueFilter(status="open"), QueueSort()))
+        screen.load_queue(replace(screen.queue_query, wanted=QueueFilter(status="open")))
         await until(pilot, lambda: screen.items.count < COUNT and read(screen))
         before = screen.items.ids.tolist()
         assert lines(app)[1].startswith("▸○")
@@ -418,7 +496,7 @@ async def test_blind_offers_nothing_of_the_agents(at_home: Callable[..., Workben
     app = at_home(blind=True)
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await opened(pilot)
-        assert lines(app)[0].split() == ["you", "item", "code"]
+        assert lines(app)[0].split() == ["you", "item"]
         assert all(row.agent_label is None for number in range(1, 20) if (row := screen.items.row_of(number)))
         assert "▲" not in "".join(lines(app))
         await pilot.press("f")
@@ -442,8 +520,7 @@ async def test_what_no_item_here_can_have_is_not_offered(tmp_path: Path) -> None
         async with app.run_test(size=(120, 40)) as pilot:
             await opened(pilot)
             await pilot.resize_terminal(200, 40)
-            assert lines(app)[0].split() == ["you", "item", "detail"]
-            await until(pilot, lambda: bool(queue_of(app).kinds_here))
+            await until(pilot, lambda: lines(app)[0].split() == ["you", "kind", "item", "detail"])
             await pilot.press("f")
             await until(pilot, lambda: isinstance(app.screen, FilterScreen))
             names = {row.field.name for row in app.screen.query(ChoiceRow)}
@@ -483,7 +560,7 @@ async def test_a_blind_queue_forgets_a_kept_filter_by_the_agents(workspace: Work
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         screen.load_queue(
-            screen.queue_query.__class__(QueueFilter(agent="1", status="open"), QueueSort("agent"))
+            QueueQuery(QueueFilter(agent="1", status="open"), QueueSort("agent"), grouped=False)
         )
         await until(pilot, lambda: screen.items.count < COUNT and read(screen))
         await pilot.press("ctrl+q")
@@ -497,8 +574,6 @@ async def test_a_blind_queue_forgets_a_kept_filter_by_the_agents(workspace: Work
 async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_last(
     workspace: Workspace, at_home: Callable[..., WorkbenchApp]
 ) -> None:
-    from screens.review.screen import ReviewScreen
-
     app = at_home()
     async with app.run_test(size=(100, 30)) as pilot:
         screen = await opened(pilot)
@@ -536,8 +611,6 @@ async def test_items_behind_a_figure_have_a_list_of_their_own(workspace: Workspa
 async def test_enter_before_the_queue_is_read_opens_the_item_when_it_is(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from screens.review.screen import ReviewScreen
-
     held = HeldReads(monkeypatch)
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -558,7 +631,7 @@ async def test_enter_on_an_item_that_the_next_order_does_not_list_opens_no_other
     async with app.run_test(size=(100, 30)) as pilot:
         screen = await opened(pilot)
         held = HeldReads(monkeypatch)
-        screen.load_queue(QueueQuery(QueueFilter(text=QUERIES[1])))
+        screen.load_queue(QueueQuery(QueueFilter(text=QUERIES[1]), grouped=False))
         assert screen.items.item_id == 1
         await pilot.press("enter")
         held.go_on.set()

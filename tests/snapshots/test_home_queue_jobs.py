@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ from screens.queue.runs import RunScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
 from store.errors import WorkbenchError
+from store.first_look import QUEUE_SESSION
 from store.queries.item import find_item
 from store.queries.rows import NEEDS_SANDBOX, QueueFilter, QueueSort
 from store.record.raters import ensure_rater
@@ -102,6 +103,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, UUID]:
         )
         recorded(made, rater, mark(made, rater, 3, "flag"), mark(made, rater, 15, "skip"))
         recorded(made, rater, mark(made, rater, 16, "cannot_decide"))
+        save_session(made, rater.id, QUEUE_SESSION, {"grouped": False}).result()
         return made.path, run_id
 
 
@@ -405,7 +407,7 @@ def queue_steps(*keys: str, asked: tuple[QueueFilter, QueueSort] | None = None) 
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await at_queue(pilot)
         if asked is not None:
-            screen.load_queue(type(screen.queue_query)(*asked))
+            screen.load_queue(replace(screen.queue_query, wanted=asked[0], sort=asked[1]))
             await until(pilot, lambda: screen._complete)
         await pilot.press(*keys)
         await read(pilot, screen)
@@ -416,6 +418,11 @@ def queue_steps(*keys: str, asked: tuple[QueueFilter, QueueSort] | None = None) 
 @at(NARROW, WIDE)
 def test_queue(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("down", "down"))
+
+
+@at(NARROW, WIDE)
+def test_queue_grouped(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("g", "home", "down"))
 
 
 @at(NARROW, WIDE)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import repeat
 from typing import Literal
 
 from rich.cells import cell_len
 
-from agents.pipelines.registry import kinds_with_agents
+from screens.widgets.item_list.lines import Lines
 from screens.widgets.text.sanitize import one_line
 from store.kinds.comparison import COMPARISON, shown_word
-from store.kinds.spec import ranked_kinds, task_kinds
+from store.kinds.spec import task_kinds
 from store.queries.rows import FAILED_PATH, QueueRow
 
 Part = Literal["mark", "yours", "agents", "text", "muted"]
@@ -22,17 +23,32 @@ Part = Literal["mark", "yours", "agents", "text", "muted"]
 Write = Literal["none", "saving", "failed"]
 """Whether something of the item is still on its way to the disk."""
 
-NARROW, MEDIUM, WIDE = 76, 90, 118
-"""Cells from which a list has room for the agents' path, for the similarity, for longer names."""
-
-WAITS = "◇"
+WAITS = "∅"
 """Stands where the agents' label would: they cannot run the item's test before there is a sandbox."""
+
+AGENTS_YES, AGENTS_NO = "♦", "⋄"
+"""The agents' label as a mark; unlike ◆ and ◇ they take one cell in every font, side by side too."""
 
 NOT_READ = "┄"
 """Stands in a line whose item is not read yet."""
 
+MOST_DOTS = 10
+"""Up to so many questions of an item are shown as dots."""
+
+_TITLE, _LONG_TITLE, _FEW_MARKS = 32, 48, 20
+"""Cells that a title keeps before other columns get room, and before there are more than so many marks."""
+_SIGNS = 4
+"""Cells of cursor, status, disagreement and flag, with which a line begins."""
+_YOU, _AGENTS = 10, 12
+"""Cells of your label and of the agents'."""
+_GAP = "  "
+"""What precedes a column; a sign of another width in some fonts must not touch the next one."""
+_MARKS = "marks"
+"""The heading of the marks."""
+
 _INDENTATION = re.compile(r"\n\s+")
 _STATUS = {"judged": "●", "open": "○", "skipped": "»", "cannot_decide": "?"}
+_WRITE: dict[Write, str] = {"saving": "…", "failed": "!"}
 
 
 @cache
@@ -44,8 +60,26 @@ def value_word(kind: str, value: float | None) -> str:
     return known.label_word(value) if known else f"{value:g}"
 
 
-def _mark(row: QueueRow) -> str:
-    return ("▲" if row.disagrees else " ") + ("⚑" if row.flagged else " ")
+@cache
+def _is_no(kind: str, value: float) -> bool:
+    """Return whether a label is the lower one of two, such as "0 no match"."""
+    known = task_kinds().get(kind)
+    scale = known.label_question.scale if known and known.label_question else None
+    values = [one.value for one in scale.values] if scale else []
+    return len(values) == 2 and value == min(values)
+
+
+def mark_of(row: QueueRow, write: Write = "none") -> Cell:
+    """Return an item as one mark: your label, without one the agents', or that they disagree."""
+    if write in _WRITE:
+        return _WRITE[write], "yours"
+    if row.disagrees:
+        return "▲", "mark"
+    if row.status == "judged":
+        return "×" if row.label is not None and _is_no(row.kind, row.label) else "●", "yours"
+    if row.status == "open" and row.agent_label is not None:
+        return AGENTS_NO if _is_no(row.kind, row.agent_label) else AGENTS_YES, "agents"
+    return _STATUS[row.status], "yours"
 
 
 def _yours(row: QueueRow) -> str:
@@ -58,27 +92,25 @@ def _yours(row: QueueRow) -> str:
         if row.kind == COMPARISON.name and row.shown_as:
             return shown_word(row.label, row.reason, row.shown_as)
         return value_word(row.kind, row.label)
+    if row.required == 1:
+        return ""
     # Without a single label, or not fully answered: how many of the questions are answered.
-    return f"{row.answered} of {row.required}" if row.answered else ""
+    if row.required > MOST_DOTS:
+        return f"{row.answered} of {row.required}" if row.answered else ""
+    answered = min(row.answered, row.required)
+    return "●" * answered + "○" * (row.required - answered)
 
 
 def _agents(row: QueueRow) -> str:
-    """Return the agents' label; of an item that waits, the word that `_path` goes on with."""
-    return f"{WAITS} needs" if row.needs_sandbox else value_word(row.kind, row.agent_label)
-
-
-def _agents_marked(row: QueueRow) -> str:
-    return f"◆ {_agents(row)}" if row.agent_label is not None else _agents(row)
-
-
-def _agents_alone(row: QueueRow) -> str:
     if row.agent_path == FAILED_PATH:
         return f"! {FAILED_PATH}"
-    return f"{WAITS} no sandbox" if row.needs_sandbox else _agents_marked(row)
+    if row.needs_sandbox:
+        return f"{WAITS} no sandbox"
+    return f"◆ {value_word(row.kind, row.agent_label)}" if row.agent_label is not None else ""
 
 
 def _path(row: QueueRow) -> str:
-    return "sandbox" if row.needs_sandbox else row.agent_path or ""
+    return "" if row.needs_sandbox or row.agent_path == FAILED_PATH else row.agent_path or ""
 
 
 def _title(row: QueueRow) -> str:
@@ -109,74 +141,175 @@ class Column:
 Cell = tuple[str, Part]
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What the lines of a list hold: only columns of that are shown.
+
+    Attributes:
+        kinds: Of which kinds the items may be; empty where that is not known.
+        agents: Whether agents have worked on any of them.
+        path: Whether it is known of any of them how the agents came to their label.
+        detail: Whether any has a detail.
+        similarity: Whether any has a similarity.
+        largest: Most items on a line.
+        singles: Whether there is a line of one item.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    agents: bool = False
+    path: bool = False
+    detail: bool = False
+    similarity: bool = False
+    largest: int = 1
+    singles: bool = True
+
+    def of(self, lines: Lines) -> Contents:
+        """Return the contents with the sizes of other lines."""
+        return replace(self, largest=lines.largest, singles=lines.singles)
+
+    def seen(self, rows: Sequence[QueueRow]) -> Contents:
+        """Return the contents with what some of the items turned out to have."""
+        return replace(
+            self,
+            agents=self.agents or any(_agents(row) for row in rows),
+            path=self.path or any(map(_path, rows)),
+            detail=self.detail or any(row.detail for row in rows),
+            similarity=self.similarity or any(row.similarity is not None for row in rows),
+        )
+
+
 class Columns:
     """The columns of a list, fitted to a width.
 
     Args:
         width: Cells of a line.
         blind: Leave out what is the agents'.
-        kinds: Of which kinds the items may be; empty where that is not known. What none of them has takes no
-            room.
+        contents: What the lines hold.
     """
 
-    def __init__(self, width: int, *, blind: bool, kinds: frozenset[str] = frozenset()) -> None:
-        self.width, self.kinds = width, kinds
-        yours = Column("you", 10, "yours", _yours)
-        agents: list[Column] = []
-        if not blind and (not kinds or kinds & kinds_with_agents()):
-            if width < NARROW:
-                agents = [Column("◆ agents", 12, "agents", _agents_alone)]
-            elif width < MEDIUM:
-                agents = [Column("◆ agents", 10, "agents", _agents), Column("path", 9, "agents", _path)]
-            else:
-                agents = [
-                    Column("◆ agents", 12, "agents", _agents_marked),
-                    Column("path", 9, "agents", _path),
-                ]
-        ranked = not kinds or kinds & ranked_kinds()
-        after = [Column("sim", 4, "muted", _similarity)] if ranked and width >= MEDIUM else []
-        # A line begins with cursor, status, disagreement and flag; a gap precedes every column.
-        taken = 4 + sum(column.width + 1 for column in (yours, *agents, *after))
-        free = max(0, width - taken - 2)
-        name = min(18 if width < MEDIUM else 26 if width < WIDE else 34, free // 3)
-        self.columns = (
-            yours,
-            *agents,
-            Column("item", free - name, "text", _title),
-            Column(_detail_word(kinds), name, "muted", lambda row: row.detail),
-            *after,
+    def __init__(self, width: int, *, blind: bool, contents: Contents = Contents()) -> None:
+        self.width, self.contents = width, contents
+        room = width - _SIGNS - 1 - _YOU - len(_GAP)
+
+        def fits(wanted: bool, cells: int) -> int:
+            """Return the width of a column, 0 where it is not wanted or the title needs the room."""
+            nonlocal room
+            if not wanted or room - len(_GAP) - cells < _TITLE:
+                return 0
+            room -= len(_GAP) + cells
+            return cells
+
+        single, grouped = contents.singles, contents.largest > 1
+        labelled = single and contents.agents and not blind
+        # In the order of their worth; in that of the line below.
+        several = len(contents.kinds) > 1
+        kind = fits(several, max(map(len, contents.kinds), default=0))
+        # One column for both: marks of a group, and of a single item the agents' label.
+        least = _AGENTS if labelled else len(_MARKS) if grouped else 0
+        most = min(max(_FEW_MARKS, room - _LONG_TITLE), room - _TITLE - len(_GAP))
+        self._marks = max(least, min(contents.largest, most)) if grouped else least
+        room -= len(_GAP) + self._marks if self._marks else 0
+        detail = fits(single and contents.detail, min(34, max(12, room // 4)))
+        path = fits(labelled and contents.path, 9)
+        similarity = fits(single and contents.similarity and not several, 4)
+        title = "◆ agents" if not grouped else f"◆ or {_MARKS}" if labelled else _MARKS
+        columns = (
+            Column("you", _YOU, "yours", _yours),
+            Column("kind", kind, "muted", lambda row: row.kind),
+            Column(title, self._marks, "agents", lambda row: "" if blind else _agents(row)),
+            Column("path", path, "agents", _path),
+            Column("item", max(0, room), "text", _title),
+            Column(_detail_word(contents.kinds), detail, "muted", lambda row: row.detail),
+            Column("sim", similarity, "muted", _similarity),
         )
+        self._columns = [column for column in columns if column.width]
 
     def heading(self) -> str:
         """Return the line above the items."""
-        return self._filled("    " + "".join(f" {_fit(one.title, one.width)}" for one in self.columns))
+        titles = "".join(f"{_GAP}{_fit(column.title, column.width)}" for column in self._columns)
+        return _fit(f"   {titles}", self.width)
 
-    def cells(self, row: QueueRow, *, cursor: bool, write: Write = "none") -> list[Cell]:
-        """Return the cells of an item's line, together as wide as the list.
+    def cells(
+        self, rows: Sequence[QueueRow | None], *, cursor: bool, writes: Sequence[Write] = ()
+    ) -> list[Cell]:
+        """Return the cells of a line, together as wide as the list.
 
         Args:
-            row: The item.
+            rows: Its items, None for one that is not read yet.
             cursor: Whether it is the one under the cursor.
-            write: Whether something of it is not on disk yet.
+            writes: For each item whether something of it is not on disk yet.
         """
-        status = {"saving": "…", "failed": "!"}.get(write, _STATUS[row.status])
-        cells: list[Cell] = [("▸" if cursor else " ", "mark"), (status, "yours"), (_mark(row), "mark")]
-        for column in self.columns:
-            cells.append((f" {_fit(column.text(row), column.width)}", column.part))
+        read = [row for row in rows if row is not None]
+        if not read:
+            return self._blank(cursor=cursor)
+        cells: list[Cell] = [
+            ("▸" if cursor else " ", "mark"),
+            (_status(read, writes), "yours"),
+            ("▲" if any(row.disagrees for row in read) else " ", "mark"),
+            ("⚑" if any(row.flagged for row in read) else " ", "mark"),
+        ]
+        cells += self._of_item(read[0]) if len(rows) == 1 else self._of_group(rows, writes)
         missing = self.width - sum(cell_len(text) for text, _ in cells)
         if missing > 0:
             cells.append((" " * missing, "text"))
         return cells
 
-    def blank(self, *, cursor: bool) -> list[Cell]:
-        """Return the cells of a line whose item is not read yet."""
+    def _of_item(self, row: QueueRow) -> list[Cell]:
+        cells: list[Cell] = []
+        for column in self._columns:
+            cells += [self._gap(column), (_fit(column.text(row), column.width), column.part)]
+        return cells
+
+    def _of_group(self, rows: Sequence[QueueRow | None], writes: Sequence[Write]) -> list[Cell]:
+        """Return what several items have in common, how many are judged, and their marks."""
+        read = [row for row in rows if row is not None]
+        cells: list[Cell] = []
+        for column in self._columns:
+            cells.append(self._gap(column))
+            text = ""
+            match column.title:
+                case "you":
+                    text = f"{sum(row.status == 'judged' for row in read)} of {len(rows)}"
+                case "kind":
+                    text = column.text(read[0])
+                case "item":
+                    # What follows is of single items, and the title takes its room.
+                    room = self.width - _SIGNS - sum(cell_len(each) for each, _ in cells)
+                    return [*cells, (_fit(column.text(read[0]), room), column.part)]
+            is_marks = column.title.endswith(_MARKS)
+            cells += self._marked(rows, writes) if is_marks else [(_fit(text, column.width), column.part)]
+        return cells
+
+    def _gap(self, column: Column) -> Cell:
+        return " " if column is self._columns[0] else _GAP, "text"
+
+    def _marked(self, rows: Sequence[QueueRow | None], writes: Sequence[Write]) -> list[Cell]:
+        """Return a mark for each item; where there is no room for all, the last cell says so."""
+        shown = len(rows) if len(rows) <= self._marks else self._marks - 1
+        unread: Cell = (NOT_READ, "muted")
+        unsaved: Write = "none"
+        marks = [
+            unread if row is None else mark_of(row, write)
+            for row, write in zip(rows[:shown], writes or repeat(unsaved), strict=False)
+        ]
+        rest = "›" if shown < len(rows) else ""
+        return [*marks, (rest + " " * (self._marks - shown - len(rest)), "muted")]
+
+    def _blank(self, *, cursor: bool) -> list[Cell]:
+        """Return the cells of a line of which no item is read yet."""
         return [
             ("▸" if cursor else " ", "mark"),
-            (self._filled(f"{NOT_READ}    {NOT_READ * 8}")[:-1], "muted"),
+            (_fit(f"{NOT_READ}    {NOT_READ * 8}", self.width - 1), "muted"),
         ]
 
-    def _filled(self, text: str) -> str:
-        return _fit(text, self.width)
+
+def _status(rows: Sequence[QueueRow], writes: Sequence[Write]) -> str:
+    """Return the sign of a line: of a write on its way, otherwise of the item that is least far."""
+    for write in ("failed", "saving"):
+        if write in writes:
+            return _WRITE[write]
+    least = ("open", "skipped", "cannot_decide", "judged")
+    return _STATUS[min((row.status for row in rows), key=least.index)]
 
 
 def _fit(text: str, width: int) -> str:

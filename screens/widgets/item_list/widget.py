@@ -1,10 +1,10 @@
-"""The list of items: any number of them, of which only those in sight are ever read and painted."""
+"""The list of items, single or in groups: any number, of which only those in sight are read and painted."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar
@@ -19,7 +19,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from screens.commands import bindings
-from screens.widgets.item_list.columns import Cell, Columns, Part, Write
+from screens.widgets.item_list.columns import Cell, Columns, Contents, Part, Write
+from screens.widgets.item_list.lines import Lines
 from screens.widgets.item_list.rows import ItemRows
 from store.errors import WorkbenchError
 from store.queries.rows import QueueRow
@@ -80,7 +81,9 @@ class _RowsRead(Message):
 
 
 class ItemList(ScrollView, can_focus=True):
-    """One line an item, under a heading. The order is given; items are read as they come into sight.
+    """One line an item or a group of items, under a heading. Items are read as they come into sight.
+
+    The cursor is on a line; of a group it means the first item that is not judged.
 
     Args:
         read: Reads the rows of some items; called in threads.
@@ -102,11 +105,11 @@ class ItemList(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._read = read
         self._blind = blind
-        self._ids: Ids = array("q")
+        self._listed = Lines(array("q"))
         self._cursor = 0
         self._rows = ItemRows()
         self._unsaved: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
-        self._kinds: frozenset[str] = frozenset()
+        self._contents = Contents()
         self._columns = Columns(0, blind=blind)
         self._styles: dict[tuple[Part, bool], Style] = {}
         self._wanting = False
@@ -116,31 +119,49 @@ class ItemList(ScrollView, can_focus=True):
     @property
     def count(self) -> int:
         """How many items are listed."""
-        return len(self._ids)
+        return len(self._listed.ids)
+
+    @property
+    def line_count(self) -> int:
+        """How many lines they take: fewer than items where these are in groups."""
+        return len(self._listed)
 
     @property
     def ids(self) -> Ids:
         """The items in their order, an array of shape (n,)."""
-        return self._ids
+        return self._listed.ids
 
     @property
     def cursor(self) -> int:
-        """The place of the item under the cursor, from 0."""
+        """The line under the cursor, from 0."""
         return self._cursor
 
     @property
+    def place(self) -> int:
+        """The place of the item that the cursor means: of a group the first one that is not judged."""
+        begin = self._listed.begin(self._cursor)
+        rows = map(self._rows.get, self._items_of(self._cursor))
+        return begin + next(
+            (at for at, row in enumerate(rows) if row is not None and row.status == "open"), 0
+        )
+
+    @property
     def item_id(self) -> int | None:
-        """The item under the cursor, None in an empty list."""
-        return int(self._ids[self._cursor]) if self.count else None
+        """The item that the cursor means, None in an empty list."""
+        return int(self.ids[self.place]) if self.count else None
+
+    def _items_of(self, line: int) -> list[int]:
+        found: list[int] = self._listed.items(line, line + 1).tolist()
+        return found
 
     @property
     def first(self) -> int:
-        """The place of the item on the first line."""
+        """The first line in sight."""
         return round(self.scroll_y)
 
     @property
     def lines(self) -> int:
-        """How many items are in sight at once."""
+        """How many lines are in sight at once."""
         return max(1, self.scrollable_content_region.height - 1)
 
     # -- listed items --------------------------------------------------------------------------------
@@ -152,9 +173,11 @@ class ItemList(ScrollView, can_focus=True):
     def show(
         self,
         ids: Ids,
+        starts: Ids | None = None,
         *,
         rows: Sequence[QueueRow] = (),
         kinds: frozenset[str] = frozenset(),
+        agents: bool = False,
         afresh: bool = False,
         at: int | None = None,
     ) -> None:
@@ -162,8 +185,10 @@ class ItemList(ScrollView, can_focus=True):
 
         Args:
             ids: The items in their order, of shape (n,).
+            starts: The place of the first item of each line, of shape (m,); None for a line an item.
             rows: Items that were read already.
             kinds: Of which kinds they may be; empty where that is not known.
+            agents: Whether agents have worked on any of them, as far as is known.
             afresh: Forget what was read of items before.
             at: The item that the cursor goes to; one that is not listed changes nothing.
         """
@@ -173,40 +198,45 @@ class ItemList(ScrollView, can_focus=True):
         if afresh:
             self._rows.forget()
         self._rows.keep(rows)
-        self._ids, self._kinds = ids, kinds
-        self._cursor = min(self._cursor, max(0, self.count - 1))
+        self._listed = Lines(ids, starts)
+        # A column that was there stays, so that nothing moves; of other kinds other columns are needed.
+        before = (
+            self._contents if kinds == self._contents.kinds else Contents(kinds).seen(self._rows.of(kinds))
+        )
+        self._contents = replace(before, agents=before.agents or agents).of(self._listed).seen(rows)
+        self._cursor = min(self._cursor, max(0, self.line_count - 1))
         self._set_extent()
-        place = self._place_of(at)
-        if place is not None:
-            self._cursor = place
-            self.scroll_to(y=max(0, place - height), animate=False, force=True)
+        line = self._line_of(at)
+        if line is not None:
+            self._cursor = line
+            self.scroll_to(y=max(0, line - height), animate=False, force=True)
         self._bring_into_view()
         self.refresh()
         self._post_cursor_moved()
 
     def go_to(self, item_id: int) -> bool:
-        """Put the cursor on an item; return whether it is listed."""
-        place = self._place_of(item_id)
-        if place is not None:
-            self.action_jump(place)
-        return place is not None
+        """Put the cursor on the line of an item; return whether it is listed."""
+        line = self._line_of(item_id)
+        if line is not None:
+            self.action_jump(line)
+        return line is not None
 
-    def _place_of(self, item_id: int | None) -> int | None:
+    def _line_of(self, item_id: int | None) -> int | None:
         if item_id is None:
             return None
-        if isinstance(self._ids, array):
+        if isinstance(self.ids, array):
             # The first items of an order; a start need not import what looks through 400,000.
-            return self._ids.index(item_id) if item_id in self._ids else None
+            return self._listed.line_of(self.ids.index(item_id)) if item_id in self.ids else None
         import numpy
 
-        places = numpy.flatnonzero(numpy.asarray(self._ids) == item_id)
-        return int(places[0]) if len(places) else None
+        places = numpy.flatnonzero(numpy.asarray(self.ids) == item_id)
+        return self._listed.line_of(int(places[0])) if len(places) else None
 
     # -- moving ---------------------------------------------------------------------------------------
 
     def action_move(self, lines: int) -> None:
         """Move the cursor by some lines."""
-        self.action_jump(min(max(0, self._cursor + lines), max(0, self.count - 1)))
+        self.action_jump(min(max(0, self._cursor + lines), max(0, self.line_count - 1)))
 
     def action_page(self, screens: int) -> None:
         """Move cursor and list by some screens."""
@@ -214,7 +244,7 @@ class ItemList(ScrollView, can_focus=True):
             return
         step = screens * max(1, self.lines - 1)
         self.scroll_to(
-            y=min(max(0, self.first + step), max(0, self.count - self.lines)),
+            y=min(max(0, self.first + step), max(0, self.line_count - self.lines)),
             animate=False,
             force=True,
             immediate=True,
@@ -222,24 +252,24 @@ class ItemList(ScrollView, can_focus=True):
         self.action_move(step)
 
     def action_jump(self, index: int) -> None:
-        """Move the cursor to a place; negative ones count from the end."""
+        """Move the cursor to a line; negative ones count from the end."""
         if not self.count:
             return
-        before, self._cursor = self._cursor, index % self.count
+        before, self._cursor = self._cursor, index % self.line_count
         if self._bring_into_view():
             self.refresh()
             # Rows that come into sight are read while the lines are painted without them.
             self._want()
         else:
-            for place in {before, self._cursor}:
-                self.refresh(Region(0, 1 + place - self.first, self.size.width, 1))
+            for line in {before, self._cursor}:
+                self.refresh(Region(0, 1 + line - self.first, self.size.width, 1))
         if before != self._cursor:
             self._post_cursor_moved()
 
     def _post_cursor_moved(self) -> None:
         item_id = self.item_id
         if item_id is not None:
-            self.post_message(CursorMoved(self._cursor, item_id))
+            self.post_message(CursorMoved(self.place, item_id))
 
     def _bring_into_view(self) -> bool:
         """Scroll as little as shows the cursor; return whether anything was scrolled."""
@@ -250,18 +280,18 @@ class ItemList(ScrollView, can_focus=True):
         return True
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the item under the pointer; a double click chooses it."""
-        place = self.first + event.y - 1
-        if event.y > 0 and place < self.count:
-            self.action_jump(place)
+        """Go to the line under the pointer; a double click chooses it."""
+        line = self.first + event.y - 1
+        if event.y > 0 and line < self.line_count:
+            self.action_jump(line)
             if event.chain == 2:
                 self.choose()
 
     def choose(self) -> None:
-        """Choose the item under the cursor, as Enter and a double click do."""
+        """Choose the item that the cursor means, as Enter and a double click do."""
         item_id = self.item_id
         if item_id is not None:
-            self.post_message(ItemChosen(self._cursor, item_id))
+            self.post_message(ItemChosen(self.place, item_id))
 
     # -- painting -------------------------------------------------------------------------------------
 
@@ -277,9 +307,9 @@ class ItemList(ScrollView, can_focus=True):
 
     def _set_extent(self) -> None:
         width = self.scrollable_content_region.width
-        if (width, self._kinds) != (self._columns.width, self._columns.kinds):
-            self._columns = Columns(width, blind=self._blind, kinds=self._kinds)
-        self.virtual_size = Size(width, self.count + 1)
+        if (width, self._contents) != (self._columns.width, self._columns.contents):
+            self._columns = Columns(width, blind=self._blind, contents=self._contents)
+        self.virtual_size = Size(width, self.line_count + 1)
 
     def render_line(self, y: int) -> Strip:
         """Paint one line.
@@ -294,23 +324,24 @@ class ItemList(ScrollView, can_focus=True):
         if y == 0:
             style = self.rich_style + self.get_component_rich_style("item-list--heading")
             return Strip([Segment(self._columns.heading(), style)]).adjust_cell_length(width, self.rich_style)
-        place = self.first + y - 1
-        if place >= self.count:
+        line = self.first + y - 1
+        if line >= self.line_count:
             return Strip.blank(width, self.rich_style)
-        cursor = place == self._cursor
-        segments = [Segment(text, self._style(part, cursor)) for text, part in self._cells(place, cursor)]
+        cursor = line == self._cursor
+        segments = [Segment(text, self._style(part, cursor)) for text, part in self._cells(line, cursor)]
         return Strip(segments).adjust_cell_length(width, self._style("text", cursor))
 
-    def _cells(self, place: int, cursor: bool) -> list[Cell]:
-        item_id = int(self._ids[place])
-        row = self._rows.get(item_id)
-        if row is None:
-            if item_id not in self._rows:
-                self._want()
-            return self._columns.blank(cursor=cursor)
+    def _cells(self, line: int, cursor: bool) -> list[Cell]:
+        item_ids = self._items_of(line)
+        if any(number not in self._rows for number in item_ids):
+            self._want()
         saving, failed = self._unsaved
-        write: Write = "failed" if item_id in failed else "saving" if item_id in saving else "none"
-        return self._columns.cells(row, cursor=cursor, write=write)
+        writes: list[Write] = [
+            "failed" if number in failed else "saving" if number in saving else "none" for number in item_ids
+        ]
+        return self._columns.cells(
+            [self._rows.get(number) for number in item_ids], cursor=cursor, writes=writes
+        )
 
     def _style(self, part: Part, cursor: bool) -> Style:
         style = self._styles.get((part, cursor))
@@ -355,7 +386,7 @@ class ItemList(ScrollView, can_focus=True):
     # -- reading --------------------------------------------------------------------------------------
 
     def _in_sight(self) -> Ids:
-        return self._ids[self.first : self.first + self.lines]
+        return self._listed.items(self.first, self.first + self.lines)
 
     def _want(self) -> None:
         """Have the missing rows read soon; painting an item that was not read asks for this."""
@@ -365,7 +396,7 @@ class ItemList(ScrollView, can_focus=True):
 
     def _read_missing(self) -> None:
         self._wanting = False
-        if item_ids := self._rows.next_read(self._ids, self.first, self.lines):
+        if item_ids := self._rows.next_read(self._listed, self.first, self.lines):
             self._begin_read(item_ids)
 
     def _begin_read(self, item_ids: tuple[int, ...]) -> None:
@@ -389,8 +420,13 @@ class ItemList(ScrollView, can_focus=True):
         if message.error is not None:
             self.post_message(ReadFailed(message.error))
             return
-        if not set(self._in_sight().tolist()).isdisjoint(message.item_ids):
+        contents = self._contents.seen(message.rows or ())
+        if contents != self._contents:
+            self._contents = contents
+            self._set_extent()
             self.refresh()
-        if self.item_id in message.item_ids:
+        elif not set(self._in_sight().tolist()).isdisjoint(message.item_ids):
+            self.refresh()
+        if not set(self._items_of(self._cursor)).isdisjoint(message.item_ids):
             self._post_cursor_moved()
         self._want()

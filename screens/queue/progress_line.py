@@ -1,0 +1,83 @@
+"""The line that says how much of a queue is judged, and which key lists which kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from store.formatting import progress_bar
+from store.kinds.counting import in_order
+from store.kinds.spec import task_kinds
+
+if TYPE_CHECKING:
+    from screens.queue.loader import QueueProgress
+
+BARS = (10, 6, 4)
+"""Cells of a bar beside others, the first that there is room for."""
+
+_GAP = "  "
+
+
+def progress_line(
+    progress: QueueProgress | None, here: Mapping[str, int], chosen: str | None, keys: list[str], width: int
+) -> Content:
+    """Return how much is judged; of several kinds each with its key, the chosen one in brackets.
+
+    Args:
+        progress: The counts; None before there are any.
+        here: How many items of each kind the workspace holds.
+        chosen: The kind that is listed; None for all.
+        keys: The keys of all kinds together, and of each kind in order.
+        width: Cells of the line.
+    """
+    if len(here) < 2:
+        if progress is None:
+            return Content("")
+        done, listed = sum(progress.judged.values()), sum(progress.listed.values())
+        if not listed:
+            return Content("")
+        bar = progress_bar(done / listed, max(10, min(40, width // 3)))
+        return Content.assemble((bar, "$text-accent"), f" {done:,} of {listed:,} judged")
+    lines = _variants(progress, here, chosen, keys)
+    line = next(lines)
+    while line.cell_length > width and (shorter := next(lines, None)) is not None:
+        line = shorter
+    return line
+
+
+def _variants(
+    progress: QueueProgress | None, here: Mapping[str, int], chosen: str | None, keys: list[str]
+) -> Iterator[Content]:
+    """Return the line in ever shorter forms."""
+    known, kinds = task_kinds(), in_order(here)
+    plurals = ["all", *(known[kind].plural if kind in known else kind for kind in kinds)]
+    named = ["all", *kinds]
+    # The bar of the chosen one and of the others; None for no counts of the others.
+    forms: list[tuple[list[str], int, int | None]] = [(plurals, bar, bar) for bar in BARS]
+    forms += [(plurals, 6, 0), (named, 6, 0), (plurals, 10, None), (named, 10, None), (named, 0, None)]
+    for words, of_chosen, of_others in forms:
+        parts: list[Content] = []
+        for kind, word, key in zip((None, *kinds), words, keys, strict=False):
+            bar = of_chosen if kind == chosen else of_others
+            # Where one kind is listed there is nothing to say of all.
+            is_told = kind is not None or chosen is None
+            counts = Content("")
+            if progress is not None and bar is not None and is_told:
+                counts = _counts(progress, kind, bar)
+            part = Content.assemble((key, "bold"), f" {word}", counts)
+            parts.append(Content.assemble("[", part, "]").stylize("$text-accent") if kind == chosen else part)
+        yield Content(_GAP).join(parts)
+
+
+def _counts(progress: QueueProgress, kind: str | None, bar: int) -> Content:
+    """Return the bar and the counts of a kind, of all together with None; nothing where none is listed."""
+    kinds = progress.listed if kind is None else (kind,)
+    done, listed = (
+        sum(counts.get(each, 0) for each in kinds) for counts in (progress.judged, progress.listed)
+    )
+    if not listed:
+        return Content("")
+    drawn = f" {progress_bar(done / listed, bar)}" if bar else ""
+    return Content(f"{drawn} {done:,}/{listed:,}")
