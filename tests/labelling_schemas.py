@@ -31,6 +31,7 @@ class LabelStudioResult(Whole):
     from_name: Literal["label", "comment"]
     to_name: Literal["code"]
     type: Literal["choices", "textarea"]
+    meta: dict[str, Any] = {}
     value: dict[Literal["choices", "text"], Annotated[list[str], Field(min_length=1, max_length=1)]]
 
 
@@ -108,6 +109,7 @@ class FlatArgillaRecord(Open):
     suggestion_score: None = Field(alias="label.suggestion.score")
     suggestion_agent: str | None = Field(alias="label.suggestion.agent")
     raters: list[str]
+    provenance: list[str]
 
 
 class ProdigyOption(Whole):
@@ -132,6 +134,7 @@ class ProdigyTask(Open):
     annotator_id: str = Field(alias="_annotator_id")
     view_id: Literal["choice"] = Field(alias="_view_id")
     timestamp: int = Field(alias="_timestamp")
+    provenance: dict[str, Any]
 
 
 TASKS: dict[tuple[str, str], type[BaseModel]] = {

@@ -15,9 +15,11 @@ from store.events import Progress, Report
 from store.export import labelled, labels, records
 from store.export.bundle import write_bundle
 from store.export.items import pending, stored_items
+from store.export.studied import ISO_8601
 from store.export.traces import traces
 from store.export.true_labels import TrueLabels
 from store.formats.protocol import Corpus, CurrentLabel, Entity, Rows, StoredItem, WriteResult
+from store.kinds.pair import PAIR
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.queries.labels import named_question
 from store.record.ids import now
@@ -25,11 +27,19 @@ from store.record.revisions import current_texts
 from store.sql import count, quoted
 
 _ROWS, _LINES = 5_000, 1_000
+_TIMES = f"TIMESTAMPFORMAT '{ISO_8601}'"
 _COPY = {
-    "jsonl": "FORMAT json",
-    "csv": "FORMAT csv, HEADER",
+    "jsonl": f"FORMAT json, {_TIMES}",
+    "csv": f"FORMAT csv, HEADER, {_TIMES}",
     "parquet": "FORMAT parquet, COMPRESSION zstd",
 }
+
+
+def batches(cursor: duckdb.DuckDBPyConnection, select: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield what a SELECT comes to, in batches of rows."""
+    rows = cursor.execute(select)
+    while batch := rows.fetchmany(_ROWS):
+        yield batch
 
 
 @dataclass(slots=True)
@@ -41,12 +51,14 @@ class SelectedRows:
     columns: tuple[str, ...]
     written: WriteResult
 
-    def of(self, *names: str) -> Iterator[list[tuple[Any, ...]]]:
+    def of(self, *names: str, part: str | None = None) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the values of some columns, in batches of rows."""
-        places = [self.columns.index(name) for name in names]
-        rows = self.content.cursor.execute(self.select)
-        while batch := rows.fetchmany(_ROWS):
-            yield [tuple(row[place] for place in places) for row in batch]
+        yield from batches(self.content.cursor, self._selected(names, part))
+
+    def _selected(self, columns: Sequence[str], part: str | None) -> str:
+        only = "" if part is None else f" WHERE part = {quoted(part)}"
+        names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        return f"SELECT {names} FROM ({self.select}){only}"
 
     def copy(
         self,
@@ -62,8 +74,7 @@ class SelectedRows:
         target = quoted(str(content.target if file is None else file))
         select = self.select
         if part is not None or columns is not None:
-            only = "" if part is None else f" WHERE part = {quoted(part)}"
-            select = f"SELECT {', '.join(columns or self.columns)} FROM ({select}){only}"
+            select = self._selected(columns or self.columns, part)
         content.cursor.execute(f"COPY ({select}) TO {target} ({_COPY[form]})")
         content.progress(Progress("writing", total, total))
         return self.written
@@ -141,22 +152,44 @@ class WorkspaceContent:
             "Nothing to export", "There is no label.", "See what is there: workbench items WORKSPACE"
         )
 
-    def labelled(self, *, provenance: bool) -> Rows:
-        """Return the labelled items of the question that the labels are of."""
+    def labelled(self) -> Rows:
+        """Return the labelled items of the question that the labels are of, with their provenance."""
         assert self.rater_id is not None
         asked = self.asked()
-        select = labelled.labelled(self.cursor, self.rater_id, asked.kind, asked.spec, provenance=provenance)
-        columns = labelled.labelled_columns(asked.kind, asked.spec, provenance=provenance)
+        select = labelled.labelled(self.cursor, self.rater_id, asked.kind, asked.spec)
+        columns = labelled.labelled_columns(asked.kind, asked.spec)
         return SelectedRows(
             self, select, columns, WriteResult(labelled.count_labelled(self.cursor, asked.spec))
         )
 
+    def graded(self) -> Rows:
+        """Return the graded pairs of a retrieval benchmark."""
+        assert self.rater_id is not None
+        asked = self.asked()
+        if asked.kind.name != PAIR.name:
+            raise ExportFailed(
+                "No pairs",
+                f"A retrieval benchmark holds pairs; the labels are of {asked.kind.plural}.",
+                "Use --format hugging-face, or --question pair.match.",
+            )
+        total = labelled.create_graded(self.cursor, self.rater_id, asked.kind, asked.spec)
+        return SelectedRows(self, labelled.GRADED, labelled.GRADED_COLUMNS, WriteResult(total))
+
+    def graded_provenance(self) -> Rows:
+        """Return the labels behind the graded pairs."""
+        asked = self.asked()
+        select = labelled.graded_provenance(self.cursor, asked.kind, asked.spec)
+        total = count(self.cursor, f"SELECT count(*) FROM {labels.CURRENT_LABEL}")
+        return SelectedRows(self, select, labelled.GRADED_PROVENANCE, WriteResult(total))
+
+    def query_texts(self) -> Iterator[list[tuple[str, str, str]]]:
+        """Yield the queries of a retrieval benchmark, as key, text and part, in batches."""
+        return batches(self.cursor, labelled.query_select(self.asked().kind))
+
     def corpus_texts(self) -> Iterator[list[tuple[str, str, str]]]:
         """Yield the codes of a retrieval benchmark, as key, text and title, in batches."""
-        select = labelled.corpus_select(self.asked().kind, everything=self.corpus == "all")
-        rows = self.cursor.execute(select)
-        while batch := rows.fetchmany(_ROWS):
-            yield batch
+        everything = self.corpus == "all"
+        return batches(self.cursor, labelled.corpus_select(self.asked().kind, everything=everything))
 
     def matrix(self, *, wide: bool) -> Rows:
         """Return every unit with every rater's label."""

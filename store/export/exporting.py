@@ -29,6 +29,9 @@ from store.studies.studies import find_study
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
+_MEMORY = "1GB"
+"""What the database holds at most during an export; the rest of a sort is put beside the workspace."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
@@ -214,7 +217,8 @@ def export(
             without_replies=without_replies,
             with_withdrawn=with_withdrawn,
         )
-        written = _write(form, wanted)
+        with workspace.limited_memory(_MEMORY):
+            written = _write(form, wanted)
         left = count_withdrawn(cursor) if form.choices & {"study", "withdrawn"} and not with_withdrawn else 0
         cursor.execute("COMMIT")
         _put_in_place(partial, target)

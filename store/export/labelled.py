@@ -10,59 +10,77 @@ from store.errors import ExportFailed
 from store.export.labels import (
     CURRENT_LABEL,
     EXPORTED,
-    SIMILARITIES,
     create_current_labels,
     create_words,
+    similarities,
     whole_numbers,
 )
-from store.export.studied import STUDIED
+from store.export.studied import HOW, HOW_COLUMNS, PROVENANCE, STUDIED
 from store.formats.protocol import MISSING_REASONS
 from store.kinds.spec import QuestionSpec, TaskKind
 from store.record.response_names import response_name_sql
 from store.sql import count, quoted
 
-PROVENANCE = (
-    *("rater", "value", "judged_at", "origin", "blind", "saw_label", "phase", "study", "condition"),
-    *("presentation", "seconds", "comment"),
-)
-"""The fields of one judgment of `provenance`."""
+_ITEMS = 100_000
+"""Items whose provenance is put together at once."""
 
 
-def labelled_columns(kind: TaskKind, asked: QuestionSpec, *, provenance: bool) -> tuple[str, ...]:
+def labelled_columns(kind: TaskKind, asked: QuestionSpec) -> tuple[str, ...]:
     """Return the columns of labelled items of a kind, in order."""
     response = ("model", "setting", "trial", "response") if asked.of_responses else ()
     similarity = ("similarity",) if kind.record.ranked else ()
-    keys = ("provenance",) if provenance else ("query_key", "code_key")
-    return ("id", *kind.record.columns, *similarity, *response, "label", "word", "part", *keys)
+    return ("id", *kind.record.columns, *similarity, *response, "label", "word", "part", "provenance")
 
 
-def labelled(
-    cursor: duckdb.DuckDBPyConnection,
-    rater_id: int,
-    kind: TaskKind,
-    asked: QuestionSpec,
-    *,
-    provenance: bool,
-) -> str:
+def labelled(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, asked: QuestionSpec) -> str:
     """Return the SELECT of the labelled items of a kind, in the order of import.
 
     `provenance` is a list of every person's and every imported rater's label of the item: who, when, how, and
-    what they saw. `query_key` and `code_key` are the MD5 of the texts that items share.
+    what they saw.
 
     Args:
         cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
         rater_id: Whose labels, as for `create_current_labels`.
         kind: The kind.
         asked: The question whose labels count.
-        provenance: Whether the provenance is wanted, or else the keys.
 
     Raises:
         ExportFailed: There is no label.
     """
     create_words(cursor)
-    if provenance:
-        create_current_labels(cursor, None)
-        _create_provenance(cursor)
+    create_current_labels(cursor, None)
+    _create_provenance(cursor)
+    _create_labels(cursor, rater_id, asked)
+    # One type of values for all files: a loader takes it from the first.
+    type_ = "BIGINT" if whole_numbers(cursor, CURRENT_LABEL) else "DOUBLE"
+    response = joined = ""
+    if asked.of_responses:
+        response = "ref.model, ref.setting, ref.trial, answer.text AS response,"
+        joined = """
+            LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
+            LEFT JOIN response answer ON answer.id = s.response_ref_id"""
+    similarity = "m.similarity," if kind.record.ranked else ""
+    return f"""
+        SELECT {", ".join(labelled_columns(kind, asked))} FROM (
+            SELECT i.external_id AS id, p.* EXCLUDE (item_id), {similarity} {response}
+                s.value::{type_} AS label, coalesce(w.word, '') AS word, e.part,
+                coalesce(given.provenance, []) AS provenance, i.id AS place, s.response_ref_id
+            FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
+            JOIN ({kind.record.select}) p ON p.item_id = i.id
+            LEFT JOIN {similarities(cursor)} m ON m.item_id = i.id
+            LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value{joined}
+            LEFT JOIN provenance given ON given.item_id = s.item_id AND given.question_id = s.question_id
+                AND given.response_ref_id IS NOT DISTINCT FROM s.response_ref_id
+            WHERE s.question_id IN ({_question(asked)}) AND i.kind = {quoted(kind.name)}
+        ) ORDER BY place, response_ref_id NULLS FIRST"""
+
+
+def _create_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, asked: QuestionSpec) -> None:
+    """Create the table CURRENT_LABEL with a rater's labels.
+
+    Raises:
+        ExportFailed: The rater has no label of the question.
+    """
     create_current_labels(cursor, rater_id)
     if not count_labelled(cursor, asked):
         raise ExportFailed(
@@ -70,35 +88,6 @@ def labelled(
             f"There is no label of {asked.name}.",
             "See what there is: workbench splits WORKSPACE, workbench report WORKSPACE progress",
         )
-    # One type of values for all files: a loader takes it from the first.
-    type_ = "BIGINT" if whole_numbers(cursor, CURRENT_LABEL) else "DOUBLE"
-    keys = [f"md5(p.{one.column})" for one in kind.record.shared]
-    more = f"{keys[0] if keys else 'NULL'} AS query_key, {keys[1] if len(keys) > 1 else 'NULL'} AS code_key"
-    joined = ""
-    if provenance:
-        more = "coalesce(given.provenance, []) AS provenance"
-        joined = """
-            LEFT JOIN provenance given ON given.item_id = s.item_id AND given.question_id = s.question_id
-                AND given.response_ref_id IS NOT DISTINCT FROM s.response_ref_id"""
-    response = ""
-    if asked.of_responses:
-        response = "ref.model, ref.setting, ref.trial, answer.text AS response,"
-        joined += """
-            LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
-            LEFT JOIN response answer ON answer.id = s.response_ref_id"""
-    similarity = "m.similarity," if kind.record.ranked else ""
-    columns = ", ".join(labelled_columns(kind, asked, provenance=provenance))
-    return f"""
-        SELECT {columns} FROM (
-            SELECT i.external_id AS id, p.* EXCLUDE (item_id), {similarity} {response}
-                s.value::{type_} AS label, coalesce(w.word, '') AS word, e.part, {more},
-                i.id AS place, s.response_ref_id
-            FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
-            JOIN ({kind.record.select}) p ON p.item_id = i.id
-            LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id
-            LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value{joined}
-            WHERE s.question_id IN ({_question(asked)}) AND i.kind = {quoted(kind.name)}
-        ) ORDER BY place, response_ref_id NULLS FIRST"""
 
 
 def count_labelled(cursor: duckdb.DuckDBPyConnection, asked: QuestionSpec) -> int:
@@ -112,36 +101,23 @@ def _question(asked: QuestionSpec) -> str:
 
 def _create_provenance(cursor: duckdb.DuckDBPyConnection) -> None:
     """Create the table provenance with the judgments of CURRENT_LABEL as a list for each unit."""
-    study, condition, presentation, _ = STUDIED.split(", ")
-    fields = {
-        "rater": "a.name",
-        "value": "g.value",
-        "judged_at": "strftime(j.created_at, '%Y-%m-%dT%H:%M:%SZ')",
-        "origin": "j.origin",
-        "blind": "j.blind",
-        "saw_label": "j.shown_verdict IS NOT NULL",
-        "phase": "j.phase",
-        "study": study,
-        "condition": condition,
-        "presentation": presentation,
-        "seconds": "coalesce(j.active_ms, j.elapsed_ms) / 1000",
-        "comment": "j.comment",
-    }
-    struct = ", ".join(f"'{name}': {fields[name]}" for name in PROVENANCE)
-    cursor.execute(
-        f"""
-        CREATE OR REPLACE TEMP TABLE provenance AS
+    fields = {"rater": "a.name", "value": "g.value", **PROVENANCE, "comment": "j.comment"}
+    struct = ", ".join(f"'{name}': {sql}" for name, sql in fields.items())
+    select = f"""
         SELECT g.item_id, g.response_ref_id, g.question_id, list({{{struct}}} ORDER BY a.name) AS provenance
         FROM {CURRENT_LABEL} g JOIN judgment j ON j.id = g.id JOIN exported_rater a ON a.id = g.rater_id
         LEFT JOIN studied t ON t.assignment_id = j.assignment_id
-        GROUP BY g.item_id, g.response_ref_id, g.question_id
-        """
-    )
+        WHERE g.item_id > $after AND g.item_id <= $after + {_ITEMS}
+        GROUP BY g.item_id, g.response_ref_id, g.question_id"""
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE provenance AS {select} LIMIT 0", {"after": 0})
+    # Lists that are being put together stay in memory, those of a table need not.
+    for after in range(0, count(cursor, f"SELECT max(item_id) FROM {CURRENT_LABEL}"), _ITEMS):
+        cursor.execute(f"INSERT INTO provenance {select}", {"after": after})
 
 
 MATRIX_COLUMNS = (
     *("unit", "item", "question", "rater", "value", "part", "study", "phase", "condition", "presentation"),
-    *("pseudonym", "missing"),
+    *("pseudonym", *HOW_COLUMNS, "missing"),
 )
 """The columns of an agreement matrix in long form."""
 
@@ -194,7 +170,7 @@ def create_matrix(
         )
         SELECT u.external_id || u.response AS unit, u.external_id AS item,
             {quoted(asked.name)} AS question, a.name AS rater, c.value, u.part,
-            {STUDIED.replace("t.pseudonym", "coalesce(t.pseudonym, '') AS pseudonym")}, j.phase,
+            {STUDIED.replace("t.pseudonym", "coalesce(t.pseudonym, '') AS pseudonym")}, j.phase, {HOW},
             CASE WHEN c.value IS NOT NULL THEN ''
                 WHEN decided.active THEN {quoted(reasons[2])} WHEN skipped.active THEN {quoted(reasons[1])}
                 WHEN EXISTS (SELECT 1 FROM assigned) AND s.item_id IS NULL THEN {quoted(reasons[0])}
@@ -247,6 +223,85 @@ def matrix_wide(cursor: duckdb.DuckDBPyConnection) -> str:
 
 def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+GRADED_COLUMNS = ("query", "code", "label", "part")
+"""The columns of graded pairs: the MD5 of both texts, the label, and the part of the split."""
+GRADED = f"SELECT {', '.join(GRADED_COLUMNS)} FROM graded ORDER BY place"
+"""The graded pairs of the table graded, in the order of import."""
+
+
+def create_graded(
+    cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, asked: QuestionSpec
+) -> int:
+    """Create the table graded with the graded pairs of a retrieval benchmark, and return how many there are.
+
+    Columns: those of GRADED_COLUMNS, and `place`, their order. Of pairs with the same texts the highest label
+    counts.
+
+    Args:
+        cursor: A cursor of the workspace.
+        rater_id: Whose labels, as for `create_current_labels`.
+        kind: The kind of items, which share a query and a code.
+        asked: The question whose labels count.
+
+    Raises:
+        ExportFailed: There is no label, or one is no whole number.
+    """
+    _create_labels(cursor, rater_id, asked)
+    if not whole_numbers(cursor, CURRENT_LABEL):
+        raise ExportFailed(
+            "Not whole", "A qrel is a whole number; some labels are not.", "Use --policy majority."
+        )
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE graded AS
+        SELECT query, code, max(value)::BIGINT AS label, part, min(item_id) AS place
+        FROM ({_keyed(kind, asked)}) GROUP BY query, code, part
+        """
+    )
+    return count(cursor, "SELECT count(*) FROM graded")
+
+
+GRADED_PROVENANCE = ("query-id", "corpus-id", "item", "part", "rater", "value", *PROVENANCE, "comment")
+"""The columns of the labels behind graded pairs."""
+
+
+def graded_provenance(cursor: duckdb.DuckDBPyConnection, kind: TaskKind, asked: QuestionSpec) -> str:
+    """Return the SELECT of every person's and every imported rater's label of the pairs in the table graded.
+
+    Args:
+        cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
+        kind: The kind of items.
+        asked: The question.
+    """
+    create_current_labels(cursor, None)
+    fields = ", ".join(f"{sql} AS {name}" for name, sql in PROVENANCE.items())
+    return f"""
+        SELECT k.query AS "query-id", k.code AS "corpus-id", i.external_id AS item, k.part, a.name AS rater,
+            k.value, {fields}, j.comment
+        FROM ({_keyed(kind, asked)}) k JOIN item i ON i.id = k.item_id JOIN judgment j ON j.id = k.id
+        JOIN exported_rater a ON a.id = k.rater_id LEFT JOIN studied t ON t.assignment_id = j.assignment_id
+        WHERE (k.query, k.code) IN (SELECT (query, code) FROM graded) ORDER BY k.item_id, a.name"""
+
+
+def query_select(kind: TaskKind) -> str:
+    """Return the SELECT (key, text, part) of the queries of graded pairs, in the order of import."""
+    query = kind.record.shared[0]
+    return f"""
+        SELECT g.query AS key, min(q.text) AS text, arg_min(g.part, g.place) AS part
+        FROM graded g JOIN {query.table} q ON q.text_hash = g.query GROUP BY g.query ORDER BY min(g.place)"""
+
+
+def _keyed(kind: TaskKind, asked: QuestionSpec) -> str:
+    """Return the SELECT of the labels of CURRENT_LABEL with the MD5 of their query and code, and `part`."""
+    query, code = kind.record.shared
+    return f"""
+        SELECT s.item_id, s.id, s.rater_id, s.value, q.text_hash AS query, c.text_hash AS code, e.part
+        FROM {CURRENT_LABEL} s JOIN exported_item e ON e.id = s.item_id
+        JOIN {kind.record.table} p ON p.item_id = s.item_id
+        JOIN {query.table} q ON q.id = p.{query.table}_id JOIN {code.table} c ON c.id = p.{code.table}_id
+        WHERE s.question_id IN ({_question(asked)})"""
 
 
 def corpus_select(kind: TaskKind, *, everything: bool) -> str:

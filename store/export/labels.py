@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from typing import Any
 
 import duckdb
 
 from store.errors import ExportFailed
-from store.export.studied import STUDIED, STUDY_COLUMNS
+from store.export.studied import HOW, HOW_COLUMNS, ISO_8601, PROVENANCE, STUDIED, STUDY_COLUMNS
 from store.export.true_labels import TRUE_LABELS
 from store.formats.protocol import CurrentLabel, Entity, WriteResult
 from store.formatting import pluralize
@@ -29,18 +28,14 @@ verdict."""
 LONG_COLUMNS: tuple[str, ...] = (
     *("item", "kind", "question", "rater", "value", "word", "comment", "phase"),
     *STUDY_COLUMNS,
+    *HOW_COLUMNS,
 )
 """The columns of labels in long form, in order."""
 
 EXPORTED = "(SELECT id FROM exported_item)"
 """The items that an export is about, as SQL; see `create_exported_items`."""
 
-SIMILARITIES = """(SELECT item_id,
-        to_json(map_from_entries(list({'k': model, 'v': value} ORDER BY model))) AS similarity
-    FROM similarity GROUP BY item_id)"""
-"""The similarities of items by model, as JSON: a subquery (item_id, similarity)."""
-
-_ITEMS = 10_000
+_ITEMS = 20_000
 """Items whose labels are fetched together."""
 
 QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))"
@@ -50,6 +45,23 @@ QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))
 def label_columns(kind: TaskKind) -> tuple[str, ...]:
     """Return the columns of one rater's current labels of a kind, in order; an import reads each back."""
     return ("id", *kind.record.columns, *(("similarity",) if kind.record.ranked else ()), "label", "extra")
+
+
+def similarities(cursor: duckdb.DuckDBPyConnection) -> str:
+    """Return a subquery (item_id, similarity) with the similarities of items by model, as JSON.
+
+    A column for each model, since lists of models and values take three times as long to put together.
+
+    Args:
+        cursor: A cursor of the workspace.
+    """
+    models = cursor.execute("SELECT DISTINCT model FROM similarity ORDER BY model").fetchall()
+    pairs = ", ".join(
+        f"{quoted(json.dumps(name, ensure_ascii=False) + ':')} || max(value) FILTER (model = {quoted(name)})"
+        for (name,) in models
+    )
+    written = f"'{{' || concat_ws(',', {pairs}) || '}}'" if models else "NULL"
+    return f"(SELECT item_id, CAST({written} AS JSON) AS similarity FROM similarity GROUP BY item_id)"
 
 
 def create_exported_items(
@@ -183,7 +195,7 @@ def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, col
             {"l.value::BIGINT" if whole_numbers(cursor, "kind_label") else "l.value"} AS label,
             CAST(i.extra AS JSON) AS extra, e.part, i.id AS place
         FROM item i JOIN exported_item e ON e.id = i.id JOIN ({kind.record.select}) p ON p.item_id = i.id
-        JOIN kind_label l ON l.item_id = i.id LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id)
+        JOIN kind_label l ON l.item_id = i.id LEFT JOIN {similarities(cursor)} m ON m.item_id = i.id)
         ORDER BY place"""
 
 
@@ -213,7 +225,7 @@ def long_labels(
         SELECT {", ".join(columns)} FROM (
             SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
                 AS value, coalesce(w.word, '') AS word, coalesce(j.comment, v.reason) AS comment,
-                coalesce(j.phase, '') AS phase, {STUDIED},
+                coalesce(j.phase, '') AS phase, {STUDIED}, {HOW},
                 e.part, i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
             FROM {CURRENT_LABEL} s LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
             LEFT JOIN studied t ON t.assignment_id = j.assignment_id
@@ -253,12 +265,19 @@ def labels_by_item(
             f"There are no current labels of {kind.plural}{there}.",
             "Write these: --format labels" if others else "See what is there: workbench items WORKSPACE",
         )
+    how = ", ".join(f"'{name}': {sql}" for name, sql in PROVENANCE.items())
+    # A row for each item and times as text: Python takes long to make values of rows, and longest of times.
     select = f"""
-        SELECT i.external_id, i.extra, p, a.name, a.kind = 'agent',
-            s.value, coalesce(j.comment, v.reason, ''), coalesce(j.created_at, v.created_at), j.active_ms
+        SELECT i.external_id, i.extra, any_value(p), list({{'rater': a.name, 'by_agents': a.kind = 'agent',
+            'value': s.value, 'comment': coalesce(j.comment, v.reason, ''), 'active_ms': j.active_ms,
+            'made_at': strftime(coalesce(j.created_at, v.created_at), '{ISO_8601}'), 'provenance': {{{how}}}
+            }} ORDER BY a.name)
         {source} JOIN ({kind.record.select}) p ON p.item_id = i.id JOIN exported_rater a ON a.id = s.rater_id
-        LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
-        WHERE s.item_id BETWEEN $low AND $high AND i.id BETWEEN $low AND $high ORDER BY i.id, a.name"""
+        LEFT JOIN judgment j ON j.id = s.id AND j.item_id BETWEEN $low AND $high
+        LEFT JOIN verdict v ON v.id = s.id AND v.item_id BETWEEN $low AND $high
+        LEFT JOIN studied t ON t.assignment_id = j.assignment_id
+        WHERE s.item_id BETWEEN $low AND $high AND i.id BETWEEN $low AND $high
+        GROUP BY i.id, i.external_id, i.extra ORDER BY i.id"""
     items = f"SELECT DISTINCT s.item_id {source} ORDER BY 1"
     return WriteResult(total, others=others), _by_item(cursor, kind, items, select)
 
@@ -271,10 +290,14 @@ def _by_item(
     for place in range(0, len(ids), _ITEMS):
         part = ids[place : place + _ITEMS]
         rows = cursor.execute(select, {"low": part[0], "high": part[-1]}).fetchall()
-        for external_id, of_item in groupby(rows, key=itemgetter(0)):
-            first, *more = of_item
-            item = Entity(kind.name, {**first[2], "external_id": external_id}, json.loads(first[1]))
-            yield item, [CurrentLabel(*row[3:]) for row in (first, *more)]
+        for external_id, extra, columns, given in rows:
+            item = Entity(kind.name, {**columns, "external_id": external_id}, json.loads(extra))
+            yield item, [_current_label(**one) for one in given]
+
+
+def _current_label(*, provenance: Mapping[str, Any], **fields: Any) -> CurrentLabel:
+    known = {name: value for name, value in provenance.items() if value is not None}
+    return CurrentLabel(**fields, provenance=known)
 
 
 def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> WriteResult:

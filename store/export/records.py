@@ -9,7 +9,7 @@ from __future__ import annotations
 import duckdb
 
 from store.errors import ExportFailed
-from store.export.labels import EXPORTED, QUESTION_NAME, SIMILARITIES, create_words
+from store.export.labels import EXPORTED, QUESTION_NAME, create_words, similarities
 from store.export.studied import STUDIED, STUDY_COLUMNS
 from store.kinds.spec import task_kinds
 
@@ -24,7 +24,7 @@ RECORD_COLUMNS: tuple[str, ...] = (
     *("licence", "rank", "similarity", "extra", "content"),
 )
 """The columns of the full record, in order. `record` is judgment or mark; `value` and `word` are the code and
-its word on the question's scale; `mark` and `active` belong to marks; times are ISO 8601 in UTC; from
+its word on the question's scale; `mark` and `active` belong to marks; times are in UTC; from
 `content_hash` on it is the item, so that the file recreates the items too. `content` holds, in the first
 record of an item of a kind without columns here, the item."""
 
@@ -68,14 +68,13 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
     flat = " UNION ALL BY NAME ".join(
         kind.record.select for kind in task_kinds().values() if kind.record.flat
     )
-    uuids = ", ".join(f"r.{name}::VARCHAR AS {name}" for name in _UUIDS)
+    # Ids become texts after rows are sorted: before, they are a third as long, and compared as numbers.
+    texts = ", ".join(f"{name}::VARCHAR AS {name}" for name in _UUIDS)
     return f"""
-        SELECT {", ".join(RECORD_COLUMNS)} FROM (
-            SELECT r.* EXCLUDE ({", ".join(_UUIDS)}, created_at),
-                {uuids}, i.kind, i.external_id AS item, {QUESTION_NAME} AS question, a.name AS rater,
+        SELECT {", ".join(RECORD_COLUMNS)} FROM (SELECT * REPLACE ({texts}) FROM (
+            SELECT r.*, i.kind, i.external_id AS item, {QUESTION_NAME} AS question, a.name AS rater,
                 a.kind AS rater_kind, w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
                 {STUDIED},
-                strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at,
                 i.content_hash, p.* EXCLUDE (item_id), m.similarity, CAST(i.extra AS JSON) AS extra,
                 CAST(k.content AS JSON) AS content
             FROM ({both}) r
@@ -86,9 +85,11 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
             LEFT JOIN guideline g ON g.id = r.guideline_id
             LEFT JOIN word w ON w.question_id = r.question_id AND w.value = r.value
             LEFT JOIN {_content_table(cursor)} k ON k.item_id = r.item_id AND k.first = r.id
-            LEFT JOIN ({flat}) p ON p.item_id = i.id LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id
+            LEFT JOIN ({flat}) p ON p.item_id = i.id LEFT JOIN {similarities(cursor)} m
+                ON m.item_id = i.id
             WHERE i.id IN {EXPORTED}
-        ) ORDER BY id"""
+            ORDER BY r.id
+        ))"""
 
 
 def _content_table(cursor: duckdb.DuckDBPyConnection) -> str:

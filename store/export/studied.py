@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import duckdb
 
 from store.export.true_labels import TRUE_LABELS, TrueLabels
@@ -12,6 +14,31 @@ STUDY_COLUMNS = ("study", "condition", "presentation", "pseudonym")
 
 STUDIED = ", ".join(f"t.{name}" for name in STUDY_COLUMNS)
 """The same of the view `studied t`, as SQL."""
+
+
+ISO_8601 = "%Y-%m-%dT%H:%M:%S.%f+00:00"
+"""The form of times, as DuckDB writes them."""
+
+PROVENANCE: Mapping[str, str] = {
+    "judged_at": f"strftime(j.created_at, '{ISO_8601}')",
+    "origin": "j.origin",
+    "blind": "j.blind",
+    "saw_label": "if(j.id IS NULL, NULL, j.shown_verdict IS NOT NULL)",
+    "phase": "j.phase",
+    "study": "t.study",
+    "condition": "t.condition",
+    "presentation": "t.presentation",
+    "seconds": "coalesce(j.active_ms, j.elapsed_ms) / 1000",
+}
+"""When and how a label was given, and what its rater saw: of a judgment `j` and its assignment in the view
+`studied t`, as SQL."""
+
+
+HOW_COLUMNS = ("judged_at", "origin", "blind", "saw_label", "seconds")
+"""The fields of PROVENANCE that are columns of their own beside those of a study."""
+
+HOW = ", ".join(f"{PROVENANCE[name]} AS {name}" for name in HOW_COLUMNS)
+"""The same as SQL."""
 
 
 def create_exported_records(

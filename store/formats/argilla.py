@@ -15,12 +15,14 @@ from store.formats.fields import recognized_by
 from store.formats.labelling import (
     INNER_FIELDS,
     LABEL,
+    PROVENANCE,
     SKIPPED,
     UNFINISHED,
     UNLABELLED,
     WORDS,
     LabelledPairs,
     task_fields,
+    time_of,
 )
 from store.formats.protocol import JSON, CurrentLabel, Entity, Export, Format, WriteResult
 from store.formats.record_reader import RecordReader, add_count
@@ -56,7 +58,7 @@ class ArgillaRecords(LabelledPairs):
         responses = _taken(whole, question + _RESPONSES)
         users = _taken(whole, f"{question}{_RESPONSES}.users")
         statuses = _taken(whole, f"{question}{_RESPONSES}.status")
-        names = whole.texts(RATERS)
+        names, how = whole.texts(RATERS), whole.texts(PROVENANCE)
         suggested, agent = (
             whole.anything(name) for name in (question + _SUGGESTION, f"{question}{_SUGGESTION}.agent")
         )
@@ -66,9 +68,10 @@ class ArgillaRecords(LabelledPairs):
         pair = self.pair(whole, own)
         made = [pair]
         named = names if len(names) == len(users) else users
-        for answer, rater, status in zip(responses, named, statuses, strict=True):
+        times = [_judged_at(one) for one in how] if len(how) == len(users) else [None] * len(users)
+        for answer, rater, status, made_at in zip(responses, named, statuses, times, strict=True):
             if status == "submitted" and answer is not None:
-                made += self.label(pair, rater, answer)
+                made += self.label(pair, rater, answer, made_at=made_at)
             else:
                 said = {"discarded": SKIPPED, "draft": UNFINISHED}
                 add_count(self.counts, said.get(str(status), UNLABELLED))
@@ -99,6 +102,15 @@ class ArgillaRecords(LabelledPairs):
                 f"it has the questions {', '.join(asked)}; say which one to read: --map label=QUESTION"
             )
         return asked[0]
+
+
+def _judged_at(provenance: str) -> str | None:
+    """Return when a label was given, out of the text that our exports have; None where it does not say."""
+    try:
+        found = json.loads(provenance)
+    except (ValueError, RecursionError):
+        return None
+    return time_of(found.get("judged_at")) if isinstance(found, dict) else None
 
 
 def _taken(record: RecordReader, name: str) -> list[Any]:
@@ -162,7 +174,12 @@ def _nested_record(pair: Entity, labels: Sequence[CurrentLabel]) -> dict[str, An
     return {
         "id": task.pop("id"),
         "fields": {name: task.pop(name) for name in PAIR.record.identity},
-        "metadata": {**task, RATERS: [label.rater for label in people]},
+        "metadata": {
+            **task,
+            RATERS: [label.rater for label in people],
+            # Texts, since metadata of Argilla are numbers, texts and lists of texts.
+            PROVENANCE: [json.dumps(label.provenance, ensure_ascii=False) for label in people],
+        },
         "suggestions": {LABEL: suggestions[0]} if suggestions else {},
         "responses": {
             LABEL: [

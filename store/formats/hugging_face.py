@@ -22,7 +22,7 @@ _NAME = re.compile(r"\W+")
 
 def write_hugging_face(export: Export) -> WriteResult:
     """Write data/PART-00000-of-00001.parquet for each part, README.md and croissant.json."""
-    rows = export.labelled(provenance=True)
+    rows = export.labelled()
     about = export.described()
     folder = export.target / "data"
     folder.mkdir()

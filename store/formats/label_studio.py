@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from store.formats.fields import recognized_by
@@ -21,6 +22,7 @@ from store.formats.labelling import (
     LabelledPairs,
     hashed,
     task_fields,
+    time_of,
 )
 from store.formats.protocol import JSON, CurrentLabel, Entity, Export, Format, WriteResult
 from store.formats.record_reader import RecordReader, add_count
@@ -58,20 +60,23 @@ class LabelStudioTasks(LabelledPairs):
         pair = self.pair(data, own)
         made = [pair]
         # Of several by one annotator the latest counts.
-        for one in sorted(annotations, key=_moment, reverse=True):
-            made += self._annotated(pair, one)
+        given = [(_moment(one), one) for one in annotations]
+        for moment, one in sorted(given, key=itemgetter(0), reverse=True):
+            made += self._annotated(pair, one, moment)
         for one in predictions:
             rater = one.text("model_version", short=True) or f"{self.stem} predictions"
             made += self._label(pair, rater, one)
         return made
 
-    def _annotated(self, pair: Entity, annotation: RecordReader) -> list[Entity]:
+    def _annotated(self, pair: Entity, annotation: RecordReader, moment: str) -> list[Entity]:
         if annotation.anything("was_cancelled"):
             add_count(self.counts, SKIPPED)
             return []
-        return self._label(pair, _annotator(annotation), annotation)
+        return self._label(pair, _annotator(annotation), annotation, time_of(moment))
 
-    def _label(self, pair: Entity, rater: str, annotation: RecordReader) -> list[Entity]:
+    def _label(
+        self, pair: Entity, rater: str, annotation: RecordReader, made_at: str | None = None
+    ) -> list[Entity]:
         answers: dict[str, Any] = {}
         comments = []
         for result in annotation.objects("result"):
@@ -93,7 +98,7 @@ class LabelStudioTasks(LabelledPairs):
         if answer is None:
             add_count(self.counts, UNLABELLED)
             return []
-        return self.label(pair, rater, answer, "\n".join(comments))
+        return self.label(pair, rater, answer, "\n".join(comments), made_at)
 
 
 def _moment(annotation: RecordReader) -> str:
@@ -138,7 +143,6 @@ def _task(number: int, pair: Entity, labels: Sequence[CurrentLabel]) -> dict[str
         if label.by_agents:
             predictions.append({"model_version": label.rater, "result": result})
             continue
-        made_at = label.made_at and label.made_at.isoformat()
         annotations.append(
             {
                 "id": hashed(name),
@@ -148,8 +152,8 @@ def _task(number: int, pair: Entity, labels: Sequence[CurrentLabel]) -> dict[str
                 "was_cancelled": False,
                 "ground_truth": False,
                 "lead_time": None if label.active_ms is None else label.active_ms / 1000,
-                "created_at": made_at,
-                "updated_at": made_at,
+                "created_at": label.made_at,
+                "updated_at": label.made_at,
             }
         )
     return {"id": number, "data": task_fields(pair), "annotations": annotations, "predictions": predictions}
@@ -163,6 +167,7 @@ def _result(name: str, label: CurrentLabel) -> Iterator[dict[str, Any]]:
         **same,
         "type": "choices",
         "value": {"choices": [WORDS[label.value]]},
+        "meta": dict(label.provenance),
     }
     if label.comment:
         yield {

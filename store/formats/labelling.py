@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 from zlib import crc32
 
@@ -10,7 +11,7 @@ from store.errors import JudgmentRefused
 from store.formats.protocol import Entity, FileContext
 from store.formats.record_reader import RecordReader, add_count
 from store.formats.table import TABLE
-from store.formats.values import Refused, short, short_text
+from store.formats.values import Refused, moment, short, short_text
 from store.kinds.pair import MATCH, PAIR
 from store.record.scales import scale_value
 
@@ -18,6 +19,8 @@ LABEL = "label"
 """The name of the question or control that our files have, and the field that says which one to read."""
 COMMENT = "comment"
 """The name of the control or field with an annotator's comment."""
+PROVENANCE = "provenance"
+"""The name of the field with when and how labels were given, where the tools have none for it."""
 
 COLUMNS = tuple(field.name for field in TABLE.fields if field.name in ("external_id", *PAIR.record.columns))
 """The fields of a pair that a task may have."""
@@ -77,7 +80,9 @@ class LabelledPairs:
             )
         return Entity(PAIR.name, fields, {**task.rest(), **(extra or {})})
 
-    def label(self, pair: Entity, rater: Any, answer: Any, comment: str = "") -> list[Entity]:
+    def label(
+        self, pair: Entity, rater: Any, answer: Any, comment: str = "", made_at: str | None = None
+    ) -> list[Entity]:
         """Return the label of an annotation; none where the rater has labelled the pair before.
 
         Args:
@@ -85,6 +90,7 @@ class LabelledPairs:
             rater: The annotator's name.
             answer: The word of a label, or its number.
             comment: What the annotator wrote.
+            made_at: When, as `time_of` has it; None for the time of the import.
 
         Raises:
             Refused: The rater or the answer is none.
@@ -111,12 +117,23 @@ class LabelledPairs:
             "reason": "",
             "shown_as": "",
             "phase": None,
+            "made_at": made_at,
         }
         return [Entity("label", fields, {})]
 
 
 def _written(name: str) -> str:
     return "id" if name == "external_id" else name
+
+
+def time_of(given: Any) -> str | None:
+    """Return a time in ISO 8601 with its offset, or in seconds since 1970; None for anything else."""
+    try:
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            given = datetime.fromtimestamp(given, UTC)
+        return moment(given, "time")
+    except (Refused, ValueError, OverflowError, OSError):
+        return None
 
 
 def task_fields(pair: Entity) -> dict[str, Any]:

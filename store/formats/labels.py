@@ -31,6 +31,15 @@ STUDY_FIELDS = (
 )
 """What a label says of the assignment under which it was given, for people; an import reads nothing of it."""
 
+HOW_FIELDS = (
+    Field("made_at", ("judged_at",), "moment"),
+    Field("origin", ("origin",)),
+    Field("blind", ("blind",), "boolean"),
+    Field("saw_label", ("saw_label",), "boolean"),
+    Field("seconds", ("seconds",), "number"),
+)
+"""When and how it was given, of which an import reads the time."""
+
 LABELS = Format(
     name="labels",
     description="labels of items of any kind: item, rater, value, and kind, question, word, comment",
@@ -47,6 +56,7 @@ LABELS = Format(
                 Field("word", ("word",)),
                 Field("comment", ("comment",)),
                 *STUDY_FIELDS,
+                *HOW_FIELDS,
             ),
             extra=False,
         ),

@@ -7,6 +7,7 @@ reject is none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from store.formats.fields import recognized_by
@@ -14,12 +15,14 @@ from store.formats.labelling import (
     COMMENT,
     INNER_FIELDS,
     LABEL,
+    PROVENANCE,
     SKIPPED,
     UNLABELLED,
     WORDS,
     LabelledPairs,
     hashed,
     task_fields,
+    time_of,
 )
 from store.formats.protocol import JSON, CurrentLabel, Entity, Export, Format, WriteResult
 from store.formats.record_reader import RecordReader, add_count
@@ -27,7 +30,7 @@ from store.formats.values import Refused
 from store.kinds.pair import PAIR
 
 _ANSWERS = ("accept", "reject", "ignore")
-_OF_PRODIGY = ("_is_binary", "_timestamp", "config", "html", "tokens", "spans", "label")
+_OF_PRODIGY = ("_is_binary", "config", "html", "tokens", "spans", "label")
 """Fields of a task that say how Prodigy showed it."""
 
 
@@ -54,6 +57,8 @@ class ProdigyTasks(LabelledPairs):
         has_options = task.has("accept") or bool(options)
         accepted = task.anything("accept")
         comment = task.text(COMMENT) or ""
+        provenance, stamp = task.anything(PROVENANCE), task.anything("_timestamp")
+        made_at = time_of(provenance.get("judged_at")) if isinstance(provenance, dict) else None
         if "text" not in self.columns.values():
             # What was shown: query and code in one.
             task.text("text")
@@ -72,7 +77,8 @@ class ProdigyTasks(LabelledPairs):
             (label,) = accepted
             label = _option(label, options)
         rater = annotator or session or f"{self.stem} labels"
-        return [pair, *self.label(pair, rater, int(label) if isinstance(label, bool) else label, comment)]
+        answered = int(label) if isinstance(label, bool) else label
+        return [pair, *self.label(pair, rater, answered, comment, made_at or time_of(stamp))]
 
 
 def _option(accepted: Any, options: Mapping[str, str]) -> Any:
@@ -107,9 +113,10 @@ def _task(pair: Entity, label: CurrentLabel) -> dict[str, Any]:
         "_view_id": "choice",
         "_session_id": label.rater,
         "_annotator_id": label.rater,
+        PROVENANCE: dict(label.provenance),
     }
     if label.made_at is not None:
-        task["_timestamp"] = int(label.made_at.timestamp())
+        task["_timestamp"] = int(datetime.fromisoformat(label.made_at).timestamp())
     if label.comment:
         task[COMMENT] = label.comment
     return task

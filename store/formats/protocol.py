@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from textwrap import shorten
@@ -166,16 +165,19 @@ class CurrentLabel:
         by_agents: Whether the rater is a run of the agents.
         value: The value.
         comment: The comment; of a run its reason.
-        made_at: When it was given; None for one that no rater gave, as by a policy.
+        made_at: When it was given, in ISO 8601; None for one that no rater gave, as by a policy.
         active_ms: The milliseconds that it took, pauses left out; None where that is not known.
+        provenance: When and how it was given and what the rater saw, what is known of it: `judged_at`,
+            `origin`, `blind`, `saw_label`, `phase`, `study`, `condition`, `presentation`, `seconds`.
     """
 
     rater: str
     by_agents: bool
     value: float
     comment: str
-    made_at: datetime | None
+    made_at: str | None
     active_ms: int | None
+    provenance: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +208,8 @@ class Rows(Protocol):
     columns: tuple[str, ...]
     written: WriteResult
 
-    def of(self, *names: str) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the values of some columns, in batches of rows."""
+    def of(self, *names: str, part: str | None = None) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the values of some columns, in batches of rows; with a part only those of it."""
         ...
 
     def copy(
@@ -288,16 +290,30 @@ class Export(Protocol):
         """Write every table of the workspace, and a manifest, to the target."""
         ...
 
-    def labelled(self, *, provenance: bool) -> Rows:
+    def labelled(self) -> Rows:
         """Return the labelled items of the question that the labels are of.
 
         The columns are `id`, those of the kind, `similarity`, of responses `model`, `setting`, `trial` and
-        `response`, then `label`, `word` and `part`, and `provenance` or the keys of what items share,
-        `query_key` and `code_key`.
-
-        Args:
-            provenance: Whether the provenance is wanted, every person's label of the item, or else the keys.
+        `response`, then `label`, `word`, `part`, and `provenance`: every person's label of the item.
         """
+        ...
+
+    def graded(self) -> Rows:
+        """Return the graded pairs of a retrieval benchmark: `query`, `code` (their MD5), `label` and `part`.
+
+        Of pairs with the same texts the highest label counts.
+
+        Raises:
+            ExportFailed: The labels are not of pairs, or are no whole numbers.
+        """
+        ...
+
+    def graded_provenance(self) -> Rows:
+        """Return every person's label of the pairs that `graded` returned before: who, when, how."""
+        ...
+
+    def query_texts(self) -> Iterator[list[tuple[str, str, str]]]:
+        """Yield the queries of the pairs that `graded` returned before, as key, text and part, in batches."""
         ...
 
     def corpus_texts(self) -> Iterator[list[tuple[str, str, str]]]:

@@ -12,30 +12,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from store.errors import ExportFailed
-from store.events import Progress
-from store.formats.protocol import JSON, Export, Format, WriteResult
+from store.formats.protocol import JSON, Export, Format, Rows, WriteResult
 
 WHOLE = "test"
 """The name of the only part of an export without a split: what evaluation libraries look for."""
+PROVENANCE = "provenance.jsonl"
+"""The file with every person's label of the pairs, which no evaluation library reads."""
 
 
 def write_beir(export: Export) -> WriteResult:
-    """Write corpus.jsonl, queries.jsonl, qrels/PART.tsv, and the card by which MTEB finds them."""
-    qrels = _Qrels(export)
+    """Write corpus.jsonl, queries.jsonl, qrels/PART.tsv, provenance.jsonl, and the card that MTEB reads."""
+    pairs, parts = export.graded(), _parts(export)
     (export.target / "qrels").mkdir()
-    for part in qrels.parts:
-        with _text(export.target / "qrels" / f"{part}.tsv") as file:
+    for name, part in parts.items():
+        with _text(export.target / "qrels" / f"{name}.tsv") as file:
             file.write("query-id\tcorpus-id\tscore\n")
-            for query, code, label in qrels.of(part):
+            for query, code, label in _qrels(pairs, part):
                 file.write(f"{query}\t{code}\t{label}\n")
         # A data set of the hub has one sort of files, so MTEB gets them as JSON, too.
-        with _text(export.target / "qrels" / f"{part}.jsonl") as file:
-            for query, code, label in qrels.of(part):
+        with _text(export.target / "qrels" / f"{name}.jsonl") as file:
+            for query, code, label in _qrels(pairs, part):
                 file.write(_line({"query-id": query, "corpus-id": code, "score": label}))
     with _text(export.target / "queries.jsonl") as file:
-        for key, text, _ in qrels.queries():
-            file.write(_line({"_id": key, "text": text}))
+        for batch in export.query_texts():
+            for key, text, _ in batch:
+                file.write(_line({"_id": key, "text": text}))
     with _text(export.target / "corpus.jsonl") as file:
         for batch in export.corpus_texts():
             for key, text, title in batch:
@@ -43,94 +44,58 @@ def write_beir(export: Export) -> WriteResult:
     _readme(
         export.target,
         {
-            "default": {part: f"qrels/{part}.jsonl" for part in qrels.parts},
+            "default": {name: f"qrels/{name}.jsonl" for name in parts},
             "queries": {"queries": "queries.jsonl"},
             "corpus": {"corpus": "corpus.jsonl"},
         },
     )
-    return WriteResult(qrels.written)
+    export.graded_provenance().copy("jsonl", file=export.target / PROVENANCE)
+    return pairs.written
 
 
 def write_coir(export: Export) -> WriteResult:
-    """Write the folders queries-corpus and qrels, each a data set of the Hugging Face hub."""
-    qrels = _Qrels(export)
+    """Write queries-corpus and qrels, each a data set of the Hugging Face hub, and provenance.jsonl."""
+    pairs, parts = export.graded(), _parts(export)
     texts, graded = export.target / "queries-corpus", export.target / "qrels"
     for folder in (texts, graded):
         folder.mkdir()
-    for part in qrels.parts:
-        with _text(graded / f"{part}.jsonl") as file:
-            for query, code, label in qrels.of(part):
+    for name, part in parts.items():
+        with _text(graded / f"{name}.jsonl") as file:
+            for query, code, label in _qrels(pairs, part):
                 file.write(_line({"query_id": query, "corpus_id": code, "score": label}))
     with _text(texts / "queries.jsonl") as file:
-        for key, text, part in qrels.queries():
-            file.write(_line(_entry(key, text, part)))
+        for batch in export.query_texts():
+            for key, text, part in batch:
+                file.write(_line(_entry(key, text, part or WHOLE)))
     with _text(texts / "corpus.jsonl") as file:
         for batch in export.corpus_texts():
             for key, text, title in batch:
                 file.write(_line(_entry(key, text, "", title)))
     _readme(texts, {"default": {name: f"{name}.jsonl" for name in ("queries", "corpus")}})
-    _readme(graded, {"default": {part: f"{part}.jsonl" for part in qrels.parts}})
-    return WriteResult(qrels.written)
+    _readme(graded, {"default": {name: f"{name}.jsonl" for name in parts}})
+    export.graded_provenance().copy("jsonl", file=export.target / PROVENANCE)
+    return pairs.written
 
 
 def write_trec_qrels(export: Export) -> WriteResult:
     """Write the labels as `query 0 code label`, of all parts that are wanted."""
-    qrels = _Qrels(export)
+    pairs = export.graded()
     with _text(export.target) as file:
-        for part in qrels.parts:
-            for query, code, label in qrels.of(part):
+        for part in _parts(export).values():
+            for query, code, label in _qrels(pairs, part):
                 file.write(f"{query} 0 {code} {label}\n")
-    return WriteResult(qrels.written)
+    return pairs.written
 
 
-class _Qrels:
-    """The graded pairs of an export, by part.
+def _parts(export: Export) -> dict[str, str | None]:
+    """Return the names of the parts that are written, with the part of the split that each is."""
+    return {part: part for part in export.parts} or {WHOLE: None}
 
-    Of pairs with the same query and code the highest label counts.
 
-    Args:
-        export: The export.
-
-    Raises:
-        ExportFailed: The labels are not of pairs, or are no whole numbers.
-    """
-
-    def __init__(self, export: Export) -> None:
-        self.parts = tuple(export.parts) or (WHOLE,)
-        self.written = 0
-        self._labels: dict[str, dict[tuple[str, str], int]] = {part: {} for part in self.parts}
-        self._texts: dict[str, tuple[str, str]] = {}
-        rows = export.labelled(provenance=False)
-        kind = export.described()["kind"]
-        if kind != "pair":
-            raise ExportFailed(
-                "No pairs",
-                f"A retrieval benchmark holds pairs; the labels are of {export.described()['plural']}.",
-                "Use --format hugging-face, or --question pair.match.",
-            )
-        done = 0
-        for batch in rows.of("query_key", "query", "code_key", "label", "part"):
-            for query, text, code, label, part in batch:
-                if label != int(label):
-                    raise ExportFailed(
-                        "Not whole", f"A qrel is a whole number, and not {label:g}.", "Use --policy majority."
-                    )
-                graded = self._labels[part or WHOLE]
-                graded[query, code] = max(graded.get((query, code), int(label)), int(label))
-                self._texts.setdefault(query, (text, part or WHOLE))
-            done += len(batch)
-            export.progress(Progress("reading", done, rows.written.records))
-        self.written = sum(map(len, self._labels.values()))
-
-    def of(self, part: str) -> Iterator[tuple[str, str, int]]:
-        """Yield the pairs of a part: query, code and label."""
-        for (query, code), label in self._labels[part].items():
-            yield query, code, label
-
-    def queries(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the queries: key, text and part."""
-        for key, (text, part) in self._texts.items():
-            yield key, text, part
+def _qrels(pairs: Rows, part: str | None) -> Iterator[tuple[str, str, int]]:
+    """Yield the pairs of a part: query, code and label."""
+    for batch in pairs.of("query", "code", "label", part=part):
+        yield from batch
 
 
 def _entry(key: str, text: str, part: str, title: str = "") -> dict[str, Any]:
@@ -173,6 +138,7 @@ BEIR = Format(
     folder=True,
     choices=frozenset({"rater", "policy", "sample", "study", "split", "corpus"}),
     holds=("graded pair", "graded pairs"),
+    published=True,
 )
 COIR = replace(
     BEIR, name="coir", description="CoIR: the data sets queries-corpus and qrels", write=write_coir
@@ -184,4 +150,5 @@ TREC_QRELS = replace(
     write=write_trec_qrels,
     folder=False,
     choices=BEIR.choices - {"corpus"},
+    published=False,
 )

@@ -56,7 +56,7 @@ def resolve_labels(
         f"""
         SELECT s.position, s.file, s.number, s.line, s.external_id, s.question, trim(s.rater) AS rater,
             s.value, coalesce(s.comment, '') AS comment, coalesce(s.reason, '') AS reason,
-            coalesce(s.shown_as, '') AS shown_as, coalesce(s.phase, {quoted(REVIEW)}) AS phase,
+            coalesce(s.shown_as, '') AS shown_as, coalesce(s.phase, {quoted(REVIEW)}) AS phase, s.made_at,
             i.id AS item_id, s.kind AS stated_kind
         FROM (
             SELECT * REPLACE (nullif(kind, '') AS kind,
@@ -76,7 +76,7 @@ def resolve_labels(
             FROM single_label
             UNION ALL
             SELECT position, file, number, line, external_id, {_label_question("kind")}, trim(p.rater),
-                label, '', '', '', {quoted(REVIEW)}, item_id, kind
+                label, '', '', '', {quoted(REVIEW)}, NULL, item_id, kind
             FROM staged_key JOIN file_rater p USING (file) WHERE label IS NOT NULL
         ) s
         LEFT JOIN asked a ON a.question = s.question
@@ -201,7 +201,7 @@ def publish_labels(
     Args:
         cursor: The cursor that holds the staging tables.
         reserved: The first of the ids reserved for them, in two halves.
-        imported_at: When.
+        imported_at: When; the time of labels that say none of their own.
     """
     high, low = reserved
     cursor.execute(
@@ -212,7 +212,7 @@ def publish_labels(
                 AS id,
             $action AS action, n.item_id, q.id AS question_id, f.id AS response_ref_id, r.id AS rater_id,
             n.phase, n.value, 'import' AS origin, false AS blind, n.reason, n.shown_as, n.comment,
-            '[]' AS evidence, $now AS created_at
+            '[]' AS evidence, coalesce(n.made_at, $now) AS created_at
         FROM fresh_label n JOIN question q ON q.name = n.base JOIN rater r ON r.name = n.rater
         LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
             = (n.item_id, n.model, n.setting, n.trial)

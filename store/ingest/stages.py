@@ -156,7 +156,7 @@ SINGLE_LABEL = Stage(
     "single_label",
     (
         *("position", "file", "number", "line", "external_id", "question", "rater", "value", "comment"),
-        *("reason", "shown_as", "phase", "item_id", "stated_kind"),
+        *("reason", "shown_as", "phase", "made_at", "item_id", "stated_kind"),
     ),
     (ASKED, ITEM_KEY),
 )

@@ -59,6 +59,7 @@ _SORTS: dict[Sort, dict[str, FieldType]] = {
         "reason": "text",
         "shown_as": "text",
         "phase": "text",
+        "made_at": "moment",
     },
     "judgment": {one.name: one.type for one in RECORD_FIELDS},
     "chunk": {

@@ -18,6 +18,7 @@ import duckdb
 
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.record.ids import IdClock, lowest_at
+from store.sql import quoted
 from store.workspace.connecting import DAMAGED_HINT, check_path, connect, connect_to_newest, is_damage
 from store.workspace.journal import check_journal
 from store.workspace.lane import WriteLane
@@ -191,6 +192,19 @@ class Workspace:
                 # Closing the workspace, which waits for no reader, has closed it already.
                 if not self._closed:
                     raise
+
+    @contextmanager
+    def limited_memory(self, limit: str) -> Iterator[None]:
+        """Let the database hold no more memory for a while; what does not fit is put beside the file.
+
+        Args:
+            limit: A number with its unit: "1GB".
+        """
+        self._master.execute(f"SET GLOBAL memory_limit = {quoted(limit)}")
+        try:
+            yield
+        finally:
+            self._master.execute("RESET GLOBAL memory_limit")
 
     def native(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor of the DuckDB connection, for the bulk operations of imports and exports.

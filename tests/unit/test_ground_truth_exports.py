@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from datetime import datetime
 from hashlib import sha256
 
 import ir_measures
@@ -112,6 +113,13 @@ def test_beir_coir_and_trec_are_one_benchmark(exported, split):
                 qrels[row["query-id"], row["corpus-id"]] = int(row["score"])
     assert len(qrels) == sum(labels_of(split).values())
     assert set(qrels.values()) == {0, 1}
+    votes = {}
+    for one in map(json.loads, (beir / "provenance.jsonl").read_text().splitlines()):
+        assert (one["origin"], one["blind"], one["saw_label"]) == ("import", False, False)
+        assert datetime.fromisoformat(one["judged_at"]).tzinfo is not None
+        if one["rater"] in RATERS.split(","):
+            votes.setdefault((one["query-id"], one["corpus-id"]), []).append(one["value"])
+    assert qrels == {pair: round(sum(values) / len(values)) for pair, values in votes.items()}
 
     trec = exported("trec-qrels")
     assert {

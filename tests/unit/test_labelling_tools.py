@@ -41,6 +41,7 @@ LABELS = """
     SELECT i.external_id, q.name, r.name, j.value, j.comment FROM judgment j JOIN item i ON i.id = j.item_id
     JOIN question q ON q.id = j.question_id JOIN rater r ON r.id = j.rater_id ORDER BY 1, 2, 3
 """
+TIMED_LABELS = LABELS.replace("j.comment", "j.created_at::VARCHAR, j.comment")
 ITEMS = """
     SELECT external_id, q.text, c.text, c.language, c.repository, c.path, c.licence, p.rank, i.extra::JSON
     FROM item i JOIN pair p ON p.item_id = i.id JOIN query q ON q.id = p.query_id JOIN code c ON c.id = p.code_id
@@ -56,13 +57,13 @@ def read(workspace, statement):
         cursor.close()
 
 
-def imported(folder, *files, **options):
+def imported(folder, *files, statement=LABELS, **options):
     """Import files into a new workspace; return its items, its labels, and the counts of the conversion."""
     path = folder / "again.duckdb"
     path.unlink(missing_ok=True)
     with Workspace.create(path) as workspace:
         report = import_files(workspace, files, **options)
-        return read(workspace, ITEMS), read(workspace, LABELS), report.files[0].conversion_counts
+        return read(workspace, ITEMS), read(workspace, statement), report.files[0].conversion_counts
 
 
 def records_of(path):
@@ -89,7 +90,10 @@ def test_labels_come_back_as_they_were(form, name, tmp_path):
     @given(GIVEN)
     def there_and_back(labels):
         rows = [
-            {"item": item, "rater": rater, "value": value, "comment": comment}
+            {
+                **{"item": item, "rater": rater, "value": value, "comment": comment},
+                "judged_at": f"2025-03-0{1 + value}T10:11:12.345678+01:00",
+            }
             for (item, rater), (value, comment) in labels.items()
         ]
         (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -97,14 +101,18 @@ def test_labels_come_back_as_they_were(form, name, tmp_path):
         with Workspace.create(tmp_path / "w.duckdb") as workspace:
             import_files(workspace, [tmp_path / "pairs.jsonl", tmp_path / "labels.jsonl"])
             report = export(workspace, tmp_path / name, form, overwrite=True)
-            items, given_labels = read(workspace, ITEMS), read(workspace, LABELS)
+            items, given_labels = read(workspace, ITEMS), read(workspace, TIMED_LABELS)
         if form == "argilla":
             given_labels = [(*label[:-1], "") for label in given_labels]
         assert report.records == len(rows)
         for record in records_of(tmp_path / name):
             TASKS[form, name[4:]].model_validate(record)
         # Each is recognized by its content.
-        assert imported(tmp_path, tmp_path / name) == (items, given_labels, {})
+        # Who saw what is beside each label; in Argilla as JSON within JSON.
+        text = (tmp_path / name).read_text(encoding="utf-8").replace("\\", "")
+        assert text.count('"origin": "import"') == text.count('"saw_label": false') == len(rows)
+        again = imported(tmp_path, tmp_path / name, statement=TIMED_LABELS)
+        assert again == (items, given_labels, {})
 
     there_and_back()
 
