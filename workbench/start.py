@@ -31,6 +31,7 @@ COMMANDS = (
     "merge",
     "export",
     "items",
+    "views",
     "sql",
     "judge",
     "revise",

@@ -29,6 +29,7 @@ _NAMED_COLUMNS: Mapping[tuple[str, str], str] = {
     ("workspace_fact", "value"): "names_in_fields(value)",
     ("pending_response", "scores"): "names_in_fields(scores)",
     ("study_rater", "experience"): "names_in_words(experience)",
+    ("saved_view", "name"): "names_in_words(name)",
     ("judgment", "comment"): "CASE WHEN comment = '' THEN '' ELSE names_in_words(comment) END",
     # A revision is the text of an item.
     ("mark", "text"): "CASE WHEN text = '' OR kind LIKE 'revision.%' THEN text ELSE names_in_words(text) END",

@@ -189,12 +189,14 @@ class WriteResult:
         left_out: Rows of its sort that are not in the file: items without a label, answers without a score.
         others: Items of other kinds that have labels of the rater, by kind.
         names_left: Where names of people are found although they were replaced: rows by table and column.
+        estimated: Whether `records` is an estimate: of a dry run that did not look at all of them.
     """
 
     records: int
     left_out: int = 0
     others: Mapping[str, int] = field(default_factory=dict)
     names_left: Mapping[str, int] = field(default_factory=dict)
+    estimated: bool = False
 
 
 class Rows(Protocol):
