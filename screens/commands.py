@@ -28,6 +28,7 @@ Scope = Literal[
     "new_study",
     "splits",
     "new_split",
+    "export",
     "sql",
     "file",
     "list",
@@ -74,6 +75,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "new_study": (),
     "splits": ("confirm",),
     "new_split": (),
+    "export": ("confirm",),
     "sql": ("line",),
     "file": ("text",),
     "app": ("keys",),
@@ -94,6 +96,7 @@ WHERE: dict[Scope, str] = {
     "new_study": "New study",
     "splits": "Splits",
     "new_split": "New split",
+    "export": "Export",
     "sql": "SQL",
     "file": "File of a repository",
     "list": "List of items",
@@ -184,6 +187,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze, follow them."),
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
+    Command("home.export", "x", "open_export", "export", "Write labels or items to a file."),
     Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
     Command("home.sql", "S", "open_sql", "sql", "Ask the workspace in SQL."),
     Command(
@@ -223,6 +227,7 @@ COMMANDS: tuple[Command, ...] = (
         "Group items by query or prompt, or list one by one.",
     ),
     Command("queue.run", "a", "choose_run", "run", "Choose the run whose labels are shown."),
+    Command("queue.export", "x", "open_export", "export", "Write these items or others to a file."),
     Command("queue.refresh", "r", "refresh_queue", "refresh", "Refresh the order, with what changed since."),
     Command("queue.clear", "c", "clear_filter", "all items", "List all items again."),
     Command("queue.back", "escape,q", "back", "home", "Go back to the first screen."),
@@ -474,6 +479,12 @@ COMMANDS: tuple[Command, ...] = (
         "field before",
         "Go to the one before.",
         on_line=False,
+    ),
+    Command("export.save", "ctrl+s", "save", "writes it", "Write the file.", priority=True),
+    Command("export.leave", "escape", "leave", "leaves", "Leave the form."),
+    Command("export.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False),
+    Command(
+        "export.previous", "up", "app.focus_previous", "field before", "Go to the one before.", on_line=False
     ),
     Command("sql.run", "enter", "run", "run", "Run the statement; write the file.", priority=True),
     Command(

@@ -421,6 +421,8 @@ class QueueScreen(BaseScreen):
         """Offer only what has an effect: no opening of an empty list, no clearing without a filter."""
         if command.id == "queue.run":
             return not self.context.scope.hides_lists and bool(self.context.runs.shown)
+        if command.id == "queue.export":
+            return self.context.study is None
         if command.id == "queue.open":
             return not self._generation or self.items.count > 0
         if command.id == "queue.group":
@@ -519,6 +521,11 @@ class QueueScreen(BaseScreen):
             self.app.push_screen(
                 RunScreen(self.context.settings, runs, self.context.runs.chosen, default), chosen
             )
+
+    def action_open_export(self) -> None:
+        """Write the items of the queue, or others, to a file."""
+        self.keep_place()
+        self.navigator.open_export(self.queue_query)
 
     def action_group(self) -> None:
         """List the items of a group on one line, or each item on its own."""

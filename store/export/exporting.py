@@ -40,7 +40,7 @@ class ViewItems:
     """The items of a saved view, for whoever exports them.
 
     Attributes:
-        name: The name of the view.
+        name: The name of the view; empty for the list of the queue.
         ids: The items.
     """
 
@@ -73,7 +73,7 @@ class ExportReport:
         digest: The digest of the split's labels.
         changes: How the labels of now differ from those of the split, where labels of now were asked for.
         names_left: Where names of people are found although they were replaced: rows by table and column.
-        view: The saved view whose items were written; None for all items.
+        view: The saved view whose items were written, empty for the list of the queue; None for all items.
         dry_run: Whether nothing was to be written.
         estimated: Whether `records` is an estimate, in a dry run.
     """

@@ -42,7 +42,7 @@ def export_lines(report: ExportReport) -> Iterator[str]:
     place = "a folder" if report.folder else "a file"
     yield f"{report.destination}: {what} ({report.format}, {place})."
     if report.view is not None:
-        yield f"Only items of the view {report.view}."
+        yield f"Only items of the view {report.view}." if report.view else "Only items that the queue lists."
     if report.study is not None:
         raters = "pseudonyms" if report.pseudonyms else "names"
         yield f"Of the study {report.study} alone, with the raters' {raters}."

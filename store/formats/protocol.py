@@ -399,6 +399,9 @@ class Format:
         layouts: The sorts of records it has; a file holds one of them. None: it cannot be read.
         unless: Columns whose presence shows another format.
         write: Writes the workspace's records; None when it cannot be written.
+        carries: A sentence on what is in it when it is written, for a form that offers formats.
+        suffix: The ending of the name that is proposed for it; empty for a folder.
+        opened_by: What opens it, with {path} in place of its name; by default an import where it can be read.
         needs_rater: Whether only the labels of one rater can be written.
         of_run: Whether it holds the work of one run, which is named as the rater; the newest by default.
         choices: The choices that an export has.
@@ -420,6 +423,9 @@ class Format:
     layouts: tuple[Layout, ...]
     unless: frozenset[str] = frozenset()
     write: Callable[[Export], WriteResult] | None = None
+    carries: str = ""
+    suffix: str = ".jsonl"
+    opened_by: str = ""
     needs_rater: bool = False
     of_run: bool = False
     choices: frozenset[Choice] = frozenset({"rater", "policy", "sample", "study", "split"})

@@ -6,17 +6,16 @@ Which items a view holds is asked anew for whoever uses it: "judged" are those t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, delete, insert, select, update
 
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.queries.queue import queue_ids
-from store.queries.rows import QueueFilter, QueueSort, SortKey
+from store.queries.rows import ViewQuery
 from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.people import Rater
@@ -28,44 +27,6 @@ if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
 
 LONGEST_NAME = 60
-
-_FILTER = tuple(one.name for one in fields(QueueFilter) if one.name not in ("items", "named"))
-"""The parts of a filter that a view has; a list of single items is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class ViewQuery:
-    """What a view lists, and how.
-
-    Attributes:
-        wanted: Which items.
-        sort: In which order.
-        grouped: Whether the items of a group, such as the pairs of a query, are on one line.
-    """
-
-    wanted: QueueFilter = field(default_factory=QueueFilter)
-    sort: QueueSort = field(default_factory=QueueSort)
-    grouped: bool = True
-
-    @property
-    def by_agents(self) -> bool:
-        """Whether it rests on the agents' labels."""
-        return self.wanted.by_agents or self.sort.key == "agent"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able values, without the parts that let everything through."""
-        wanted = {name: getattr(self.wanted, name) for name in _FILTER}
-        given = {name: value for name, value in wanted.items() if value not in (None, "")}
-        return {"filter": given, "sort": asdict(self.sort), "grouped": self.grouped}
-
-    @classmethod
-    def of(cls, value: Mapping[str, Any]) -> ViewQuery:
-        """Return what was stored; parts that this version does not know are left out."""
-        wanted = {name: one for name, one in value.get("filter", {}).items() if name in _FILTER}
-        sort = QueueSort(**value.get("sort", {}))
-        if sort.key not in get_args(SortKey):
-            sort = QueueSort()
-        return cls(QueueFilter(**wanted), sort, value.get("grouped") is not False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +72,7 @@ def list_views(connection: Connection, scope: Scope) -> list[ViewDetails]:
     if scope.sitting is not None:
         found = found.where(view.c.rater_id == scope.rater_id)
     return [
-        ViewDetails(row.id, row.name, row.rater, ViewQuery.of(json.loads(row.query)), row.created_at)
+        ViewDetails(row.id, row.name, row.rater, ViewQuery.from_dict(json.loads(row.query)), row.created_at)
         for row in connection.execute(found.order_by(view.c.name, view.c.rater_id != scope.rater_id))
     ]
 

@@ -66,9 +66,8 @@ def views_command(
 
     Use one: workbench items WS --view NAME; workbench export WS FILE --format F --view NAME.
     """
-    from store.queries.rows import QueueFilter
+    from store.queries.rows import QueueFilter, ViewQuery
     from store.queries.saved_views import (
-        ViewQuery,
         delete_view,
         find_view,
         list_views,
