@@ -137,20 +137,28 @@ class FormFoot(Generic[Plan, Saved]):
         self._counting = self._screen.set_timer(COUNT_SECONDS, self._count)
 
     def _count(self) -> None:
-        plan = self._next()
+        # Who has just opened a form has done nothing wrong yet.
+        plan = self._next(missing=not self._generation)
         if plan is not None:
             done, failed = (
                 partial(each, self._generation) for each in (self._show_counted, self._show_wrong)
             )
             in_thread(self._screen, partial(self._preview, plan), done, failed, group="preview")
 
-    def _next(self) -> Plan | None:
-        """Return the plan, in place of the one before; None where something is wrong, which is shown."""
+    def _next(self, *, missing: bool = False) -> Plan | None:
+        """Return the plan, in place of the one before; None where something is wrong, which is shown.
+
+        Args:
+            missing: Whether what is wrong is shown as what is still to be filled in.
+        """
         self._generation += 1
         try:
             return self._plan()
         except WorkbenchError as error:
-            self._show_wrong(self._generation, error)
+            if missing:
+                self._show(error.message)
+            else:
+                self._show_wrong(self._generation, error)
             return None
 
     def save(self, words: str = "") -> None:

@@ -74,8 +74,8 @@ QUEUE_SIGNS = (
 MARKS = (
     ("●", "You: match; of more than two labels any."),
     ("×", "You: no match."),
-    ("♦", "Not judged yet; the agents: match."),
-    ("⋄", "Not judged yet; the agents: no match."),
+    ("◆", "Not judged yet; the agents: match."),
+    ("◇", "Not judged yet; the agents: no match."),
     ("○", "Not judged yet; no label of the agents."),
     ("▲", "You and the agents disagree."),
     ("»  ?", "You skipped it; you cannot decide."),

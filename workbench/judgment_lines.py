@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 from store.errors import JudgmentRefused
 
@@ -16,6 +16,8 @@ FORM = (
 _LISTS = ("items", "rows")
 """The fields in which the objects that commands print hold theirs."""
 _SHOWN = 10
+MOST_CHARACTERS = 1 << 29
+"""Characters of input that are read at most, all of which are held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +39,22 @@ class JudgmentLine:
     comment: str = ""
 
 
-def read_lines(text: str) -> list[JudgmentLine]:
-    """Return the judgments in a text.
+def read_lines(file: TextIO) -> list[JudgmentLine]:
+    """Return the judgments in a file, which is read to its end.
 
     Args:
-        text: JSON lines, an array, or one object that holds an array.
+        file: JSON lines, an array, or one object that holds an array.
 
     Raises:
         JudgmentRefused: Some of it is no judgment; each such place is named.
     """
     problems: list[str] = []
+    try:
+        text = file.read(MOST_CHARACTERS + 1)
+    except UnicodeDecodeError as error:
+        raise refused_lines([f"the input is no UTF-8: {error}"]) from error
+    if len(text) > MOST_CHARACTERS:
+        raise refused_lines([f"the input has more than {MOST_CHARACTERS:,} characters; give it in parts"])
     found: list[JudgmentLine] = []
     for place, value in _objects(text, problems):
         try:
@@ -68,13 +76,14 @@ def _objects(text: str, problems: list[str]) -> list[tuple[str, Any]]:
     """Return the values in a text with their places; a line that is not JSON becomes a problem."""
     try:
         whole = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = []
-        for number, line in enumerate(text.splitlines(), start=1):
+        # Other signs that end a line for Python may stand within a text of JSON.
+        for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
                 try:
                     found.append((f"line {number}", json.loads(line)))
-                except ValueError:
+                except (ValueError, RecursionError):
                     problems.append(f"line {number}: this is not JSON")
         return found
     if isinstance(whole, dict):

@@ -160,7 +160,7 @@ def print_table(
     for place, column in enumerate(columns):
         numbers = any(isinstance(row[place], int | float) for row in given)
         table.add_column(
-            column,
+            harmless(column),
             justify="right" if numbers else "left",
             no_wrap=True,
             overflow="ellipsis",

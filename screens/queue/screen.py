@@ -36,7 +36,7 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.counting import in_order
 from store.kinds.spec import task_kinds
-from store.queries.rows import QueueFilter, QueueSort
+from store.queries.rows import QueueFilter, QueueSort, ViewQuery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,7 +174,8 @@ class QueueScreen(BaseScreen):
     def _take_up(self) -> None:
         """Show the queue of the session before; all items at once where a start has read the first ones."""
         if self._wanted_first is not None:
-            self.load_queue(QueueQuery(self._wanted_first))
+            # Each of the items behind a figure is of interest, not the group that it is in.
+            self.load_queue(QueueQuery(self._wanted_first, grouped=False))
             return
         look = self.context.program.first_look
         if look is None or look.rows is None:
@@ -521,6 +522,24 @@ class QueueScreen(BaseScreen):
             self.app.push_screen(
                 RunScreen(self.context.settings, runs, self.context.runs.chosen, default), chosen
             )
+
+    def action_choose_view(self, *, saves: bool = False) -> None:
+        """Choose a saved view; rename or delete one.
+
+        Args:
+            saves: Whether a name for what is listed is asked at once.
+        """
+        from screens.queue.views import ViewsScreen
+
+        def chosen(query: ViewQuery | None) -> None:
+            if query is not None:
+                self.load_queue(QueueQuery(query.wanted, query.sort, query.grouped))
+
+        self.app.push_screen(ViewsScreen(self.context, self.queue_query, saves=saves), chosen)
+
+    def action_save_view(self) -> None:
+        """Save what is listed as a view."""
+        self.action_choose_view(saves=True)
 
     def action_open_export(self) -> None:
         """Write the items of the queue, or others, to a file."""

@@ -223,13 +223,14 @@ class SqlScreen(BaseScreen):
 
     @on(DataTable.CellHighlighted)
     def _cell_chosen(self, event: DataTable.CellHighlighted) -> None:
-        from store.sql_views.writing import as_text, plain
+        from store.sql_views.writing import as_text, plain_rows
 
         row, column = event.coordinate
         shown = ""
         if self.result is not None and row < self.result.rows.num_rows:
             name = self.result.rows.column_names[column]
-            shown = f"{name}: {as_text(plain(self.result.rows.column(column)[row].as_py()))}"
+            ((value,),) = plain_rows(self.result.rows.select([column]).slice(row, 1))
+            shown = f"{name}: {as_text(value)}"
         self.query_one("#cell", Static).update(Content(one_line(shown, WHOLE_CELLS)))
 
     def action_page(self, pages: int) -> None:

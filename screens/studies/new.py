@@ -13,12 +13,15 @@ from textual.widgets import Checkbox, Collapsible, Input, Select, Static
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
 from screens.form import Fields, FormFoot, TickBox, choice, line
+from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.kinds.counting import in_order
 from store.kinds.spec import task_kinds
+from store.queries.queue import items_by_kind
 from store.studies.choosing import ItemChoice
 from store.studies.dashboard_text import plan_words
 from store.studies.plan import StudyPlan, names, numbers, people, preview_plan, save_plan
@@ -102,9 +105,18 @@ class NewStudyScreen(BaseScreen):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        """Show the fields that apply, and what is missing."""
+        """Show the fields that apply, and what is missing; begin with a kind of which there are items."""
         self._show_fields()
         self._foot.count_soon()
+        in_thread(self, self._kinds_here, self._choose_kind, group="kinds")
+
+    def _kinds_here(self) -> dict[str, int]:
+        return items_by_kind(self.context.workspace, self.context.scope)
+
+    def _choose_kind(self, here: dict[str, int]) -> None:
+        box = self.query_one("#kind", Select)
+        if here and box.value not in here:
+            box.value = in_order(here)[0]
 
     # -- the plan -------------------------------------------------------------------------------------
 

@@ -244,7 +244,14 @@ class WorkspaceContent:
                 f"SELECT licence, count(*) FROM ({asked.kind.record.select}) p "
                 f"WHERE item_id IN {labels.EXPORTED} GROUP BY licence ORDER BY licence"
             ).fetchall()
-        split = None if self.truth is None else self.truth.split
+        split = None
+        if self.truth is not None and self.truth.split is not None:
+            split = self.truth.split.to_dict()
+            names = self.cursor.execute(
+                "SELECT r.name, e.name FROM rater r JOIN exported_rater e USING (id)"
+            ).fetchall()
+            against = split["truth"]["against"]
+            split["truth"]["against"] = dict(names).get(against, against)
         return {
             "kind": asked.kind.name,
             "plural": asked.kind.plural,
@@ -252,7 +259,7 @@ class WorkspaceContent:
             "text": asked.spec.text,
             "values": {f"{one.value:g}": one.word for one in asked.spec.scale.values},
             "labels": None if self.truth is None else self.truth.name,
-            "split": None if split is None else split.to_dict(),
+            "split": split,
             "licences": dict(licences),
             "made_at": now(),
         }

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -393,6 +393,10 @@ def _agents_of_run(connection: Connection, name: str | None) -> RaterRef:
 
 
 def _check(target: Path, form: Format, *, overwrite: bool) -> None:
+    try:
+        str(target).encode()
+    except UnicodeEncodeError as error:
+        raise ExportFailed("Not a name", f"{target} is no UTF-8.", "Choose another name.") from error
     if not target.parent.is_dir():
         raise ExportFailed("No such folder", f"{target.parent} is not a folder.", "Make it first.")
     if not target.exists():
@@ -433,8 +437,9 @@ def _put_in_place(partial: Path, target: Path) -> None:
     if not partial.is_dir() or not target.exists():
         os.replace(partial, target)
         return
-    written = {child.name for child in partial.iterdir()}
-    if others := sorted(child.name for child in target.iterdir() if child.name not in written):
+    written = {child.relative_to(partial) for child in partial.rglob("*")}
+    there = {child.relative_to(target) for child in target.rglob("*")}
+    if others := sorted(map(str, there - written)):
         raise ExportFailed(
             "Folder in use", f"{target} also holds {', '.join(others[:3])}.", "Choose an empty folder."
         )
@@ -450,7 +455,9 @@ def _put_in_place(partial: Path, target: Path) -> None:
 
 
 def _remove(partial: Path) -> None:
-    if partial.is_dir():
-        shutil.rmtree(partial, ignore_errors=True)
-    else:
-        partial.unlink(missing_ok=True)
+    # A name that is too long is no file's.
+    with suppress(OSError):
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink()

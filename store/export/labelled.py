@@ -101,12 +101,13 @@ def _question(asked: QuestionSpec) -> str:
 
 def _create_provenance(cursor: duckdb.DuckDBPyConnection) -> None:
     """Create the table provenance with the judgments of CURRENT_LABEL as a list for each unit."""
-    fields = {"rater": "a.name", "value": "g.value", **PROVENANCE, "comment": "j.comment"}
+    fields = {"rater": "a.name", "value": "g.value", **PROVENANCE, "comment": "coalesce(said.comment, '')"}
     struct = ", ".join(f"'{name}': {sql}" for name, sql in fields.items())
     select = f"""
         SELECT g.item_id, g.response_ref_id, g.question_id, list({{{struct}}} ORDER BY a.name) AS provenance
         FROM {CURRENT_LABEL} g JOIN judgment j ON j.id = g.id JOIN exported_rater a ON a.id = g.rater_id
         LEFT JOIN studied t ON t.assignment_id = j.assignment_id
+        LEFT JOIN exported_comment said ON said.id = j.id
         WHERE g.item_id > $after AND g.item_id <= $after + {_ITEMS}
         GROUP BY g.item_id, g.response_ref_id, g.question_id"""
     cursor.execute(f"CREATE OR REPLACE TEMP TABLE provenance AS {select} LIMIT 0", {"after": 0})
@@ -279,9 +280,10 @@ def graded_provenance(cursor: duckdb.DuckDBPyConnection, kind: TaskKind, asked: 
     fields = ", ".join(f"{sql} AS {name}" for name, sql in PROVENANCE.items())
     return f"""
         SELECT k.query AS "query-id", k.code AS "corpus-id", i.external_id AS item, k.part, a.name AS rater,
-            k.value, {fields}, j.comment
+            k.value, {fields}, coalesce(said.comment, '') AS comment
         FROM ({_keyed(kind, asked)}) k JOIN item i ON i.id = k.item_id JOIN judgment j ON j.id = k.id
         JOIN exported_rater a ON a.id = k.rater_id LEFT JOIN studied t ON t.assignment_id = j.assignment_id
+        LEFT JOIN exported_comment said ON said.id = j.id
         WHERE (k.query, k.code) IN (SELECT (query, code) FROM graded) ORDER BY k.item_id, a.name"""
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 
@@ -31,6 +33,8 @@ _NAMED_COLUMNS: Mapping[tuple[str, str], str] = {
     ("study_rater", "experience"): "names_in_words(experience)",
     ("saved_view", "name"): "names_in_words(name)",
     ("judgment", "comment"): "CASE WHEN comment = '' THEN '' ELSE names_in_words(comment) END",
+    ("judgment", "reason"): "CASE WHEN reason = '' THEN '' ELSE names_in_words(reason) END",
+    ("sent_back", "note"): "names_in_words(note)",
     # A revision is the text of an item.
     ("mark", "text"): "CASE WHEN text = '' OR kind LIKE 'revision.%' THEN text ELSE names_in_words(text) END",
 }
@@ -42,8 +46,16 @@ _FIELDS = frozenset({"rater", "raters", "coordinators", "judge", "against", "pan
 _SHORTEST_WORD = 3
 """Letters of a name that is replaced within texts; a shorter one may be any word."""
 
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+"""The forms of Unicode in which a name may be written."""
 
-@dataclass(frozen=True, slots=True)
+
+def _key(name: str) -> str:
+    """Return a name as it is the same in every case and form."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+@dataclass(frozen=True)
 class Pseudonyms:
     """People's pseudonyms.
 
@@ -88,17 +100,30 @@ class Pseudonyms:
 
     @property
     def _words(self) -> str:
-        """A regular expression that finds the names that may be replaced within texts."""
-        names = sorted((name for name in self.by_name if len(name) >= _SHORTEST_WORD), key=len, reverse=True)
-        return "|".join(map(re.escape, names)) or r"[^\s\S]"
+        """A regular expression that finds the names that may be replaced within texts, in any case."""
+        names = {
+            unicodedata.normalize(form, name)
+            for name in self.by_name
+            if len(name) >= _SHORTEST_WORD
+            for form in _FORMS
+        }
+        return "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"[^\s\S]"
 
     def whole(self, text: str) -> str:
         """Return the pseudonym of a name; any other text as it is."""
         return self.by_name.get(text, text)
 
     def in_words(self, text: str) -> str:
-        """Return a text with pseudonyms in place of the names in it."""
-        return re.sub(rf"(?<!\w)(?:{self._words})(?!\w)", lambda found: self.by_name[found[0]], text)
+        """Return a text with pseudonyms in place of the names in it, in whatever case they are written."""
+        return self._pattern.sub(lambda found: self._by_key.get(_key(found[0]), found[0]), text)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(rf"(?<!\w)(?:{self._words})(?!\w)", re.IGNORECASE)
+
+    @cached_property
+    def _by_key(self) -> Mapping[str, str]:
+        return {_key(name): pseudonym for name, pseudonym in reversed([*self.by_name.items()])}
 
     def in_fields(self, text: str) -> str:
         """Return JSON with pseudonyms in those fields that hold names; what is no JSON as it is."""
@@ -138,7 +163,7 @@ class Pseudonyms:
         texts = [name for name, type_, *_ in found if type_ == "VARCHAR"]
         if not texts:
             return {}
-        words = quoted(rf"(^|[^\p{{L}}\p{{N}}_])({self._words})($|[^\p{{L}}\p{{N}}_])")
+        words = quoted(rf"(?i)(^|[^\p{{L}}\p{{N}}_])({self._words})($|[^\p{{L}}\p{{N}}_])")
         names = ", ".join(map(quoted, self.by_name)) or "NULL"
         counts = ", ".join(
             f'count(*) FILTER (WHERE regexp_matches("{name}", {words}) OR "{name}" IN ({names}))'

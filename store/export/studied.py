@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import duckdb
 
+from store.export.pseudonyms import Pseudonyms
 from store.export.true_labels import TRUE_LABELS, TrueLabels
 from store.sql import count, quoted
 
@@ -51,7 +52,9 @@ def create_exported_records(
 ) -> None:
     """Create temporary views with the records that an export is about.
 
-    They are `exported_judgment` and `exported_mark` with the columns of these tables; `exported_rater`
+    They are `exported_judgment` and `exported_mark` with the columns of these tables; `exported_comment`
+    (id, comment) with the comments of judgments, without names of people where they have pseudonyms outside
+    of a study; `exported_rater`
     (id, kind, name), in which raters of the study have pseudonyms and others who ruled in it are called A1,
     A2 and so on; and `studied` with each assignment's study and condition, the number of the presentation of
     its item to its rater, and the rater's pseudonym.
@@ -59,7 +62,7 @@ def create_exported_records(
     Args:
         cursor: A cursor of the workspace.
         study: The key of the study whose records alone are exported; None for all.
-        pseudonyms: Whether people have their pseudonyms of the study, or P1, P2 and so on without a study.
+        pseudonyms: Whether people have their pseudonyms of the study; without a study those of a bundle.
         withdrawn: Whether records of raters who withdrew from their study are exported, too.
         truth: The labels that count as true; of a split, records made after it are left out.
     """
@@ -81,26 +84,33 @@ def create_exported_records(
     for table in ("judgment", "mark"):
         which = " AND ".join(kept) or "true"
         cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_{table} AS FROM {table} WHERE {which}")
+    name = "r.name"
+    joined = ""
+    said = "SELECT id, comment FROM judgment WHERE comment <> ''"
+    if pseudonyms and study is None:
+        people = Pseudonyms.of(cursor)
+        with people.replacing(cursor):
+            cursor.execute(
+                "CREATE OR REPLACE TEMP TABLE anonymous_comment AS "
+                f"SELECT id, names_in_words(comment) AS comment FROM ({said})"
+            )
+        said = "FROM anonymous_comment"
+        cursor.execute("CREATE OR REPLACE TEMP TABLE pseudonym (name VARCHAR, pseudonym VARCHAR)")
+        if people.by_name:
+            cursor.executemany("INSERT INTO pseudonym VALUES (?, ?)", [*people.by_name.items()])
+        name, joined = "coalesce(m.pseudonym, r.name)", "LEFT JOIN pseudonym m ON m.name = r.name"
+    elif pseudonyms:
+        name = "coalesce(m.pseudonym, 'A' || o.number, r.name)"
+        joined = f"""
+            LEFT JOIN study_rater m ON m.rater_id = r.id AND m.study_id = {study}
+            LEFT JOIN (SELECT id, row_number() OVER (ORDER BY id) AS number FROM rater
+                WHERE id IN (SELECT rater_id FROM assignment WHERE study_id = {study})
+                AND id NOT IN (SELECT rater_id FROM study_rater WHERE study_id = {study})) o ON o.id = r.id"""
+    cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_comment AS {said}")
     true = "" if truth is None else f" UNION ALL SELECT {TRUE_LABELS}, 'policy', {quoted(truth.name)}"
-    if not pseudonyms:
-        every = f"SELECT id, kind, name FROM rater{true}"
-        cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_rater AS {every}")
-        return
-    letter, others = "P", "WHERE kind = 'human'"
-    if study is not None:
-        letter, others = (
-            "A",
-            f"""WHERE id IN (SELECT rater_id FROM assignment WHERE study_id = {study})
-            AND id NOT IN (SELECT rater_id FROM study_rater WHERE study_id = {study})""",
-        )
     cursor.execute(
-        f"""
-        CREATE OR REPLACE TEMP VIEW exported_rater AS
-        SELECT r.id, r.kind, coalesce(m.pseudonym, '{letter}' || o.number, r.name) AS name FROM rater r
-        LEFT JOIN study_rater m ON m.rater_id = r.id AND m.study_id = {study or -1}
-        LEFT JOIN (SELECT id, row_number() OVER (ORDER BY id) AS number FROM rater {others}) o
-            ON o.id = r.id{true}
-        """
+        f"CREATE OR REPLACE TEMP VIEW exported_rater AS SELECT r.id, r.kind, {name} AS name "
+        f"FROM rater r {joined}{true}"
     )
 
 

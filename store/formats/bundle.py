@@ -64,7 +64,7 @@ class Manifest(_Checked):
     """
 
     format: str
-    version: int
+    version: Annotated[int, Field(ge=1)]
     program: str
     workspace_schema: int
     made_at: str

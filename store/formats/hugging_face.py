@@ -43,11 +43,12 @@ def write_hugging_face(export: Export) -> WriteResult:
 
 def _card(name: str, about: Mapping[str, Any], numbers: Mapping[str, int]) -> str:
     """Return the card: where the files are, and where the labels come from."""
-    files = "\n".join(f"  - split: {part}\n    path: data/{part}-*.parquet" for part in numbers)
+    # Quoted, since `no`, `null` and `1` are no texts in YAML.
+    files = "\n".join(f'  - split: "{part}"\n    path: data/{part}-*.parquet' for part in numbers)
     sizes = "\n".join(f"| {part} | {number:,} |" for part, number in numbers.items())
     values = ", ".join(f"{value} {word}" for value, word in about["values"].items())
     lines = [
-        f"---\npretty_name: {json.dumps(name)}\nconfigs:\n"
+        f"---\npretty_name: {json.dumps(name, ensure_ascii=False)}\nconfigs:\n"
         f"- config_name: default\n  data_files:\n{files}\n---",
         f"# {name}",
         f"{about['plural'].capitalize()} with labels of the question {about['question']}: {about['text']} "

@@ -95,7 +95,8 @@ class LabelledPairs:
         Raises:
             Refused: The rater or the answer is none.
         """
-        name = short_text(str(rater) if isinstance(rater, int) else rater, "annotator").strip()
+        number = isinstance(rater, int) and not isinstance(rater, bool)
+        name = short_text(str(rater) if number else rater, "annotator").strip()
         if not isinstance(answer, str | int | float) or isinstance(answer, bool):
             raise Refused(f"the label {short(answer)} is neither a text nor a number")
         try:

@@ -116,7 +116,8 @@ def _readme(folder: Path, files: Mapping[str, Mapping[str, str]]) -> None:
     for name, splits in files.items():
         lines += [f"- config_name: {name}", "  data_files:"]
         for split, path in splits.items():
-            lines += [f"  - split: {split}", f"    path: {path}"]
+            # Quoted, since `no`, `null` and `1` are no texts in YAML.
+            lines += [f'  - split: "{split}"', f"    path: {path}"]
     (folder / "README.md").write_text("\n".join([*lines, "---", ""]), encoding="utf-8")
 
 

@@ -30,7 +30,7 @@ PROMISED: dict[str, tuple[Sort, ...]] = {
 NEAR_WORDS, NEAR_TRIGRAMS = 0.6, 0.7
 
 MOST_NEAR = 500_000
-"""Similar queries after which no more are looked for."""
+"""Similar queries of two parts after which no more are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +119,19 @@ def _same(
 
 
 def _near(parts: Sequence[str], queries: Sequence[PlacedText]) -> Iterator[Leak]:
+    # Texts that are the same within a part would be compared with those of the others again and again.
+    distinct: dict[tuple[str, str], PlacedText] = {}
+    for one in queries:
+        distinct.setdefault((normalized(one.text), one.part), one)
+    keys, texts = list(distinct), list(distinct.values())
+    places = [part for _, part in keys]
     seen: set[tuple[int, int]] = set()
-    ways = (
-        ([content_words(one.text) for one in queries], NEAR_WORDS),
-        ([trigrams(one.text) for one in queries], NEAR_TRIGRAMS),
-    )
-    for sets, threshold in ways:
-        for one, other, similarity in islice(similar_pairs(sets, threshold), MOST_NEAR):
-            a, b = queries[one], queries[other]
-            if a.part == b.part or (one, other) in seen or normalized(a.text) == normalized(b.text):
-                continue
-            seen.add((one, other))
-            yield _leak("near query", parts, a, b, similarity)
+    for sign, threshold in ((content_words, NEAR_WORDS), (trigrams, NEAR_TRIGRAMS)):
+        pairs = similar_pairs([sign(one.text) for one in texts], threshold, places)
+        for later, earlier, similarity in islice(pairs, MOST_NEAR):
+            if (later, earlier) not in seen and keys[later][0] != keys[earlier][0]:
+                seen.add((later, earlier))
+                yield _leak("near query", parts, texts[later], texts[earlier], similarity)
 
 
 def _leak(sort: Sort, parts: Sequence[str], one: PlacedText, other: PlacedText, similarity: float) -> Leak:

@@ -46,7 +46,9 @@ def trigrams(text: str) -> frozenset[str]:
     )
 
 
-def similar_pairs(sets: Sequence[Collection[Hashable]], threshold: float) -> Iterator[tuple[int, int, float]]:
+def similar_pairs(
+    sets: Sequence[Collection[Hashable]], threshold: float, parts: Sequence[Hashable] | None = None
+) -> Iterator[tuple[int, int, float]]:
     """Yield the places of every two sets whose Jaccard similarity reaches a threshold, with the similarity.
 
     Two such sets share one of their rarest elements: only these are looked up, and fewer of the smaller set's
@@ -56,6 +58,7 @@ def similar_pairs(sets: Sequence[Collection[Hashable]], threshold: float) -> Ite
     Args:
         sets: The sets.
         threshold: The least similarity, above 0 and at most 1.
+        parts: The part of each, where only those of different parts are compared.
 
     Yields:
         The place of the later set, that of the earlier one, and their similarity.
@@ -63,13 +66,20 @@ def similar_pairs(sets: Sequence[Collection[Hashable]], threshold: float) -> Ite
     numbers = Counter(element for one in sets for element in one)
     rank = {element: place for place, (element, _) in enumerate(sorted(numbers.items(), key=_rarest_first))}
     ordered = [sorted({rank[element] for element in one}) for one in sets]
-    by_element: defaultdict[int, list[int]] = defaultdict(list)
+    by_element: defaultdict[int, defaultdict[Hashable, list[int]]] = defaultdict(lambda: defaultdict(list))
     for place in sorted(range(len(ordered)), key=lambda place: len(ordered[place])):
         own = ordered[place]
         if not own:
             continue
         looked_up = own[: len(own) - ceil(threshold * len(own) - 1e-9) + 1]
-        candidates = {other for element in looked_up for other in by_element[element]}
+        part = None if parts is None else parts[place]
+        candidates = {
+            other
+            for element in looked_up
+            for of_others, others in by_element[element].items()
+            if parts is None or of_others != part
+            for other in others
+        }
         whole = set(own)
         for other in sorted(candidates):
             if len(ordered[other]) < threshold * len(own) - 1e-9:
@@ -81,7 +91,7 @@ def similar_pairs(sets: Sequence[Collection[Hashable]], threshold: float) -> Ite
         # Whatever comes later is as large or larger, and must share more with it.
         least = ceil(2 * threshold / (1 + threshold) * len(own) - 1e-9)
         for element in own[: len(own) - least + 1]:
-            by_element[element].append(place)
+            by_element[element][part].append(place)
 
 
 def _rarest_first(counted: tuple[Hashable, int]) -> tuple[int, str]:

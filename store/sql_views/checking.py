@@ -26,7 +26,10 @@ REFUSED_FUNCTIONS = frozenset({"current_setting", "write_log", "nextval", "currv
 
 VIEWS_HINT = "The views and their columns: workbench sql WORKSPACE --views"
 _ONE = "One SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE or EXPLAIN statement is run, and nothing else."
-_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?:ANALYZE\s+)?", re.I)
+_EXPLAIN = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*(?:(?!/\*|\*/).)*\*/)*EXPLAIN\s+(?:ANALYZE\s+)?", re.IGNORECASE | re.DOTALL
+)
+"""What stands before a statement that is explained: comments, none of them in another, and the words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,10 @@ def check_statement(text: str) -> CheckedStatement:
     Raises:
         SqlError: It is no statement, several, or one that does more than selecting from the views.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SqlError("SQL error", "The statement is no UTF-8.", VIEWS_HINT) from error
     # Parsing alone opens files: those of IMPORT DATABASE.
     database = duckdb.connect(":memory:", config=CONFIG)
     try:
@@ -63,20 +70,22 @@ def check_statement(text: str) -> CheckedStatement:
             raise SqlError("Several statements", several, _ONE)
         statement = found[0].query.strip()
         inner = statement
-        if found[0].type == duckdb.StatementType.EXPLAIN:
-            inner = _EXPLAIN.sub("", statement, count=1)
+        if found[0].type == duckdb.StatementType.EXPLAIN and (words := _EXPLAIN.match(statement)):
+            inner = statement[words.end() :]
         (row,) = database.execute("SELECT json_serialize_sql($1)", [inner]).fetchall()
+        tree = json.loads(row[0])
     except duckdb.Error as error:
         raise sql_error(str(error)) from error
+    except RecursionError as error:
+        raise SqlError("SQL error", "The statement is nested too deeply.", "Write it in parts.") from error
     finally:
         database.close()
-    tree = json.loads(row[0])
-    if tree["error"]:
+    if tree["error"] or not tree["statements"]:
         raise SqlError(
             "Not a SELECT", "Only what selects is run: nothing is written, set, attached or loaded.", _ONE
         )
     source = tree["statements"][0]["node"].get("from_table") or {}
-    return CheckedStatement(statement, _needed(list(_nodes(tree))), source.get("show_type") == "DESCRIBE")
+    return CheckedStatement(statement, _needed(tree), source.get("show_type") == "DESCRIBE")
 
 
 def sql_error(message: str) -> SqlError:
@@ -89,31 +98,39 @@ def sql_error(message: str) -> SqlError:
     return SqlError("SQL error", said, VIEWS_HINT)
 
 
-def _nodes(value: Any) -> Iterator[dict[str, Any]]:
-    """Return every object of a tree, outer ones first."""
-    ahead = [value]
+def _nodes(value: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:
+    """Return every object of a tree with the names that a WITH gives to tables there."""
+    ahead: list[tuple[Any, frozenset[str]]] = [(value, frozenset())]
     while ahead:
-        found = ahead.pop()
+        found, own = ahead.pop()
         if isinstance(found, dict):
-            yield found
-            ahead.extend(found.values())
+            yield found, own
+            given = (found.get("cte_map") or {}).get("map", ())
+            for one in given:
+                # Of the tables of a WITH each sees itself and those before it.
+                own |= {one["key"].lower()}
+                ahead.append((one, own))
+            ahead.extend((part, own) for name, part in found.items() if not (given and name == "cte_map"))
         elif isinstance(found, list):
-            ahead.extend(found)
+            ahead.extend((part, own) for part in found)
 
 
-def _needed(nodes: list[dict[str, Any]]) -> dict[str, tuple[str, ...]]:
+def _needed(tree: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the views that a statement names with the columns that it may need.
 
     Raises:
         SqlError: It reads from anything else, or calls what it must not.
     """
     known = views()
-    own = {one["key"].lower() for node in nodes for one in (node.get("cte_map") or {}).get("map", ())}
+    within = list(_nodes(tree))
+    nodes = [node for node, _ in within]
     tables = [node for node in nodes if node.get("type") == "BASE_TABLE"]
     for node in nodes:
         _refuse(node)
     named = {}
-    for node in tables:
+    for node, own in within:
+        if node.get("type") != "BASE_TABLE":
+            continue
         name = node["table_name"].lower()
         where = [part for part in (node["catalog_name"], node["schema_name"], node["table_name"]) if part]
         if len(where) == 1 and name in own:

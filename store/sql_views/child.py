@@ -53,8 +53,12 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
     _limit(request["memory"], request["seconds"])
     try:
         result = _collect(database, request["statement"], request["rows"])
-    except (duckdb.Error, pyarrow.ArrowException, MemoryError) as error:
-        target.write(json.dumps({"error": str(error), "kind": type(error).__name__}).encode() + b"\n")
+    except (duckdb.Error, pyarrow.ArrowException, MemoryError, OSError) as error:
+        # What DuckDB says while it hands over rows comes as an OSError, a lack of memory too.
+        lacking = isinstance(error, MemoryError | duckdb.OutOfMemoryException) or "Out of Memory" in str(
+            error
+        )
+        target.write(json.dumps({"error": str(error), "memory": lacking}).encode() + b"\n")
         return
     target.write(b"{}\n")
     with pyarrow.ipc.new_stream(target, result.schema) as stream:

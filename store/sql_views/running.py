@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,6 @@ MEMORY = 1 << 30
 """How many bytes it may need, beside the views that it names."""
 
 _BATCH_ROWS = 32_768
-_MEMORY_WORDS = ("OutOfMemoryException", "MemoryError")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class SqlRun:
         process.stdin.close()
         answer = json.loads(process.stdout.readline())
         if "error" in answer:
-            if answer["kind"] in _MEMORY_WORDS:
+            if answer["memory"]:
                 raise self._too_much()
             raise sql_error(answer["error"])
         with pyarrow.ipc.open_stream(process.stdout) as stream:
@@ -176,11 +176,12 @@ def _send(connection: Connection, rows: Select[Any], target: IO[bytes]) -> None:
 
 def _distinct(names: list[str]) -> list[str]:
     """Return names of columns with a number behind those that were there before."""
-    found: list[str] = []
+    found: dict[str, None] = {}
+    numbers: Counter[str] = Counter()
     for name in names:
-        number, new = 0, name
+        new = name
         while new in found:
-            number += 1
-            new = f"{name}_{number}"
-        found.append(new)
-    return found
+            numbers[name] += 1
+            new = f"{name}_{numbers[name]}"
+        found[new] = None
+    return [*found]

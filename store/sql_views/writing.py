@@ -7,12 +7,14 @@ import io
 import json
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from store.errors import ExportFailed
+from store.sql_views.child import CONFIG
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,8 +47,23 @@ def plain(value: Any) -> Any:
 def plain_rows(rows: pyarrow.Table) -> Iterator[list[Any]]:
     """Return the rows of a table as plain values."""
     for batch in rows.to_batches(2_048):
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for row in zip(*(_values(column) for column in batch.columns), strict=True):
             yield [plain(value) for value in row]
+
+
+def _values(column: pyarrow.Array[Any]) -> list[Any]:
+    """Return the values of a column; dates and spans of time that Python has not as DuckDB writes them."""
+    import duckdb
+    import pyarrow
+
+    with suppress(OverflowError, ValueError):
+        if not pyarrow.types.is_interval(column.type):
+            found: list[Any] = column.to_pylist()
+            return found
+    with duckdb.connect(":memory:", config=CONFIG) as database:
+        database.execute("SET TimeZone = 'UTC'")
+        database.register("own", pyarrow.table({"value": column}))
+        return [text for (text,) in database.execute("SELECT value::VARCHAR FROM own").fetchall()]
 
 
 def as_text(value: Any) -> str:

@@ -156,7 +156,7 @@ async def test_items_of_a_query_are_on_a_line_that_opens_the_first_to_be_judged(
         assert first.startswith("▸○   5 of 50     ●●●●●○○○○○○")
         assert QUERIES[0] in first
         # The agents say no of all of the second query.
-        assert second.startswith(" ○▲  5 of 50     ▲▲▲▲▲⋄⋄⋄⋄")
+        assert second.startswith(" ○▲  5 of 50     ▲▲▲▲▲◇◇◇◇")
         # The cursor stays with the item, and means the first one of its query that is not judged.
         assert (screen.items.cursor, screen.items.item_id) == (0, 21)
         await pilot.press("enter")

@@ -59,6 +59,14 @@ async def test_statements_from_the_prompt_to_a_file(tmp_path: Path) -> None:
             assert "Did you mean items" in screen_text(app)
             assert (prompt.value, table.row_count) == ("FROM itms", 1)
 
+            # A date that Python has not.
+            prompt.value = "SELECT 'infinity'::DATE AS day"
+            await pilot.press("enter")
+            await until(pilot, lambda: screen.running is None and table.row_count == 1)
+            await pilot.press("tab")
+            await until(pilot, lambda: "day: infinity" in screen_text(app))
+            prompt.focus()
+
             prompt.value = "SELECT range AS n, 'row ' || range AS text FROM range(3000)"
             await pilot.press("enter")
             await until(pilot, lambda: "The first 1,000 rows" in screen_text(app))

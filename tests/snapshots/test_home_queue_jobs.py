@@ -273,7 +273,8 @@ async def read(pilot: Pilot[Any], screen: QueueScreen) -> None:
 
     def painted() -> bool:
         lines = "".join(items.render_line(y).text for y in range(items.size.height))
-        return screen._complete and (not items.display or "┄" not in lines)
+        counted = screen._complete and screen.progress is not None
+        return counted and (not items.display or "┄" not in lines)
 
     def previewed() -> bool:
         row = items.row_of(items.item_id) if items.item_id else None
@@ -481,7 +482,9 @@ def test_queue_before_the_first_preview(
     monkeypatch.setattr(QueueScreen, "_read_preview", lambda self, item_id: None)
 
     async def wait(pilot: Pilot[Any]) -> None:
-        await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen) and pilot.app.screen._complete)
+        await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen))
+        screen = pilot.app.screen
+        await until(pilot, lambda: isinstance(screen, QueueScreen) and screen.progress is not None)
         await settled(pilot)
 
     app = app_of(workspace, start_with="queue")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import unicodedata
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -76,7 +77,8 @@ def rows_of(workspace, cursor):
         for column, type_ in columns.items():
             values = st.sampled_from(ALLOWED[table, column]) if (table, column) in ALLOWED else VALUES[type_]
             parts.append(st.none() | values if nullable[table, column] else values)
-        keys = [[list(columns).index(name) for name in names] for names in unique.get(table, [])]
+        keyed = [*unique.get(table, []), *([["id"]] if "id" in columns else [])]
+        keys = [[list(columns).index(name) for name in names] for names in keyed]
         by = tuple(lambda row, key=key: tuple(row[place] for place in key) for key in keys)
         tables[table] = st.lists(st.tuples(*parts), max_size=3, unique_by=by or None)
     return st.fixed_dictionaries(tables)
@@ -141,13 +143,13 @@ def studied_in(tmp_path):
             INSERT INTO judgment BY NAME
             SELECT uuidv7() AS id, uuidv7() AS action, item_id, 1 AS question_id, rater_id, id AS assignment_id,
                 phase, 1.0 AS value, 'independent' AS origin, true AS blind, '' AS reason,
-                'Dana Weiss and Coralie agree; Danae does not' AS comment, '[]' AS evidence, now() AS created_at
+                'dana weiss and Coralie agree; Danae does not' AS comment, '[]' AS evidence, now() AS created_at
             FROM assignment
             """
         )
         cursor.execute(
             "INSERT INTO mark BY NAME SELECT uuidv7() AS id, uuidv7() AS action, 1 AS item_id, id AS rater_id, "
-            "'review' AS phase, 'comment' AS kind, true AS active, 'ask Émile Roux' AS text, "
+            "'review' AS phase, 'comment' AS kind, true AS active, 'ask E\u0301MILE ROUX' AS text, "
             "'independent' AS origin, now() AS created_at FROM rater WHERE name = 'Coralie'"
         )
         panel = ("Dana Weiss", "bo", "Émile Roux")
@@ -200,7 +202,8 @@ def test_no_string_of_a_bundle_with_pseudonyms_holds_a_name(studied, tmp_path):
     import_bundle(again, tmp_path / "out")
     for table, rows in contents(again).items():
         for row in rows:
-            assert not [name for name in NAMES[:3] if name in row], (table, row)
+            plain = unicodedata.normalize("NFC", row).casefold()
+            assert not [name for name in NAMES[:3] if name.casefold() in plain], (table, row)
             assert "'bo'" not in row
     with duckdb.connect(str(again)) as connection:
         raters = connection.execute("SELECT name FROM rater ORDER BY id").fetchall()
@@ -230,6 +233,10 @@ def test_a_name_in_a_text_of_an_item_is_told(studied, tmp_path):
     cursor.close()
     report = export(studied, tmp_path / "out", "bundle", pseudonyms=True)
     assert report.names_left == {"code.text": 1}
+    cursor = studied.native()
+    cursor.execute("UPDATE code SET text = '# by CORALIE' WHERE id = 1")
+    cursor.close()
+    assert export(studied, tmp_path / "two", "bundle", pseudonyms=True).names_left == {"code.text": 1}
 
 
 def test_a_bundle_without_replies_holds_none_and_can_be_read(studied, tmp_path):
@@ -320,6 +327,7 @@ CHANGED = {
     ),
     "another manifest": (lambda f, c: c(format="something else"), "does not say that it is"),
     "a newer manifest": (lambda f, c: c(version=2), "knows up to 1"),
+    "no version": (lambda f, c: c(version=0), "version: "),
     "a newer schema": (lambda f, c: c(workspace_schema=9999), "schema 9999"),
     "no schema": (lambda f, c: c(workspace_schema=0), "schema 0"),
     "a path": (lambda f, c: c(tables=lambda t: {**t, "../../item": t["item"]}), "tables"),
@@ -367,6 +375,7 @@ def test_tables_of_other_types_and_far_too_large_ones_are_refused(bundle, tmp_pa
             {"id": [1], "text": pyarrow.array([None], pyarrow.string()), "text_hash": ["c"]},
             "could not be made",
         ),
+        ({"id": [1, 1], "text": ["a", "b"], "text_hash": ["c", "d"]}, "one id twice"),
         # A text that is stored once, and stands in every row.
         (
             {"id": range(4000), "text": ["x" * 100_000] * 4000, "text_hash": [""] * 4000},

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from judging import Desk
@@ -61,6 +62,12 @@ def test_rows_for_people_and_for_programs(workbench, path, typed):
     printed = workbench("sql", path, "-", "--csv").out
     assert printed == 'code,nothing,both\n"def f1():\n    return 1\n",,"[1, 2]"\n'
     assert workbench("sql", path, "SELECT 'nan'::DOUBLE AS n", "--json").json()["rows"] == [{"n": None}]
+    assert "\x1b" not in workbench("sql", path, 'SELECT 1 AS "\x1b[31m[red]"').out
+    # What Python has no value for, DuckDB writes.
+    strange = "SELECT 'infinity'::DATE AS a, '0044-03-15 (BC)'::TIMESTAMP AS b, INTERVAL 14 MONTH AS c"
+    assert workbench("sql", path, strange, "--json").json()["rows"] == [
+        {"a": "infinity", "b": "0044-03-15 (BC) 00:00:00", "c": "1 year 2 months"}
+    ]
 
 
 def test_the_views_are_listed(workbench, path):
@@ -112,6 +119,7 @@ def test_the_statements_of_the_page_work(repository, tmp_path):
         '[{"item": "q1/1", "value": "match"}, {"item": "q2/1", "value": 0.0, "comment": "off"}]',
         '{"items": [{"item": "q1/1", "value": 1}, {"item": "q2/1", "value": 0, "comment": "off"}]}',
         '{"rows": [{"item": "q1/1", "value": 1}, {"item": "q2/1", "value": 0, "comment": "off"}]}',
+        '{"item": "q1/1", "value": 1, "code": "a\u2028b\x85c"}\r\n{"item": 2, "value": 0, "comment": "off"}\r\n',
     ],
 )
 def test_judgments_are_read_from_standard_input(workbench, path, typed, text):
@@ -133,8 +141,8 @@ def test_judgments_are_read_from_standard_input(workbench, path, typed, text):
     [
         ("", ["no judgment"]),
         (
-            '{"item": "q1/1", "value": 1}\nnonsense\n[1]\n',
-            ["line 2: this is not JSON", "line 3: this is not"],
+            f'{{"item": "q1/1", "value": 1}}\nnonsense\n[1]\n{"[" * 100_000}\n',
+            ["line 2: this is not JSON", "line 3: this is not", "line 4: this is not JSON"],
         ),
         (
             '{"item": "q1/1", "value": 1}\n{"item": "q9/1", "value": 1}\n',
@@ -161,6 +169,20 @@ def test_all_are_recorded_or_none(workbench, path, typed, text, problems):
     assert all(problem in error["message"] for problem in problems), error
     with Workspace.open(path) as opened, opened.native() as cursor:
         assert cursor.execute("SELECT count(*) FROM judgment").fetchone() == (0,)
+
+
+def test_input_that_is_no_text_or_has_no_end_is_refused(workbench, path, monkeypatch):
+    binary = io.TextIOWrapper(io.BytesIO(b'{"item": "q1/1", "value": "\xff"}'), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", binary)
+    done = workbench("judge", path, "--from-stdin", "--rater", "dana", "--json")
+    assert (done.code, "no UTF-8" in done.json()["error"]["message"]) == (2, True)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"SELECT '\xff'"), encoding="utf-8"))
+    assert workbench("sql", path, "-", "--json").json()["error"]["title"] == "SQL error"
+    monkeypatch.setattr("workbench.judgment_lines.MOST_CHARACTERS", 1_000)
+    with Path("/dev/zero").open(encoding="utf-8") as endless:
+        monkeypatch.setattr(sys, "stdin", endless)
+        done = workbench("judge", path, "--from-stdin", "--rater", "dana", "--json")
+    assert (done.code, "give it in parts" in done.json()["error"]["message"]) == (2, True)
 
 
 def test_a_failure_of_the_disk_leaves_none(workbench, path, typed, monkeypatch):

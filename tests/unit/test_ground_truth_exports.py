@@ -83,9 +83,10 @@ def test_hugging_face_and_croissant(exported, split):
     assert {part: rows.num_rows for part, rows in loaded.items()} == labels_of(split)
     row = loaded["test"][0]
     assert row["word"] in ("match", "no match")
-    assert {one["rater"] for one in row["provenance"]} <= {*RATERS.split(","), "cosqa"}
+    # Imported raters may be people. P1 is the first, whose labels came with the pairs.
+    assert {one["rater"] for one in row["provenance"]} <= {"P1", "P2", "P3", "P4"}
     assert all(one["judged_at"] and one["origin"] == "import" for one in row["provenance"])
-    votes = [one["value"] for one in row["provenance"] if one["rater"] != "cosqa"]
+    votes = [one["value"] for one in row["provenance"] if one["rater"] != "P1"]
     assert row["label"] == round(sum(votes) / len(votes))
     described = mlcroissant.Dataset(jsonld=str(out / "croissant.json"))
     records = list(described.records(record_set="test"))
@@ -100,7 +101,7 @@ def test_beir_coir_and_trec_are_one_benchmark(exported, split):
     import datasets
 
     qrels = {}
-    beir = exported("beir")
+    beir = exported("beir", "--names")
     texts = {
         name: {one["_id"]: one for one in map(json.loads, (beir / f"{name}.jsonl").read_text().splitlines())}
         for name in ("queries", "corpus")
@@ -255,18 +256,53 @@ def test_pseudonyms_where_something_is_published(tmp_path, workbench):
     work = tmp_path / "work.duckdb"
     workbench("import", work, pairs)
     for n in range(4):
-        workbench("judge", work, f"p{n}", n % 2, "--rater", "Dana Doe")
+        workbench("judge", work, f"p{n}", n % 2, "--rater", "Dana Doe", "--comment", "dana doe is sure")
+    labels = tmp_path / "labels.csv"
+    # A person whose labels were imported has a pseudonym, too, and nobody that of another.
+    labels.write_text("item,rater,value\np0,Dana Roe,1\np1,P1,1\n")
+    workbench("import", work, labels)
+    workbench("split", work, "--name", "hers", "--rater", "Dana Doe", "--ratios", "1:1")
     import datasets
 
-    for more, name in (((), "P1"), (("--names",), "Dana Doe")):
+    for more, name in (((), "P2"), (("--names",), "Dana Doe")):
         out = tmp_path / name
-        done = workbench("export", work, out, "--format", "hugging-face", "--policy", "majority", *more)
+        done = workbench("export", work, out, "--format", "hugging-face", "--split", "hers", *more)
         assert done.code == 0, done.err
-        (row, *_) = datasets.load_dataset(str(out), cache_dir=str(tmp_path))["train"]
-        assert [one["rater"] for one in row["provenance"]] == [name]
-        assert (b"Dana" in b"".join(file.read_bytes() for file in out.rglob("*") if file.is_file())) == bool(
-            more
+        parts = datasets.load_dataset(str(out), cache_dir=str(tmp_path))
+        rows = [row for part in parts.values() for row in part]
+        raters = [one["rater"] for row in rows for one in row["provenance"]]
+        assert raters.count(name) == 4
+        assert len(set(raters)) == 3
+        published = (str(rows) + (out / "README.md").read_text()).casefold()
+        assert ("dana" in published) == bool(more)
+        workbench("export", work, out / "beir", "--format", "beir", "--split", "hers", *more)
+        published = (out / "beir" / "provenance.jsonl").read_text().casefold()
+        assert published.count(name.casefold()) >= len(rows)
+        assert ("dana" in published) == bool(more)
+
+
+def test_parts_and_folders_of_any_name(work, workbench, tmp_path):
+    """Words that YAML takes for something else, and names that no file has."""
+    import datasets
+
+    more = ("--policy", "majority", "--panel", RATERS, "--ratios", "no=1,null=1,1=1", "--json")
+    workbench("split", work, "--name", 's/../"x"', *more)
+    for form, folder in (("hugging-face", ""), ("coir", "qrels"), ("beir", "")):
+        out = tmp_path / f"{form} \N{GRINNING FACE}"
+        assert workbench("export", work, out, "--format", form, "--split", 's/../"x"').code == 0
+        assert [*datasets.load_dataset(str(out / folder), cache_dir=str(tmp_path))] == ["no", "null", "1"]
+    for name in (os.fsdecode(b"x\xff"), "x" * 250):
+        done = workbench(
+            "export", work, tmp_path / name, "--format", "beir", "--policy", "majority", "--json"
         )
+        assert (done.code, "error" in done.json()) == (2, True)
+    # A file somewhere below that is no part of the export is kept.
+    mine = tmp_path / "hugging-face \N{GRINNING FACE}" / "data" / "notes.txt"
+    mine.write_text("mine")
+    again = ("--format", "hugging-face", "--split", 's/../"x"', "--overwrite", "--json")
+    done = workbench("export", work, mine.parents[1], *again)
+    assert (done.code, done.json()["error"]["title"]) == (2, "Folder in use")
+    assert mine.read_text() == "mine"
 
 
 def test_other_kinds_are_no_benchmark_of_codes(tmp_path, workbench):

@@ -86,13 +86,13 @@ def test_a_group_has_a_mark_for_each_item_and_says_how_many_are_judged() -> None
     ]
     held = replace(PAIRS, largest=8)
     shown = line(*rows, contents=held)
-    assert shown.startswith(" ○▲⚑ 3 of 8      ●×▲♦⋄○»?      ")
+    assert shown.startswith(" ○▲⚑ 3 of 8      ●×▲◆◇○»?      ")
     assert "a query" in shown
     assert "a_name" not in shown
     assert "◆ or marks" in heading(119, held)
     # Without single items the agents' label and what else only these have takes no room.
     assert heading(119, replace(held, singles=False)).split() == ["you", "marks", "item"]
-    assert "●×▲♦⋄…!┄" in "".join(
+    assert "●×▲◆◇…!┄" in "".join(
         text
         for text, _ in Columns(119, blind=False, contents=held).cells(
             [*rows[:7], None], cursor=False, writes=["none"] * 5 + ["saving", "failed", "none"]
@@ -100,7 +100,7 @@ def test_a_group_has_a_mark_for_each_item_and_says_how_many_are_judged() -> None
     )
     many = line(*rows * 5, width=79, contents=replace(held, largest=40))
     assert "15 of 40" in many
-    assert f"{'●×▲♦⋄○»?' * 2}●×▲›" in many
+    assert f"{'●×▲◆◇○»?' * 2}●×▲›" in many
 
 
 def test_a_mark_of_more_than_two_values_tells_that_there_is_a_label() -> None:

@@ -321,6 +321,7 @@ REFUSED = {
     "nobody": (TASK | {"annotations": [{"result": [choice("match")]}]}, "completed_by"),
     "no list": (TASK | {"annotations": {}}, "a list is expected"),
     "an answer": (HASHES | {"answer": "perhaps"}, "none of accept, reject, ignore"),
+    "a truth value": ({**ARGILLA_FLAT[0], "fits.responses.users": [True, "u2", "u3", "u4"]}, "annotator"),
     "lengths": (
         {**ARGILLA_FLAT[0], "fits.responses.users": ["u1"]},
         "differ in length",

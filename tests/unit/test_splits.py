@@ -225,6 +225,20 @@ def test_the_detector_is_stricter_than_the_builder():
     assert count_leaks(leaks(("train", "test"), placed[:1], [], [])) == {}
 
 
+def test_similar_queries_within_a_part_hide_no_leak(monkeypatch):
+    monkeypatch.setattr("store.splits.leakage.MOST_NEAR", 100)
+    alike = [PlacedText("train", f"i{n}", f"parse the number {n} out of a json file") for n in range(50)]
+    same = [PlacedText(part, part, f"read rows{'!' * n}") for n in range(200) for part in ("train", "test")]
+    torn = [
+        PlacedText("train", "a", "one two three four five six seven eight"),
+        PlacedText("test", "b", "one two three four five six seven nine"),
+    ]
+    assert count_leaks(leaks(("train", "test"), [*alike, *same, *torn], [], [])) == {
+        "same query": {("train", "test"): 1},
+        "near query": {("train", "test"): 1},
+    }
+
+
 def test_a_split_keeps_its_labels_of_then(tmp_path, workbench):
     with labelled(tmp_path, [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", 0.0) for n in range(4)]):
         pass

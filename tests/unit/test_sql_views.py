@@ -160,7 +160,13 @@ def test_what_a_statement_may_be(kinds):
     assert rows(kinds, "EXPLAIN SELECT kind FROM items")
     assert rows(kinds, "VALUES (1)") == [{"col0": 1}]
     assert rows(kinds, "WITH items AS (SELECT 7 AS n) FROM items -- the statement's own") == [{"n": 7}]
+    assert rows(
+        kinds, "SELECT count(*) AS n FROM pairs WHERE 1 IN (WITH pairs AS (SELECT 1) FROM pairs)"
+    ) == [{"n": 1}]
+    assert rows(kinds, "-- why\n/* as JSON */ EXPLAIN ANALYZE SELECT 1")
     assert rows(kinds, "SELECT 1 AS n, 2 AS n") == [{"n": 1, "n_1": 2}]
+    many = SqlRun(kinds, EVERYTHING, f"SELECT {', '.join(['1 AS a'] * 3_000)}").result()
+    assert many.rows.column_names[-1] == "a_2999"
     nested = (
         "SELECT [1] AS a, {'b': 2} AS b, 3::HUGEINT AS c, INTERVAL 1 DAY AS d, now() IS NULL AS e, 'x'::BLOB"
     )
@@ -196,6 +202,9 @@ REFUSED = {
         "BEGIN",
         "EXPLAIN COPY items TO 'out.csv'",
         "EXPLAIN ANALYZE INSERT INTO items VALUES (1)",
+        "-- EXPLAIN\nEXPLAIN ANALYZE CREATE TABLE t AS\nSELECT 1",
+        "-- EXPLAIN\nEXPLAIN ANALYZE COPY items TO 'out.csv'\n",
+        "/* /* */ EXPLAIN */ EXPLAIN ANALYZE CREATE TABLE t AS SELECT 1",
     ],
     "Several statements": [
         "SELECT 1; SELECT 2",
@@ -218,6 +227,9 @@ REFUSED = {
         "SELECT (SELECT value FROM judgment LIMIT 1)",
         "SELECT 1 WHERE EXISTS (FROM judgment)",
         "PRAGMA database_list",
+        # The name of a WITH somewhere else.
+        "SELECT (WITH sqlite_master AS (SELECT 1) FROM sqlite_master) FROM sqlite_master",
+        "WITH x AS (FROM pg_settings), pg_settings AS (SELECT 1) FROM x",
     ],
     "Not allowed": [
         "FROM read_csv('/etc/passwd')",
@@ -241,7 +253,14 @@ REFUSED = {
         "SELECT write_log('x')",
         "SHOW TABLES",
     ],
-    "SQL error": ["SELEC 1", "SELECT (1", "IMPORT DATABASE '/tmp'", "SELECT " + "1+" * 5_000 + "1"],
+    "SQL error": [
+        "SELEC 1",
+        "SELECT (1",
+        "IMPORT DATABASE '/tmp'",
+        "SELECT " + "1+" * 900 + "1",
+        "SELECT " + "1+" * 5_000 + "1",
+        "SELECT '\ud800'",
+    ],
 }
 
 
@@ -260,6 +279,8 @@ def test_a_misspelt_view_or_column_is_named_with_what_it_may_be(kinds):
         check_statement("FROM itms")
     with pytest.raises(SqlError, match="Referenced column"):
         rows(kinds, "SELECT statuss FROM items")
+    with pytest.raises(SqlError, match="Unsupported Arrow type"):
+        rows(kinds, "SELECT 1::VARIANT")
 
 
 def test_the_process_can_reach_nothing_even_if_a_statement_is_not_refused(kinds, tmp_path, monkeypatch):

@@ -95,7 +95,7 @@ def judge_command(
         _refuse_beside_stdin(item, mark=cannot_decide or skip, cites=bool(evidence))
         mark = ""
         # To the end, before the workspace is opened: what writes it may have it open until then.
-        lines = read_lines(sys.stdin.read())
+        lines = read_lines(sys.stdin)
     else:
         if item is None:
             raise JudgmentRefused(

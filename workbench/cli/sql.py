@@ -63,7 +63,12 @@ def sql_command(
             "--json and --csv exclude each other." if statement else "There is nothing to run.",
             'For example: workbench sql WORKSPACE "SELECT status, count(*) FROM items GROUP BY status"',
         )
-    text = sys.stdin.read() if statement == "-" else statement
+    try:
+        text = sys.stdin.read() if statement == "-" else statement
+    except UnicodeDecodeError as error:
+        raise WorkbenchError(
+            "SQL error", f"The statement is no UTF-8: {error}", "Save it as UTF-8."
+        ) from error
     loaded = settings(config)
     check_view(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened:

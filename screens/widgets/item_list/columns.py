@@ -26,7 +26,7 @@ Write = Literal["none", "saving", "failed"]
 WAITS = "∅"
 """Stands where the agents' label would: they cannot run the item's test before there is a sandbox."""
 
-AGENTS_YES, AGENTS_NO = "♦", "⋄"
+AGENTS_YES, AGENTS_NO = "◆", "◇"
 """The agents' label as a mark; unlike ◆ and ◇ they take one cell in every font, side by side too."""
 
 NOT_READ = "┄"
