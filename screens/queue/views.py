@@ -45,6 +45,15 @@ LISTED = 10
 
 NAME_CELLS = 20
 
+KEYS: tuple[tuple[str, str], ...] = (
+    ("views.apply", "lists it"),
+    ("views.save", "saves filter"),
+    ("views.rename", "renames"),
+    ("views.delete", "deletes"),
+    ("views.leave", "leaves"),
+)
+"""The keys of the dialog, with what they do."""
+
 
 class CountedView(NamedTuple):
     """A saved view with how many items it holds; None where the session may not know."""
@@ -68,7 +77,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
 
     def __init__(self, context: ScreenContext, query: ViewQuery, *, saves: bool = False) -> None:
         super().__init__()
-        self._context = context
+        self.context = context
         self._query = query
         self._views: list[CountedView] | None = None
         self._index = 0
@@ -84,14 +93,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
             yield Static(id="views")
             yield Static(id="about")
             yield Input(id="name", max_length=LONGEST_NAME)
-            keys = (
-                ("views.apply", "lists it"),
-                ("views.save", "saves this filter"),
-                ("views.rename", "renames"),
-                ("views.delete", "deletes"),
-                ("views.leave", "leaves"),
-            )
-            yield Static(Content(hint(self._context.settings, *keys)), classes="keys")
+            yield Static(id="keys", classes="keys")
 
     def on_mount(self) -> None:
         """Read the views; ask for the name of a new one."""
@@ -110,7 +112,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
         in_thread(self, self._read_views, partial(self._take, then), self._fail, group="views")
 
     def _read_views(self) -> list[CountedView]:
-        workspace, scope = self._context.workspace, self._context.scope
+        workspace, scope = self.context.workspace, self.context.scope
         with workspace.reading() as connection:
             views = list_views(connection, scope)
         found = []
@@ -141,12 +143,16 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
     def _lay_out(self) -> None:
         self.query_one("#views", Static).update(Content("\n").join(self._lines()))
         self.query_one("#about", Static).update(Content(self._about()))
+        keys = KEYS
+        if self.query_one("#name", Input).display:
+            keys = (("views.apply", "saves it"), ("views.leave", "closes the line"))
+        self.query_one("#keys", Static).update(Content(hint(self.context.settings, *keys)))
 
     def _lines(self) -> list[Content]:
         if self._views is None:
             return [Content("" if self._message else "Reading …")]
         if not self._views:
-            key = first_key(self._context.settings, "views.save")
+            key = first_key(self.context.settings, "views.save")
             return [Content(f"No view is saved yet. {key} saves what the queue lists now.")]
         width = min(86, self.app.size.width * 96 // 100 - 4) - 2
         listed = min(LISTED, max(3, self.app.size.height - 12))
@@ -198,7 +204,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
             return
         query = self.chosen.view.query
         try:
-            refuse_hidden_view(self._context.scope, query)
+            refuse_hidden_view(self.context.scope, query)
         except HiddenData as error:
             self._fail(error)
         else:
@@ -217,7 +223,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
         self._renamed, self._message = renamed, ""
         box = self.query_one("#name", Input)
         box.value = renamed.name if renamed else ""
-        box.placeholder = "name · Enter saves it"
+        box.placeholder = "name"
         box.display = True
         box.focus()
         self._lay_out()
@@ -225,7 +231,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
     @on(Input.Submitted, "#name")
     def _named(self, event: Input.Submitted) -> None:
         event.stop()
-        workspace, scope, name = self._context.workspace, self._context.scope, event.value.strip()
+        workspace, scope, name = self.context.workspace, self.context.scope, event.value.strip()
         if self._renamed is None:
             work: Callable[[], object] = partial(save_view, workspace, scope, name, self._query)
         else:
@@ -254,11 +260,11 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
 
         def answered(agreed: bool | None) -> None:
             if agreed:
-                work = partial(delete_view, self._context.workspace, view)
+                work = partial(delete_view, self.context.workspace, view)
                 in_thread(self, work, lambda _: self._read(), self._fail, group="store", exclusive=False)
 
         self.app.push_screen(
-            ConfirmScreen(self._context.settings, "Delete the view?", lines, "deletes it"), answered
+            ConfirmScreen(self.context.settings, "Delete the view?", lines, "deletes it"), answered
         )
 
     def action_leave(self) -> None:
