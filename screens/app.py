@@ -324,6 +324,13 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(SqlScreen(self.context, self))
 
+    def open_reports(self) -> None:
+        """List the reports; a rater of an open study is refused."""
+        from screens.reports.screen import ReportsScreen
+
+        if not any(isinstance(screen, ReportsScreen) for screen in self.screen_stack):
+            self.push_screen(ReportsScreen(self.context, self))
+
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
         from screens.studies.compare import NewComparisonsScreen
@@ -420,3 +427,7 @@ class WorkbenchApp(App[None]):
 
         if not isinstance(self.screen, JobsScreen) and not self.context.is_sealed():
             self.push_screen(JobsScreen(self.context, self))
+
+    def action_show_reports(self) -> None:
+        """Show the reports."""
+        self.open_reports()

@@ -30,6 +30,7 @@ Scope = Literal[
     "new_split",
     "export",
     "sql",
+    "reports",
     "file",
     "list",
     "text",
@@ -79,6 +80,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "new_split": (),
     "export": ("confirm",),
     "sql": ("line",),
+    "reports": ("line",),
     "file": ("text",),
     "app": ("keys",),
 }
@@ -100,6 +102,7 @@ WHERE: dict[Scope, str] = {
     "new_split": "New split",
     "export": "Export",
     "sql": "SQL",
+    "reports": "Reports",
     "file": "File of a repository",
     "list": "List of items",
     "text": "Text in a pane",
@@ -166,6 +169,14 @@ COMMANDS: tuple[Command, ...] = (
         "app.jobs", "J", "show_jobs", "jobs", "Show the agents at work: progress, failures, pause, stop."
     ),
     Command(
+        "app.reports",
+        "f9",
+        "show_reports",
+        "reports",
+        "Show the reports: agreement, confusion, accuracy, labels, time, ratings.",
+        on_line=False,
+    ),
+    Command(
         "app.quit",
         "ctrl+q,ctrl+c",
         "quit",
@@ -192,6 +203,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
     Command("home.export", "x", "open_export", "export", "Write labels or items to a file."),
     Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
+    Command("home.reports", "r", "app.show_reports", "reports", "Show the reports: agreement and others."),
     Command("home.sql", "S", "open_sql", "sql", "Ask the workspace in SQL."),
     Command(
         "home.disagreements",
@@ -516,6 +528,53 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("sql.export", "ctrl+s", "export", "export", "Write all rows to a file.", priority=True),
     Command("sql.back", "escape", "back", "back", "Stop the statement that runs; else go back."),
+    Command(
+        "reports.open", "enter", "open", "open", "Open the report; in it, list the items behind the figure."
+    ),
+    Command("reports.subject", "t", "choose('subject', 1)", "question", "Choose the next question or kind."),
+    Command("reports.first", "a", "choose('first', 1)", "rater", "Choose the next rater or run."),
+    Command(
+        "reports.second", "b", "choose('second', 1)", "other rater", "Choose the next one to compare with."
+    ),
+    Command("reports.back", "escape,q", "back", "back", "Go back to the list, then to the screen before."),
+    Command("reports.save", "s", "save", "save", "Save the report as a picture (.svg) or a table (.csv)."),
+    Command("reports.copy", "y", "copy", "copy command", "Copy the command that prints the report."),
+    Command("reports.pane", "tab,shift+tab", "pane", "pane", "Go from the list to the report, or back."),
+    Command("reports.refresh", "r", "read", "refresh", "Read the report again."),
+    Command(
+        "reports.subject_back",
+        "T",
+        "choose('subject', -1)",
+        "question before",
+        "Choose the one before.",
+        on_line=False,
+    ),
+    Command(
+        "reports.first_back",
+        "A",
+        "choose('first', -1)",
+        "rater before",
+        "Choose the one before.",
+        on_line=False,
+    ),
+    Command(
+        "reports.second_back",
+        "B",
+        "choose('second', -1)",
+        "other before",
+        "Choose the one before.",
+        on_line=False,
+    ),
+    Command("reports.up", "up,k", "move(-1, 0)", "line above", "Go to the line above.", on_line=False),
+    Command("reports.down", "down,j", "move(1, 0)", "line below", "Go to the line below.", on_line=False),
+    Command(
+        "reports.left", "left,h", "move(0, -1)", "figure left", "Go to the figure at the left.", on_line=False
+    ),
+    Command(
+        "reports.right", "right,l", "move(0, 1)", "figure right", "Go to that at the right.", on_line=False
+    ),
+    Command("reports.page_up", "pageup", "move(-10, 0)", "page up", "Go up by a page.", on_line=False),
+    Command("reports.page_down", "pagedown", "move(10, 0)", "page down", "Go down by a page.", on_line=False),
     Command("file.wrap", "W", "wrap", "wrap", "Wrap long lines, or let them run on."),
     Command("file.back", "escape,q", "back", "back", "Go back to the item."),
     Command("list.up", "up,k", "move(-1)", "up", "Go to the item above."),

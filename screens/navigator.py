@@ -69,6 +69,9 @@ class Navigator(Protocol):
     def open_sql(self) -> None:
         """Ask the workspace in SQL."""
 
+    def open_reports(self) -> None:
+        """List the reports; a rater of an open study is refused."""
+
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
 

@@ -1,4 +1,4 @@
-"""Numbers in one form everywhere: "1 item", "1,204 items", "$12.50", "$0.0008", and as bars."""
+"""Numbers in one form everywhere: "1 item", "1,204 items", "$12.50", "$0.0008", and as bars and intervals."""
 
 from __future__ import annotations
 
@@ -63,3 +63,35 @@ def sparkline(values: Sequence[float], width: int) -> str:
     return "".join(
         LEVELS[min(int(len(LEVELS) * value / top), len(LEVELS) - 1)] if value > 0 else " " for value in shown
     )
+
+
+Drawn = tuple[float | None, float | None, float | None]
+"""The lower end of an interval, the value, and the upper end."""
+
+
+def interval_line(of: Drawn, start: float, end: float, width: int, middle: float | None = None) -> str:
+    """Return an interval on a scale: "  ├──●──┤ ", with a mark for the middle of the scale.
+
+    Args:
+        of: The interval and its value; nothing is drawn of what is None.
+        start: The lower end of the scale.
+        end: The upper end.
+        width: The cells of the scale.
+        middle: A value that is marked; None for none.
+    """
+    low, value, high = of
+    if value is None or end <= start:
+        return ""
+
+    def place(at: float) -> int:
+        return min(max(round((at - start) / (end - start) * (width - 1)), 0), width - 1)
+
+    cells = [" "] * width
+    if middle is not None:
+        cells[place(middle)] = "┊"
+    if low is not None and high is not None:
+        first, last = place(low), place(high)
+        cells[first : last + 1] = "─" * (last + 1 - first)
+        cells[first], cells[last] = "├", "┤"
+    cells[place(value)] = "●"
+    return "".join(cells).rstrip()

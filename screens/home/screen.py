@@ -199,7 +199,7 @@ class HomeScreen(BaseScreen):
         if command.id == "home.annotate":
             possible = self.plan is None or self.plan.annotation is not None
             return self._has_work_for_agents and possible and self.context.jobs.running is None
-        if command.id in ("home.resume", "home.queue", "home.studies", "home.sql", "home.export"):
+        if command.id.removeprefix("home.") in ("resume", "queue", "studies", "sql", "reports", "export"):
             return not self.empty
         if command.id == "home.splits":
             return not self.empty and not self.context.settings.blind

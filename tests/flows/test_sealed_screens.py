@@ -34,7 +34,7 @@ WALKED = {
     *("StudyHomeScreen", "QueueScreen", "FilterScreen", "SortScreen", "ReviewScreen", "KeysScreen"),
     "SqlScreen",
     # These say that they are refused.
-    *("StudiesScreen", "DashboardScreen", "AdjudicateScreen", "SplitsScreen"),
+    *("StudiesScreen", "DashboardScreen", "AdjudicateScreen", "SplitsScreen", "ReportsScreen"),
 }
 """The screens that the walk opens."""
 CLOSED = {
@@ -128,7 +128,10 @@ async def home(app: Sealed, pilot: Pilot[Any]) -> None:
     await pilot.press("escape")
     await pilot.press("J")
     await app.look(pilot, "the agents")
-    for opened in (app.open_studies, lambda: app.open_study(STUDY), app.open_adjudication, app.open_splits):
+    for opened in (
+        *(app.open_studies, lambda: app.open_study(STUDY), app.open_adjudication, app.open_splits),
+        app.open_reports,
+    ):
         opened()
         await app.look(pilot, "refused")
         app.go_home()

@@ -74,6 +74,7 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
             "splits",
             "new_split",
             "sql",
+            "reports",
         )
     }
     for command in all_commands():
