@@ -26,16 +26,8 @@ from screens.widgets.text.sanitize import one_line
 from store.errors import HiddenData, WorkbenchError
 from store.formatting import pluralize
 from store.queries.rows import QueueSort, ViewQuery
-from store.queries.saved_views import (
-    LONGEST_NAME,
-    ViewDetails,
-    delete_view,
-    list_views,
-    refuse_hidden_view,
-    rename_view,
-    save_view,
-    view_ids,
-)
+from store.queries.saved_views import ViewDetails, list_views, refuse_hidden_view, view_ids
+from store.record.saved_views import LONGEST_NAME, delete_view, rename_view, save_view
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext

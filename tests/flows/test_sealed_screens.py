@@ -32,7 +32,7 @@ from store.workspace.duckdb import Workspace
 
 WALKED = {
     *("StudyHomeScreen", "QueueScreen", "FilterScreen", "SortScreen", "ReviewScreen", "KeysScreen"),
-    "SqlScreen",
+    *("SqlScreen", "ViewsScreen"),
     # These say that they are refused.
     *("StudiesScreen", "DashboardScreen", "AdjudicateScreen", "SplitsScreen", "ReportsScreen"),
 }
@@ -47,7 +47,7 @@ CLOSED = {
         "RunScreen",
         "ImportScreen",
     ),
-    *("NewStudyScreen", "NewComparisonsScreen", "NewSplitScreen", "ConfirmScreen"),
+    *("NewStudyScreen", "NewComparisonsScreen", "NewSplitScreen", "ConfirmScreen", "ExportScreen"),
 }
 """The screens of the agents' work, of files and of making studies, which a study keeps from its raters."""
 OF_THE_ITEM = {"RepositoryFileScreen", "TextEditor", "TestEditor", "RevisionEditor", "ConsentScreen"}
@@ -151,7 +151,14 @@ async def in_queue(app: Sealed, pilot: Pilot[Any]) -> None:
     """The queue with its filters, orders, runs, preview and search."""
     await open_queue(app, pilot)
     await app.look(pilot, "queue")
-    for key, what in (("f", "filter"), ("o", "order"), ("a", "runs"), ("question_mark", "keys")):
+    for key, what in (
+        ("f", "filter"),
+        ("o", "order"),
+        ("a", "runs"),
+        ("v", "views"),
+        ("x", "export"),
+        ("question_mark", "keys"),
+    ):
         await pilot.press(key)
         await app.look(pilot, what)
         if not isinstance(app.screen, QueueScreen):

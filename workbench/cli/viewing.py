@@ -67,14 +67,9 @@ def views_command(
     Use one: workbench items WS --view NAME; workbench export WS FILE --format F --view NAME.
     """
     from store.queries.rows import QueueFilter, ViewQuery
-    from store.queries.saved_views import (
-        delete_view,
-        find_view,
-        list_views,
-        rename_view,
-        save_view,
-    )
+    from store.queries.saved_views import find_view, list_views
     from store.record.raters import ensure_rater
+    from store.record.saved_views import delete_view, rename_view, save_view
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
     from workbench.study_session import open_session
