@@ -60,6 +60,11 @@ NAME_CELLS = 13
 """Cells of the longest name of a format."""
 
 
+def carried(form: Format) -> str:
+    """Return what a file of a format holds."""
+    return form.carries or form.description
+
+
 class ExportScreen(BaseScreen):
     """A form in which an export is chosen, with what it would write at its foot.
 
@@ -90,9 +95,8 @@ class ExportScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         """Lay out the fields, what would be written, and the keys."""
-        room = max(10, self.app.size.width - NAME_CELLS - 28)
         names = [
-            (f"{name:<{NAME_CELLS}} {one_line(form.carries or form.description, room)}", name)
+            (f"{name:<{NAME_CELLS}} {one_line(carried(form), self._room)}", name)
             for name, form in self._formats.items()
         ]
         questions = [(spec.name, spec.name) for kind in task_kinds().values() for spec in kind.questions]
@@ -116,6 +120,11 @@ class ExportScreen(BaseScreen):
         yield Static(id="preview")
         yield JobLine(self.context)
         yield KeyLine()
+
+    @property
+    def _room(self) -> int:
+        """The cells for what a format carries, beside its name."""
+        return max(10, self.app.size.width - NAME_CELLS - 28)
 
     def _field(self, title: str, name: str, options: list[tuple[str, Any]]) -> Horizontal:
         row = choice(title, name, options, options[0][1])
@@ -227,7 +236,9 @@ class ExportScreen(BaseScreen):
         for name in ("whose", "question", "items", "split", "part", "study", "bundle"):
             self.query_one(f"#of-{name}").display = name in shown
         form = self.form
-        self.query_one("#carries", Static).update(Content(form.carries or form.description))
+        # Where it was cut beside the name it is here as a whole.
+        words = carried(form)
+        self.query_one("#carries", Static).update(Content("" if len(words) <= self._room else words))
         box = self.query_one("#file", Input)
         if box.value in ("", self._proposed):
             self._proposed = f"{self.context.workspace.path.stem}-{form.name}{form.suffix}"

@@ -57,9 +57,10 @@ def test_a_view_is_what_was_saved_for_everybody(workspace):
     rename_view(workspace, ben, found, "open pairs")
     assert names(workspace, dana) == [("open pairs", "dana")]
     with workspace.reading() as connection:
-        delete_view(workspace, find_view(connection, dana, "open pairs"))
-        with pytest.raises(UnknownName, match="none yet"):
-            find_view(connection, dana, "open pairs")
+        found = find_view(connection, dana, "open pairs")
+    delete_view(workspace, found)
+    with workspace.reading() as connection, pytest.raises(UnknownName, match="none yet"):
+        find_view(connection, dana, "open pairs")
 
 
 def test_who_asks_decides_what_is_judged(workspace, workbench):
