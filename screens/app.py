@@ -331,6 +331,19 @@ class WorkbenchApp(App[None]):
         if not any(isinstance(screen, ReportsScreen) for screen in self.screen_stack):
             self.push_screen(ReportsScreen(self.context, self))
 
+    def open_confusion(self, question: str, first: str, second: str) -> None:
+        """Show how the labels of two raters go together; a rater of an open study is refused.
+
+        Args:
+            question: The question's name.
+            first: The name of one rater, or of a run.
+            second: That of the other.
+        """
+        from screens.reports.page import Choice
+        from screens.reports.screen import ReportsScreen
+
+        self.push_screen(ReportsScreen(self.context, self, ("confusion", Choice(question, first, second))))
+
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
         from screens.studies.compare import NewComparisonsScreen

@@ -95,7 +95,8 @@ class AppContext:
         """Whose judgments are made and read, which run is shown, and what of others' work is shown."""
         if self.study is not None:
             return self.study.scope
-        return Scope(self.rater, visibility=Visibility(self.settings.blind), run=self.run)
+        visibility = Visibility(self.settings.blind, self.settings.reveal_after_answer)
+        return Scope(self.rater, visibility=visibility, run=self.run)
 
     @cached_property
     def plan(self) -> Plan:

@@ -72,6 +72,15 @@ class Navigator(Protocol):
     def open_reports(self) -> None:
         """List the reports; a rater of an open study is refused."""
 
+    def open_confusion(self, question: str, first: str, second: str) -> None:
+        """Show how the labels of two raters go together; a rater of an open study is refused.
+
+        Args:
+            question: The question's name.
+            first: The name of one rater, or of a run.
+            second: That of the other.
+        """
+
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
 

@@ -23,6 +23,15 @@ def dollars(money: float) -> str:
     return f"${money:.4f}" if money >= 0.0001 else f"${money:.6f}"
 
 
+def compact(number: int) -> str:
+    """Return a large number in few cells: 940, 23.1k, 4.5M."""
+    for least, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        # What rounds to a thousand of one letter has the next one.
+        if number >= 0.9995 * least:
+            return f"{number / least:.3g}{letter}"
+    return str(number)
+
+
 EIGHTHS = " ▏▎▍▌▋▊▉"
 """The ends of bars."""
 

@@ -64,6 +64,7 @@ def open_app(
     run: str | None = None,
     repositories: Path | None = None,
     study: str | None = None,
+    blind: bool = False,
 ) -> int:
     """Open a workspace in the app and show it until it ends.
 
@@ -75,6 +76,7 @@ def open_app(
         run: What names the run of the agents whose labels are shown; None for the default one.
         repositories: The folder with checkouts of repositories; None for the configured one.
         study: The study that the rater works in; None for the first open one with something left to do.
+        blind: Whether the session is blind; without it the configuration says that.
 
     Returns:
         The exit code.
@@ -85,7 +87,7 @@ def open_app(
     """
     from workbench.lazy_config import LazyConfig
 
-    configured = LazyConfig(config)
+    configured = LazyConfig(config, blind=blind)
     path = chosen_workspace(workspace, configured)
     if run is not None:
         from workbench.run_option import refuse_blind

@@ -14,8 +14,15 @@ from screens.reports.drawing import draw
 from screens.reports.page import Cell, Page
 from store.errors import ExportFailed
 
-SUFFIXES = (".svg", ".csv")
+SUFFIXES = (".svg", ".png", ".csv")
 """The ends of the files that a report can be saved as."""
+
+RICH_FONTS = ("Fira Code, monospace", "arial")
+"""The fonts that Rich names in its pictures; a browser takes others where these are not there."""
+FONTS = (
+    "Fira Code, DejaVu Sans Mono, Noto Sans Mono, Liberation Mono, Ubuntu Mono, Menlo, Consolas, Courier New"
+)
+"""The fonts of PNG files, of which the first that is installed is taken."""
 
 WIDTH = 100
 """The cells of a line in a picture."""
@@ -37,19 +44,16 @@ def save(page: Page, title: str, command: str, path: Path) -> str:
         ExportFailed: It is there, its name has another end, or it cannot be written.
     """
     suffix = path.suffix.lower()
-    if suffix == ".png":
-        raise ExportFailed(
-            "No PNG",
-            "Pictures are written as SVG.",
-            f"Save it as {path.with_suffix('.svg').name}, and convert that: "
-            f"rsvg-convert -o {path.name} {path.with_suffix('.svg').name}",
-        )
     if suffix not in SUFFIXES:
         raise ExportFailed("Unknown format", f"{path.name} has none of the ends {', '.join(SUFFIXES)}.")
-    text = as_svg(page, title, command) if suffix == ".svg" else as_csv(page)
+    if suffix == ".csv":
+        content = as_csv(page).encode()
+    else:
+        picture = as_svg(page, title, command)
+        content = picture.encode() if suffix == ".svg" else as_png(picture)
     try:
-        with path.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with path.open("xb") as file:
+            file.write(content)
     except FileExistsError as error:
         raise ExportFailed("File exists", f"{path} is already there.", "Choose another name.") from error
     except OSError as error:
@@ -66,6 +70,29 @@ def as_svg(page: Page, title: str, command: str) -> str:
         console.print(Text(line.plain), soft_wrap=True)
     console.print(Text(f"\n$ {command}"), soft_wrap=True)
     return console.export_svg(title=title, theme=DEFAULT_TERMINAL_THEME)
+
+
+def as_png(picture: str) -> bytes:
+    """Return an SVG picture as PNG.
+
+    Raises:
+        ExportFailed: The library that draws it is not installed, or the machine has no font.
+    """
+    instead = "Save it as .svg, which every browser shows"
+    try:
+        import resvg_py
+    except ImportError as error:
+        install = f'PNG needs: pip install "workbench[png]". {instead}.'
+        raise ExportFailed("No PNG", "What draws PNG files is not installed.", install) from error
+    frame = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
+    text = f'<text x="1" y="16" font-family="{FONTS}">x</text>'
+    if resvg_py.svg_to_bytes(frame.format(text)) == resvg_py.svg_to_bytes(frame.format("")):
+        raise ExportFailed(
+            "No PNG", "This machine has no monospaced font to draw text with.", f"{instead}, or install one."
+        )
+    for fonts in RICH_FONTS:
+        picture = picture.replace(f"font-family: {fonts}", f"font-family: {FONTS}")
+    return bytes(resvg_py.svg_to_bytes(picture, zoom=2))
 
 
 def as_csv(page: Page) -> str:

@@ -58,6 +58,11 @@ HIDDEN = "Reports rest"
 class ReportsScreen(BaseScreen):
     """Lists the reports and shows one of them. On a narrow terminal the report has a page of its own.
 
+    Args:
+        context: The context of the screens.
+        navigator: Opens the items behind a figure.
+        opened: The name of the report that is shown at once, and what is chosen for it; None for the list.
+
     Attributes:
         reading: Reads the kinds of the items, on which it depends what there is to report.
         page: The report that is shown; None while it is read.
@@ -69,16 +74,21 @@ class ReportsScreen(BaseScreen):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("reports"))
     AUTO_FOCUS = ""
 
-    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+    def __init__(
+        self, context: ScreenContext, navigator: Navigator, opened: tuple[str, Choice] | None = None
+    ) -> None:
         super().__init__(context, navigator)
+        self._opened = opened[0] if opened is not None else ""
         self.reading = Reading(self, self._read_kinds, self._kinds_read)
         self.page: Page | None = None
         self.failure: WorkbenchError | None = None
         self._index = 0
-        self._in_report = False
+        self._in_report = opened is not None
         self._figure = 0
         # By what reports read: those that share it share the choice.
-        self._choices: dict[Any, Choice] = {}
+        self._choices: dict[Any, Choice] = {
+            one.read: opened[1] for one in REPORTS if opened is not None and one.name == opened[0]
+        }
         self._found: dict[tuple[Any, Choice], Any] = {}
         self._timer: Timer | None = None
 
@@ -124,7 +134,10 @@ class ReportsScreen(BaseScreen):
         return frozenset(kind.name for kind in kinds_of_items(connection))
 
     def _kinds_read(self) -> None:
-        self._index = min(self._index, max(len(self.offered) - 1, 0))
+        names = [one.name for one in self.offered]
+        if self._opened in names and self.page is None:
+            self._index = names.index(self._opened)
+        self._index = min(self._index, max(len(names) - 1, 0))
         self._lay_out()
         self._read_report()
 
@@ -243,7 +256,7 @@ class ReportsScreen(BaseScreen):
         if verb == "open" and self._in_report:
             return "its items"
         if verb == "back":
-            return "list" if self._in_report else "back"
+            return "list" if self._in_report and not self._opened else "back"
         if verb in CHOOSABLE and (options := self._options(verb)):
             return options.word
         return command.label
@@ -436,8 +449,8 @@ class ReportsScreen(BaseScreen):
         self._say("")
 
     def action_back(self) -> None:
-        """Go back to the list, then to the screen below."""
-        if self._in_report:
+        """Go back to the list, then to the screen below; at once to that from which a report was opened."""
+        if self._in_report and not self._opened:
             self.action_pane()
         else:
             self.dismiss()
