@@ -167,7 +167,9 @@ async def in_queue(app: Sealed, pilot: Pilot[Any]) -> None:
             await pilot.press("escape")
     await pilot.press("slash", *"secret", "enter")
     await app.look(pilot, "found")
-    await pilot.press("c", "down", "r")
+    await pilot.press("c")
+    await at_rest(pilot)  # a list that is not there yet has no cursor to move
+    await pilot.press("down", "r")
     await app.look(pilot, "all again")
 
 
