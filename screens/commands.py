@@ -199,9 +199,9 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
+    Command("home.export", "x", "open_export", "export", "Write labels or items to a file."),
     Command("home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze, follow them."),
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
-    Command("home.export", "x", "open_export", "export", "Write labels or items to a file."),
     Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
     Command("home.reports", "r", "app.show_reports", "reports", "Show the reports: agreement and others."),
     Command("home.sql", "S", "open_sql", "sql", "Ask the workspace in SQL."),
