@@ -106,6 +106,7 @@ def _go(pane: TextPane, place: Place | int) -> None:
 
 
 SUBJECT = "subject"
+CASE = "case"
 PROMPT = "prompt"
 ABOVE = "above"
 
@@ -224,8 +225,6 @@ class PaneController:
         # At once: each change has all that is on the screen styled again.
         self._shared.screen.update_classes(
             {
-                "-no-subject": without == "subject",
-                "-no-case": without == "case",
                 "-single": self.narrow,
                 "-subject": subject,
                 "-in-case": not subject,
@@ -233,11 +232,14 @@ class PaneController:
                 "-stacked": self.is_small and self.has_both,
             }
         )
+        for side in (SUBJECT, CASE):
+            # Not a class of the screen, since this one changes between items.
+            self._shared.screen.query_one(f"#{side}").set_class(side == without, "-without-text")
         if self.active not in {SUBJECT, switcher.current}:
             switcher.current = self.by_id[self.active].id
         self._show_above(switcher.current)
         shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
-        note = self._shown_part(part_id).empty if without == "case" else ""
+        note = self._shown_part(part_id).empty if without == CASE else ""
         settings = self._shared.context.settings
         self._shared.screen.query_one(CaseTabs).show(self._tabs(), shown, with_keys(settings, note))
         self._fit_prompt()
@@ -255,8 +257,8 @@ class PaneController:
             return ""
         has_part = any(one.text for one in item.case if one.id == part_id)
         if self.active == SUBJECT:
-            return "" if has_part or not item.subject.text else "case"
-        return "subject" if has_part and not item.subject.text else ""
+            return "" if has_part or not item.subject.text else CASE
+        return SUBJECT if has_part and not item.subject.text else ""
 
     def _show_above(self, pane_id: str | None) -> None:
         """Show the words that belong over a pane of the case; none take no room."""
