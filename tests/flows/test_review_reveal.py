@@ -76,10 +76,7 @@ async def test_an_answer_reveals_its_item_and_a_change_replaces_nothing(workspac
         await revealed(pilot)
         # It stays, so that what was hidden is seen.
         assert screen.order.index == 0
-        assert (
-            said(app)
-            == "● 0 no match · clear-match · u undo · n next · now shown: ◆ and other raters"
-        )
+        assert said(app) == "● 0 no match · clear-match · u undo · n next · now shown: ◆ and other raters"
         assert "◆ 1 match · screened" in line_of(app, ClaimLine)
         assert "● your label: 0 no match ▲ overrides" in line_of(app, ClaimLine)
         await press(pilot, "1")
