@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from sqlalchemy import Connection
 
 from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
-from store.export.content import WorkspaceContent
+from store.export.content import Counted, WorkspaceContent
 from store.export.labels import create_exported_items
 from store.export.studied import count_withdrawn, create_exported_records
 from store.export.true_labels import TRUE_LABELS, TrueLabels, create_true_labels, true_labels
@@ -32,6 +33,19 @@ from store.workspace.protected_paths import own_files, refuse_to_replace
 
 _MEMORY = "1GB"
 """What the database holds at most during an export; the rest of a sort is put beside the workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewItems:
+    """The items of a saved view, for whoever exports them.
+
+    Attributes:
+        name: The name of the view; empty for the list of the queue.
+        ids: The items.
+    """
+
+    name: str
+    ids: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,9 @@ class ExportReport:
         digest: The digest of the split's labels.
         changes: How the labels of now differ from those of the split, where labels of now were asked for.
         names_left: Where names of people are found although they were replaced: rows by table and column.
+        view: The saved view whose items were written, empty for the list of the queue; None for all items.
+        dry_run: Whether nothing was to be written.
+        estimated: Whether `records` is an estimate, in a dry run.
     """
 
     destination: str
@@ -79,6 +96,9 @@ class ExportReport:
     digest: str | None = None
     changes: SplitChanges | None = None
     names_left: Mapping[str, int] = field(default_factory=dict)
+    view: str | None = None
+    dry_run: bool = False
+    estimated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -105,8 +125,10 @@ def export(
     corpus: Corpus = "judged",
     pseudonyms: bool = False,
     without_replies: bool = False,
+    view: ViewItems | None = None,
     progress: Report | None = None,
     overwrite: bool = False,
+    dry_run: bool = False,
 ) -> ExportReport:
     """Write the full record, labels, or items and responses of models, to a file: whole or not at all.
 
@@ -131,8 +153,10 @@ def export(
         corpus: Which codes a retrieval benchmark holds, where the format is one.
         pseudonyms: Whether all people of a bundle have pseudonyms.
         without_replies: Whether a bundle leaves out the replies of models.
+        view: The saved view whose items alone are written; None for all.
         progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
+        dry_run: Whether everything is checked and counted, and nothing written.
 
     Returns:
         How much was written and left out.
@@ -158,10 +182,16 @@ def export(
         "without_replies": without_replies,
     }
     _check_choices(form, chosen)
+    if view is not None and form.whole_workspace:
+        raise ExportFailed(
+            "Not of this format", f"The format {form.name} holds the whole workspace.", "Leave --view out."
+        )
+    if view is not None and sample is not None:
+        raise ExportFailed("View or sample", "A view says which items are written.", "Give one of them.")
     _check_split(rater, policy, split, part, sample, now=now)
     if names and study is None and not form.published:
         raise ExportFailed(
-            "Names as they are", "Without --study raters have their names.", "Leave --names away."
+            "Names as they are", "Without --study raters have their names.", "Leave --names out."
         )
     whose: RaterRef | None = None
     truth: TrueLabels | None = None
@@ -186,7 +216,10 @@ def export(
         rater_id, name = TRUE_LABELS, truth.name
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
     _check(target, form, overwrite=overwrite)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    partial, nowhere = target.with_name(f".{target.name}.{os.getpid()}.part"), ExitStack()
+    if dry_run:
+        # Writers may open files before they ask for what to write.
+        partial = Path(nowhere.enter_context(tempfile.TemporaryDirectory())) / target.name
     cursor = workspace.native()
     try:
         if form.folder:
@@ -195,7 +228,7 @@ def export(
         cursor.execute("BEGIN")
         if truth is not None:
             create_true_labels(cursor, truth)
-        chosen_items = None if sample is None else sample.item_ids
+        chosen_items = view.ids if view is not None else None if sample is None else sample.item_ids
         create_exported_items(cursor, chosen_items, split=split is not None)
         create_exported_records(
             cursor,
@@ -217,12 +250,15 @@ def export(
             pseudonyms=pseudonyms,
             without_replies=without_replies,
             with_withdrawn=with_withdrawn,
+            of_view=view is not None,
+            dry_run=dry_run,
         )
         with workspace.limited_memory(_MEMORY):
             written = _write(form, wanted)
         left = count_withdrawn(cursor) if form.choices & {"study", "withdrawn"} and not with_withdrawn else 0
         cursor.execute("COMMIT")
-        _put_in_place(partial, target)
+        if not dry_run:
+            _put_in_place(partial, target)
     except OSError as error:
         raise ExportFailed(
             "Cannot write",
@@ -232,6 +268,7 @@ def export(
     finally:
         cursor.close()
         _remove(partial)
+        nowhere.close()
     return ExportReport(
         str(destination),
         form.name,
@@ -251,29 +288,32 @@ def export(
         None if truth is None or truth.split is None else truth.split.digest,
         None if truth is None else truth.changes,
         written.names_left,
+        None if view is None else view.name,
+        dry_run,
+        written.estimated,
     )
 
 
 _CHOICES: dict[Choice, tuple[str, str]] = {
-    "rater": ("holds no labels of raters", "Leave --rater away; labels of any kind: --format labels"),
-    "setting": ("knows no settings", "Leave --setting away."),
-    "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept away."),
-    "sample": ("does not choose pairs", "Leave --sample-pairs away."),
-    "policy": ("holds no labels of one rater or policy", "Leave --policy away."),
-    "split": ("holds no labelled items", "Leave --split away; a format that does: --format parquet"),
-    "corpus": ("is no retrieval benchmark", "Leave --corpus away, or use --format beir"),
-    "study": ("holds no labels of a study", "Leave --study away; labels of any kind: --format labels"),
+    "rater": ("holds no labels of raters", "Leave --rater out; labels of any kind: --format labels"),
+    "setting": ("knows no settings", "Leave --setting out."),
+    "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept out."),
+    "sample": ("does not choose pairs", "Leave --sample-pairs out."),
+    "policy": ("holds no labels of one rater or policy", "Leave --policy out."),
+    "split": ("holds no labelled items", "Leave --split out; a format that does: --format parquet"),
+    "corpus": ("is no retrieval benchmark", "Leave --corpus out, or use --format beir"),
+    "study": ("holds no labels of a study", "Leave --study out; labels of any kind: --format labels"),
     "withdrawn": (
         "does not hold the full record",
-        "Leave --with-withdrawn away, or write the record: --format jsonl",
+        "Leave --with-withdrawn out, or write the record: --format jsonl",
     ),
     "pseudonyms": (
         "does not hold the whole workspace",
-        "Leave --pseudonyms away, and use --study; or write all of it: --format bundle",
+        "Leave --pseudonyms out, and use --study; or write all of it: --format bundle",
     ),
     "without_replies": (
         "does not hold the whole workspace",
-        "Leave --without-replies away, or write all of it: --format bundle",
+        "Leave --without-replies out, or write all of it: --format bundle",
     ),
 }
 
@@ -380,6 +420,8 @@ def _write(form: Format, wanted: WorkspaceContent) -> WriteResult:
     assert form.write is not None
     try:
         return form.write(wanted)
+    except Counted as counted:
+        return counted.result
     except duckdb.Error as error:
         raise ExportFailed(
             "Cannot write", f"{error}. Nothing was written.", "Choose another place."
