@@ -182,7 +182,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         else:
             enter = "open the first item" if self._report.items_added else "closes"
         completes = [("import.complete", "complete the path")] if self._typed or not self._report else []
-        keys = hint(self._settings, *completes, ("import.leave", "leaves"))
+        keys = hint(self._settings, *completes, ("import.leave", "close"))
         self.query_one(".keys", Static).update(Content(f"Enter {enter} · {keys}"))
 
     @property

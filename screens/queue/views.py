@@ -38,11 +38,11 @@ LISTED = 10
 NAME_CELLS = 20
 
 KEYS: tuple[tuple[str, str], ...] = (
-    ("views.apply", "lists it"),
-    ("views.save", "saves filter"),
-    ("views.rename", "renames"),
-    ("views.delete", "deletes"),
-    ("views.leave", "leaves"),
+    ("views.apply", "open"),
+    ("views.save", "save filter"),
+    ("views.rename", "rename"),
+    ("views.delete", "delete"),
+    ("views.leave", "cancel"),
 )
 """The keys of the dialog, with what they do."""
 
@@ -137,7 +137,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
         self.query_one("#about", Static).update(Content(self._about()))
         keys = KEYS
         if self.query_one("#name", Input).display:
-            keys = (("views.apply", "saves it"), ("views.leave", "close the line"))
+            keys = (("views.apply", "save"), ("views.leave", "cancel"))
         self.query_one("#keys", Static).update(Content(hint(self.context.settings, *keys)))
 
     def _lines(self) -> list[Content]:

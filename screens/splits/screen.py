@@ -17,6 +17,7 @@ from textual.widgets import Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
+from screens.jobs.job_line import JobLine
 from screens.reading import Reading, refuse_hidden
 from screens.splits.figures import Figure, facts, figures
 from screens.splits.new import HIDDEN
@@ -84,6 +85,7 @@ class SplitsScreen(BaseScreen):
             yield Static(id="splits")
         with VerticalScroll(id="of-split", can_focus=False):
             yield Static(id="figures")
+        yield JobLine(self.context)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -98,6 +100,7 @@ class SplitsScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read the splits, when they are what is shown."""
+        self.query_one(JobLine).show_job()
         self.reading.again()
 
     def action_read(self) -> None:

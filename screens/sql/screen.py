@@ -17,6 +17,7 @@ from textual.widgets import DataTable, Input, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
+from screens.jobs.job_line import JobLine
 from screens.sql.completion import common_start, completions, last_word
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
@@ -83,6 +84,7 @@ class SqlScreen(BaseScreen):
         yield Static(id="cell")
         yield Static(id="state")
         yield LineInput(id="file", placeholder="file to write: .csv, .parquet, .json or .jsonl")
+        yield JobLine(self.context)
         yield KeyLine()
 
     def on_mount(self) -> None:

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
-from screens.jobs.job_line import drawn_bar
+from screens.jobs.job_line import JobLine, drawn_bar
 from screens.reading import Reading
 from screens.studies.confirm import ConfirmScreen, ask_to_close, ask_to_freeze
 from screens.threads import in_thread
@@ -90,6 +90,7 @@ class DashboardScreen(BaseScreen):
                 looks = Static(id="agreement")
                 looks.border_title = "Agreement"
                 yield looks
+        yield JobLine(self.context)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -103,6 +104,7 @@ class DashboardScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read the study, when it is what is shown."""
+        self.query_one(JobLine).show_job()
         self.reading.again()
 
     def action_read(self) -> None:

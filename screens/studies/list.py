@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
-from screens.jobs.job_line import drawn_bar
+from screens.jobs.job_line import JobLine, drawn_bar
 from screens.reading import Reading
 from screens.studies.confirm import ask_to_close, ask_to_delete, ask_to_freeze
 from screens.widgets.key_line import KeyLine
@@ -53,6 +53,7 @@ class StudiesScreen(BaseScreen):
         yield TopLine("studies")
         with VerticalScroll(id="body", can_focus=False):
             yield Static(id="studies")
+        yield JobLine(self.context)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -66,6 +67,7 @@ class StudiesScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read the studies, when they are what is shown."""
+        self.query_one(JobLine).show_job()
         self.reading.again()
 
     def action_read(self) -> None:

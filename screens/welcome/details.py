@@ -70,7 +70,7 @@ class DetailsScreen(ModalScreen["Details | None"]):
 
     def _keys(self) -> Content:
         settings, file = self._first_run.settings, one_line(str(self._first_run.config), 56)
-        keys = hint(settings, ("details.confirm", "goes on"), ("details.leave", "leaves"))
+        keys = hint(settings, ("details.confirm", "continue"), ("details.leave", "cancel"))
         kept = hint(settings, ("details.keep", f"continue, and save the name in {file}"))
         return Content(f"{keys}\n{kept}")
 
