@@ -369,3 +369,28 @@ def test_a_table_of_codes_names_few_of_its_fields_where_it_is_refused(tmp_path, 
     assert len(refused.err) < 10_000
     # What is only written is no choice.
     assert "trec-qrels" not in refused.err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "plan = 'no JSON'",
+        "plan = replace(plan, 'query', 'nothing')",
+        "plan = replace(plan, '0.5', '\"half\"')",
+        "report = '{}'",
+        "report = replace(report, 'number', 'nothing')",
+        "report = 'null'",
+    ],
+)
+def test_a_split_that_another_program_wrote_is_refused_and_can_be_deleted(tmp_path, workbench, change):
+    rows = [(f"p{n}", f"alpha{n} beta{n}", "one code", 0.0) for n in range(4)]
+    with labelled(tmp_path, rows) as workspace:
+        assert make_split(workspace, "v", plan(parts=parse_ratios("1:1"))).report.leakage
+        # As an import of a bundle does, whose tables are taken as they are.
+        workspace.native().execute(f"UPDATE split SET {change}")
+    work = tmp_path / "work.duckdb"
+    export = ("export", work, tmp_path / "out.csv", "--format", "csv", "--split", "v")
+    for command in (("splits", work), ("splits", work, "v", "--now"), export):
+        assert workbench(*command).says("The split v is not as this program stores one")
+    assert workbench("splits", work, "v", "--delete", "--json").json()["deleted"]
+    assert workbench("splits", work, "--json").json()["splits"] == []
