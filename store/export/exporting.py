@@ -20,6 +20,7 @@ from store.export.labels import create_exported_items
 from store.export.studied import count_withdrawn, create_exported_records
 from store.export.true_labels import TRUE_LABELS, TrueLabels, create_true_labels, true_labels
 from store.formats.protocol import Choice, Corpus, Format, WriteResult, find_format, formats
+from store.measures.truth import POLICIES
 from store.queries.labels import question_of_items
 from store.queries.runs import all_runs, named_run, rater_or_run, shown_by_kind
 from store.queries.sampling import ItemSample
@@ -59,6 +60,7 @@ class ExportReport:
         digest: The digest of the split's labels.
         changes: How the labels of now differ from those of the split, where labels of now were asked for.
         names_left: Where names of people are found although they were replaced: rows by table and column.
+        panel: The raters of the policy whose labels were written; none where these are one rater's.
     """
 
     destination: str
@@ -79,6 +81,7 @@ class ExportReport:
     digest: str | None = None
     changes: SplitChanges | None = None
     names_left: Mapping[str, int] = field(default_factory=dict)
+    panel: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -182,8 +185,10 @@ def export(
             whose = rater_or_run(connection, rater)
         study_id = None if study is None else find_study(connection, study).id
     rater_id, name = (None, None) if whose is None else (whose.id, whose.name)
+    panel: tuple[str, ...] = ()
     if whose is None and truth is not None and (policy is not None or form.needs_rater):
         rater_id, name = TRUE_LABELS, truth.name
+        panel = truth.raters if truth.name in POLICIES else ()
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
     _check(target, form, overwrite=overwrite)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -251,11 +256,12 @@ def export(
         None if truth is None or truth.split is None else truth.split.digest,
         None if truth is None else truth.changes,
         written.names_left,
+        panel,
     )
 
 
 _CHOICES: dict[Choice, tuple[str, str]] = {
-    "rater": ("holds no labels of raters", "Leave --rater away; labels of any kind: --format labels"),
+    "rater": ("does not hold the labels of one rater", "Leave --rater away; such labels: --format labels"),
     "setting": ("knows no settings", "Leave --setting away."),
     "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept away."),
     "sample": ("does not choose pairs", "Leave --sample-pairs away."),

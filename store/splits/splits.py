@@ -81,7 +81,7 @@ class PartFigures:
         achieved: The share of these that it has.
         queries: Its queries; of a kind without queries its items.
         items: Its items.
-        codes: Its different codes; None for items without codes.
+        codes: Its different codes, those that are equal but for blanks as one; None for items without codes.
         repositories: Its repositories; None for items without one.
         labels: Its true labels, by value.
         agreement: The agreement of the raters of the policy on it, or of people where one rater's labels are
@@ -648,7 +648,7 @@ def _report(
             counted[place] / total,
             queries[place],
             sizes[place],
-            None if items.codes is None else len(numpy.unique(items.codes[of_items == place])),
+            _count_codes(items, of_items == place),
             _count_repositories(items, of_items == place),
             _histogram(found, items.ids[of_items == place]),
             _agreement(found.panel, items.ids[of_items == place]),
@@ -687,6 +687,12 @@ def _report(
         },
         "leaks": tuple(kept),
     }
+
+
+def _count_codes(items: SplitItems, there: Array) -> int | None:
+    if items.codes is None:
+        return None
+    return len({items.code_texts[code] for code in items.codes[there].tolist()})
 
 
 def _count_repositories(items: SplitItems, there: Array) -> int | None:

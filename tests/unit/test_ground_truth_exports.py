@@ -165,6 +165,20 @@ def test_mteb_opened_this_benchmark(tmp_path, workbench, sample_folder, reposito
     assert "path: qrels/train.jsonl" in (out / "README.md").read_text()
 
 
+def test_the_line_of_an_export_names_the_panel(split, work, workbench, tmp_path):
+    panel = RATERS.replace(",", ", ")
+    given = ("--split", "v1", "--part", "dev", "--policy", "majority")
+    for form, said in (
+        ("csv", f"labels by majority of {panel}"),
+        ("beir", f", labels by majority of {panel} ("),
+    ):
+        done = workbench("export", work, tmp_path / form, "--format", form, *given)
+        assert said in " ".join(done.out.split())
+    of_one = ("--rater", "cosqa", "--split", "v1", "--overwrite", "--json")
+    done = workbench("export", work, tmp_path / "csv", "--format", "csv", *of_one)
+    assert (done.json()["rater"], done.json()["panel"]) == ("cosqa", [])
+
+
 def test_a_corpus_of_all_codes_and_a_part_alone(exported, split, work, workbench, tmp_path):
     part = exported("beir", "--part", "test")
     assert {file.name for file in (part / "qrels").iterdir()} == {"test.tsv", "test.jsonl"}

@@ -177,6 +177,18 @@ def test_repositories_apart(tmp_path):
             make_split(workspace, "w", plan(question="completion.keep", disjoint="query,code"))
 
 
+def test_a_code_in_two_repositories_is_one_code(tmp_path, workbench):
+    lines = [
+        {"id": f"p{n}", "query": f"alpha{n}", "code": "one code", "repository": f"of/{n}", "label": 1}
+        for n in range(4)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    work = tmp_path / "work.duckdb"
+    workbench("import", work, tmp_path / "pairs.jsonl", "--label-as", "ana")
+    made = workbench("split", work, "--name", "v", "--rater", "ana", "--ratios", "1:1", "--json").json()
+    assert [(part["codes"], part["repositories"]) for part in made["parts"]] == [(1, 2), (1, 2)]
+
+
 def test_labels_are_shared_out_where_that_is_asked(tmp_path):
     rows = [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", float(n % 10 == 0)) for n in range(400)]
     with labelled(tmp_path, rows) as workspace:
