@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from app_at_work import labelled_by_agents
 from small_workspace import pairs_workspace
 
 from store.errors import WorkbenchError
@@ -285,6 +286,34 @@ def test_a_split_keeps_its_labels_of_then(tmp_path, workbench):
     assert workbench("splits", work, "v").says("No split is called 'v'")
     with Workspace.open(work) as workspace:
         assert workspace.native().execute("SELECT count(*) FROM split_label").fetchone() == (0,)
+
+
+def test_a_split_of_agents_labels_ends_before_the_first_judgment(tmp_path, workbench):
+    pairs = [(f"p{n}", f"alpha{n} beta{n}", f"code {n}") for n in range(4)]
+    with pairs_workspace(tmp_path, pairs) as workspace:
+        register_kinds(workspace)
+        labelled_by_agents(workspace, [(n, float(n % 2), "tested") for n in range(1, 5)], name="run:x")
+        labelled_by_agents(workspace, [(1, 1.0, "tested")], name="run:y")
+        make_split(workspace, "v", plan(against="run:x", parts=parse_ratios("1:1")))
+        labelled_by_agents(workspace, [(2, 1.0, "tested")], name="run:z")
+        workspace.native().execute(
+            "UPDATE verdict SET created_at = now() WHERE id = (SELECT max(id) FROM verdict)"
+        )
+        work = workspace.path
+    for n in range(4):
+        workbench("judge", work, f"p{n}", 1, "--rater", "dana")
+    for more, form, rows in (
+        ((), "labels", 0),
+        ((), "jsonl", 0),
+        (("--rater", "run:x"), "csv", 4),
+        (("--rater", "run:y"), "csv", 1),
+        (("--rater", "run:z"), "csv", 0),
+        (("--now",), "labels", 4),
+        (("--rater", "run:z", "--now"), "csv", 1),
+    ):
+        out = tmp_path / f"{'-'.join(more)}.{form}"
+        done = workbench("export", work, out, "--format", form, "--split", "v", *more, "--json")
+        assert (done.json()["records"] if done.code == 0 else 0) == rows, (form, more, done.err)
 
 
 def test_groups_go_where_most_is_lacking():
