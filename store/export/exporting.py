@@ -162,10 +162,6 @@ def export(
     }
     _check_choices(form, chosen)
     _check_split(rater, policy, split, part, sample, now=now)
-    if names and study is None and not form.published:
-        raise ExportFailed(
-            "Names as they are", "Without --study raters have their names.", "Leave --names away."
-        )
     whose: RaterRef | None = None
     truth: TrueLabels | None = None
     with workspace.reading() as connection:
@@ -184,6 +180,10 @@ def export(
         elif rater is not None:
             whose = rater_or_run(connection, rater)
         study_id = None if study is None else find_study(connection, study).id
+    if names and study is None and not form.published:
+        raise ExportFailed(
+            "Names as they are", "Without --study raters have their names.", "Leave --names away."
+        )
     rater_id, name = (None, None) if whose is None else (whose.id, whose.name)
     panel: tuple[str, ...] = ()
     if whose is None and truth is not None and (policy is not None or form.needs_rater):

@@ -13,6 +13,8 @@ import krippendorff
 import numpy
 import pytest
 import pytrec_eval
+from judging import judged_workspace
+from study_bench import frozen_study
 
 from store.formats.protocol import formats
 from store.ingest.importing import import_files
@@ -293,6 +295,23 @@ def test_pseudonyms_where_something_is_published(tmp_path, workbench):
         published = (out / "beir" / "provenance.jsonl").read_text().casefold()
         assert published.count(name.casefold()) >= len(rows)
         assert ("dana" in published) == bool(more)
+
+
+def test_a_split_of_a_studys_labels_has_its_pseudonyms_or_names(tmp_path, workbench):
+    with judged_workspace(tmp_path) as workspace:
+        frozen_study(workspace, ("dana",), seed=1)
+        work = workspace.path
+    for n in (1, 2, 3, 4):
+        assert workbench("judge", work, f"pair/{n}", n % 2, "--rater", "dana").code == 0
+    split = ("--name", "hers", "--rater", "dana", "--study", "rq2", "--ratios", "1:1")
+    assert workbench("study", "close", work, "rq2").code == 0
+    assert workbench("split", work, *split).code == 0
+    for more, names in (((), {"R1"}), (("--names",), {"dana"})):
+        out = tmp_path / f"labels{len(more)}.csv"
+        done = workbench("export", work, out, "--format", "labels", "--split", "hers", *more)
+        assert done.code == 0, done.err
+        with out.open(newline="") as file:
+            assert {row["rater"] for row in csv.DictReader(file)} == names
 
 
 def test_parts_and_folders_of_any_name(work, workbench, tmp_path):
