@@ -80,7 +80,8 @@ class Progress:
 
     Attributes:
         kinds: How far the work is for each kind of which there are items, in the order of the kinds.
-        sources: The imported files; none in a sealed session and in a blind review, where a name can tell of a set.
+        sources: The imported files; none in a sealed session and in a blind review, since they can be called
+            after a set.
         flagged: Items that the rater flagged.
         today: Judged items that were given their latest value since midnight, local time.
         scored: Responses of which a judge's score is a number; None in a blind review.
