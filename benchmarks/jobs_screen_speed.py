@@ -24,6 +24,7 @@ from terminal import Terminal
 
 from store.queries.run_figures import listed_runs, role_figures, run_figures
 from store.queries.run_items import failed_turns, failure_causes, run_outputs
+from store.queries.run_pace import run_pace
 from store.record.ids import now
 from store.workspace.duckdb import Workspace
 
@@ -80,6 +81,7 @@ def measure_reads(path: Path, run_id: UUID) -> None:
     parts: dict[str, Callable[[Connection], Any]] = {
         "runs": listed_runs,
         "stages": lambda connection: role_figures(connection, run_id, now()),
+        "pace": lambda connection: run_pace(connection, run_id),
         "failures": lambda connection: (
             failure_causes(connection, run_id),
             failed_turns(connection, run_id, 200),
@@ -101,17 +103,17 @@ def measure_reads(path: Path, run_id: UUID) -> None:
 
 def measure_screen(path: Path) -> None:
     """Print how long the parts take to be shown, and keys while they are being added up."""
-    terminal = Terminal(workbench(path), size=(100, 30))
+    terminal = Terminal(workbench(path), size=(80, 24))
     try:
-        terminal.wait_for("What to do next")
+        terminal.wait_for("Next")
         terminal.drain(2.0)
         pressed = terminal.send("J")
         shown = terminal.wait_for("cosqa-plus/bench")
         print(f"{'J to the runs':<28} {shown - pressed:6.3f} s")
         seconds = []
         for number in range(ROUNDS):
-            # The heading of the part that the key shows.
-            heading = ("turns", "Failures by cause", "Funnel ")[number % 3] if number > 2 else "▸"
+            # A word of the part that the key shows.
+            heading = ("s/turn", "─ Failures by cause", "Failed turns", "screened")[number % 4]
             began = terminal.send("\t")
             seconds.append(terminal.wait_for(heading) - began)
             terminal.drain(0.05)

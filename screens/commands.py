@@ -16,6 +16,8 @@ from store.record.scales import Scale, ScaleValue
 
 Scope = Literal[
     "app",
+    "welcome",
+    "details",
     "home",
     "sitting",
     "queue",
@@ -29,6 +31,7 @@ Scope = Literal[
     "splits",
     "new_split",
     "sql",
+    "reports",
     "file",
     "list",
     "text",
@@ -48,6 +51,7 @@ Scope = Literal[
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
 
 DIALOGS: tuple[tuple[Scope, ...], ...] = (
+    ("details",),
     ("editor",),
     ("filter", "value"),
     ("order",),
@@ -62,6 +66,7 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
+    "welcome": ("details", "import"),
     "home": ("import", "start"),
     "sitting": ("consent",),
     "queue": ("list", "line", "filter", "value", "order", "runs"),
@@ -75,6 +80,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "splits": ("confirm",),
     "new_split": (),
     "sql": ("line",),
+    "reports": ("line",),
     "file": ("text",),
     "app": ("keys",),
 }
@@ -82,6 +88,8 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
 
 WHERE: dict[Scope, str] = {
     "app": "Everywhere",
+    "welcome": "First run",
+    "details": "New workspace",
     "home": "Home",
     "sitting": "Home of a rater in a study",
     "queue": "Queue",
@@ -95,6 +103,7 @@ WHERE: dict[Scope, str] = {
     "splits": "Splits",
     "new_split": "New split",
     "sql": "SQL",
+    "reports": "Reports",
     "file": "File of a repository",
     "list": "List of items",
     "text": "Text in a pane",
@@ -160,12 +169,42 @@ COMMANDS: tuple[Command, ...] = (
         "app.jobs", "J", "show_jobs", "jobs", "Show the agents at work: progress, failures, pause, stop."
     ),
     Command(
+        "app.reports",
+        "f9",
+        "show_reports",
+        "reports",
+        "Show the reports: agreement, confusion, accuracy, labels, time, ratings.",
+        on_line=False,
+    ),
+    Command(
         "app.quit",
         "ctrl+q,ctrl+c",
         "quit",
         "quit",
         "Write what is still unsaved, then leave; Ctrl+C copies a selection in a text field.",
         priority=True,
+    ),
+    Command("welcome.open", "enter", "open", "open", "Open the line at the cursor."),
+    Command("welcome.demo", "d", "open_demo", "demo", "Open the demo: sample data, agents at work."),
+    Command("welcome.practice", "t", "practise", "practise", "Practise on ten items with known answers."),
+    Command("welcome.import", "i", "import_file", "import a file", "Import a file into a new workspace."),
+    Command("welcome.new", "n", "make_workspace", "new workspace", "Make an empty workspace."),
+    Command("welcome.up", "up,k", "move(-1)", "line above", "Go to the line above.", on_line=False),
+    Command("welcome.down", "down,j", "move(1)", "line below", "Go to the line below.", on_line=False),
+    Command("welcome.leave", "q,escape", "app.quit", "quit", "Leave; nothing is made."),
+    Command("details.confirm", "enter", "confirm", "goes on", "Go on with what is filled in.", priority=True),
+    Command(
+        "details.keep",
+        "ctrl+s",
+        "keep",
+        "keeps the name",
+        "Go on, and keep the name in the configuration.",
+        priority=True,
+    ),
+    Command("details.leave", "escape", "leave", "leaves", "Leave; nothing is made."),
+    Command("details.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False),
+    Command(
+        "details.previous", "up", "app.focus_previous", "field before", "Go to the one before.", on_line=False
     ),
     Command(
         "home.resume", "enter", "resume", "resume", "Go on where you left off; open the figure at the cursor."
@@ -182,9 +221,18 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
+    Command(
+        "home.practice",
+        "t",
+        "practise",
+        "practise",
+        "Practise the keys on ten items with known answers; where the sample is.",
+        on_line=False,
+    ),
     Command("home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze, follow them."),
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
     Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
+    Command("home.reports", "r", "app.show_reports", "reports", "Show the reports: agreement and others."),
     Command("home.sql", "S", "open_sql", "sql", "Ask the workspace in SQL."),
     Command(
         "home.disagreements",
@@ -247,6 +295,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("review.flag", "f", "", "flag", "Flag the item, or take the flag away.", judging=True),
     Command("review.comment", "m", "", "comment", "Write a comment on the item.", judging=True),
     Command("review.reason", "o", "", "reason", "Give or change the reason of your override.", judging=True),
+    Command(
+        "review.scores",
+        "S",
+        "",
+        "all scores",
+        "Type all scores of the answer that is asked about: 7 8 9 9, or 7899.",
+    ),
     Command("review.ask", "t", "", "next question", "Ask the next question of the item."),
     Command("review.ask_back", "T", "", "question before", "Ask the one before.", on_line=False),
     Command("review.undo", "u", "", "undo", "Take back what you did last, and go there.", judging=True),
@@ -317,6 +372,14 @@ COMMANDS: tuple[Command, ...] = (
         "",
         "sides",
         "Put the part on the right in the place of what is on the left, and back.",
+        on_line=False,
+    ),
+    Command(
+        "review.reveal",
+        "B",
+        "",
+        "reveal",
+        "In a blind review: show what was hidden of an item once you have answered it, or do not.",
         on_line=False,
     ),
     Command("review.zoom", "z", "", "zoom", "Give the pane the whole screen, and back."),
@@ -390,10 +453,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs.start", "g", "start", "start", "Let the agents annotate what has no label."),
     Command("jobs.pause", "p", "pause", "pause", "Let the agents finish their turn and wait, or go on."),
     Command("jobs.stop", "x", "stop", "stop", "Stop the run; it can be resumed."),
-    Command("jobs.items", "enter", "items", "its items", "List what the run failed on and what it labelled."),
-    Command("jobs.retry", "r", "retry", "retry failed", "Let the agents try again what the run failed on."),
+    Command("jobs.items", "enter", "items", "items", "List what the run failed on and what it labelled."),
+    Command("jobs.retry", "r", "retry", "retry", "Let the agents try again what the run failed on."),
+    Command("jobs.use", "u", "use_run", "use run", "Show the labels of this run; again, of the default one."),
     Command(
-        "jobs.use", "u", "use_run", "use this run", "Show the labels of this run; again, of the default one."
+        "jobs.compare",
+        "c",
+        "compare",
+        "compare",
+        "Mark this run; on another one, compare the labels of both.",
     ),
     Command("jobs.part", "tab", "part(1)", "part", "Show the next part: funnel, stages, failures, log."),
     Command("jobs.part_back", "shift+tab", "part(-1)", "part back", "Show the part before.", on_line=False),
@@ -500,6 +568,53 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("sql.export", "ctrl+s", "export", "export", "Write all rows to a file.", priority=True),
     Command("sql.back", "escape", "back", "back", "Stop the statement that runs; else go back."),
+    Command(
+        "reports.open", "enter", "open", "open", "Open the report; in it, list the items behind the figure."
+    ),
+    Command("reports.subject", "t", "choose('subject', 1)", "question", "Choose the next question or kind."),
+    Command("reports.first", "a", "choose('first', 1)", "rater", "Choose the next rater or run."),
+    Command(
+        "reports.second", "b", "choose('second', 1)", "other rater", "Choose the next one to compare with."
+    ),
+    Command("reports.back", "escape,q", "back", "back", "Go back to the list, then to the screen before."),
+    Command("reports.save", "s", "save", "save", "Save the report as a picture (.svg) or a table (.csv)."),
+    Command("reports.copy", "y", "copy", "copy command", "Copy the command that prints the report."),
+    Command("reports.pane", "tab,shift+tab", "pane", "pane", "Go from the list to the report, or back."),
+    Command("reports.refresh", "r", "read", "refresh", "Read the report again."),
+    Command(
+        "reports.subject_back",
+        "T",
+        "choose('subject', -1)",
+        "question before",
+        "Choose the one before.",
+        on_line=False,
+    ),
+    Command(
+        "reports.first_back",
+        "A",
+        "choose('first', -1)",
+        "rater before",
+        "Choose the one before.",
+        on_line=False,
+    ),
+    Command(
+        "reports.second_back",
+        "B",
+        "choose('second', -1)",
+        "other before",
+        "Choose the one before.",
+        on_line=False,
+    ),
+    Command("reports.up", "up,k", "move(-1, 0)", "line above", "Go to the line above.", on_line=False),
+    Command("reports.down", "down,j", "move(1, 0)", "line below", "Go to the line below.", on_line=False),
+    Command(
+        "reports.left", "left,h", "move(0, -1)", "figure left", "Go to the figure at the left.", on_line=False
+    ),
+    Command(
+        "reports.right", "right,l", "move(0, 1)", "figure right", "Go to that at the right.", on_line=False
+    ),
+    Command("reports.page_up", "pageup", "move(-10, 0)", "page up", "Go up by a page.", on_line=False),
+    Command("reports.page_down", "pagedown", "move(10, 0)", "page down", "Go down by a page.", on_line=False),
     Command("file.wrap", "W", "wrap", "wrap", "Wrap long lines, or let them run on."),
     Command("file.back", "escape,q", "back", "back", "Go back to the item."),
     Command("list.up", "up,k", "move(-1)", "up", "Go to the item above."),

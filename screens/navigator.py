@@ -69,6 +69,18 @@ class Navigator(Protocol):
     def open_sql(self) -> None:
         """Ask the workspace in SQL."""
 
+    def open_reports(self) -> None:
+        """List the reports; a rater of an open study is refused."""
+
+    def open_confusion(self, question: str, first: str, second: str) -> None:
+        """Show how the labels of two raters go together; a rater of an open study is refused.
+
+        Args:
+            question: The question's name.
+            first: The name of one rater, or of a run.
+            second: That of the other.
+        """
+
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
 
@@ -80,3 +92,9 @@ class Navigator(Protocol):
 
     def open_sitting(self, session: StudySession) -> None:
         """Go to another sitting of a study, or to another study; what shows the one before is closed."""
+
+    def practise(self) -> None:
+        """Leave for the practice, from which one comes back."""
+
+    def begin_work(self) -> None:
+        """Leave the practice for what one came from."""

@@ -79,6 +79,7 @@ class Recorder:
         unsaved: The actions that are not on disk yet, by the id of their first record.
         failures: Why some of that could not be written, by the same ids.
         last_override: The override that was recorded last, while nothing else was; None without one.
+        signs: The signs of the session's judgments by their actions, in order (`screens.judging.recent`).
         taken_back: The actions of this session that an undo took back, and no redo brought back.
         warned: Whether the rater, about to leave, was warned of unsaved records.
     """
@@ -103,6 +104,7 @@ class Recorder:
         self.unsaved: dict[UUID, Action] = {}
         self.failures: dict[UUID, BaseException] = {}
         self.last_override: Override | None = None
+        self.signs: dict[UUID, str] = {}
         self.taken_back: set[UUID] = set()
         self.warned = False
         self._app = app

@@ -57,6 +57,8 @@ class RunChoice:
     Attributes:
         chosen: The rater's choice; None for the default run of each kind.
         shown: The run that is shown of each kind, by kind, as it was last read; none before that.
+        reveals: Whether a blind review shows what was hidden of an item once the rater has answered it.
+        revealed: The items on which it was shown in this session.
         changed: Published when another run is shown than was known; with True where labels that screens
             have read are those of the run before.
     """
@@ -67,12 +69,17 @@ class RunChoice:
         self.chosen: RunRef | None = None if program.scope.hides_lists else program.run
         self.shown: Mapping[str, RunRef] = MappingProxyType({})
         self.changed: Signal[bool] = Signal(app, "run-changed")
+        self.reveals = program.scope.visibility.reveals
+        self.revealed: set[int] = set()
         self._heard: set[UUID] = set()
 
     @property
     def scope(self) -> Scope:
         """The scope of every query for people."""
-        return replace(self._program.scope, run=self.chosen)
+        scope = self._program.scope
+        return replace(
+            scope, run=self.chosen, visibility=replace(scope.visibility, reveals=self.reveals and scope.blind)
+        )
 
     def words(self, width: int, kind: str | None = None) -> str:
         """Return what is shown as a phrase of at most so many cells; empty where no run is known.

@@ -85,12 +85,18 @@ class ScreenSettings:
     blind: bool = False
     """Whether the agents' labels and other raters' records are kept out of what is shown."""
 
+    reveal_after_answer: bool = False
+    """Whether a review is blind until the own answer to an item is recorded, and then shows what was hidden
+    of it; lists and reports stay blind."""
+
     repositories: Path | None = None
     """The folder with checkouts of the repositories that pieces of context are from, each as `OWNER/NAME`,
     `NAME` or `OWNER__NAME`. A relative path counts from the current folder."""
 
     def __post_init__(self) -> None:
         """Refuse what a setting cannot be, and keys with two meanings."""
+        if self.reveal_after_answer:
+            object.__setattr__(self, "blind", True)
         if self.theme not in BUILTIN_THEMES:
             themes = ", ".join(sorted(BUILTIN_THEMES))
             raise SettingRefused(f"no theme is called {self.theme!r}; there are {themes}", "theme")

@@ -1,4 +1,4 @@
-"""Numbers in one form everywhere: "1 item", "1,204 items", "$12.50", "$0.0008", and as bars."""
+"""Numbers in one form everywhere: "1 item", "1,204 items", "$12.50", "$0.0008", and as bars and intervals."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ def dollars(money: float) -> str:
     if not money or money >= 1:
         return f"${money:,.2f}"
     return f"${money:.4f}" if money >= 0.0001 else f"${money:.6f}"
+
+
+def compact(number: int) -> str:
+    """Return a large number in few cells: 940, 23.1k, 4.5M."""
+    for least, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        # What rounds to a thousand of one letter has the next one.
+        if number >= 0.9995 * least:
+            return f"{number / least:.3g}{letter}"
+    return str(number)
 
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -63,3 +72,35 @@ def sparkline(values: Sequence[float], width: int) -> str:
     return "".join(
         LEVELS[min(int(len(LEVELS) * value / top), len(LEVELS) - 1)] if value > 0 else " " for value in shown
     )
+
+
+Drawn = tuple[float | None, float | None, float | None]
+"""The lower end of an interval, the value, and the upper end."""
+
+
+def interval_line(of: Drawn, start: float, end: float, width: int, middle: float | None = None) -> str:
+    """Return an interval on a scale: "  ├──●──┤ ", with a mark for the middle of the scale.
+
+    Args:
+        of: The interval and its value; nothing is drawn of what is None.
+        start: The lower end of the scale.
+        end: The upper end.
+        width: The cells of the scale.
+        middle: A value that is marked; None for none.
+    """
+    low, value, high = of
+    if value is None or end <= start:
+        return ""
+
+    def place(at: float) -> int:
+        return min(max(round((at - start) / (end - start) * (width - 1)), 0), width - 1)
+
+    cells = [" "] * width
+    if middle is not None:
+        cells[place(middle)] = "┊"
+    if low is not None and high is not None:
+        first, last = place(low), place(high)
+        cells[first : last + 1] = "─" * (last + 1 - first)
+        cells[first], cells[last] = "├", "┤"
+    cells[place(value)] = "●"
+    return "".join(cells).rstrip()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 import pytest
 
-NARROW, WIDE = (80, 24), (120, 40)
+NARROW, MEDIUM, WIDE = (80, 24), (100, 30), (120, 40)
 
 
 def at(*sizes: tuple[int, int]) -> pytest.MarkDecorator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +20,17 @@ class LazyConfig:
     Args:
         given: The file of --config, if any.
         config: A configuration that was loaded already.
+        blind: Whether the review is blind whatever is configured.
 
     Raises:
         WorkbenchError: (whenever it is loaded) A file or a variable cannot be understood.
     """
 
-    def __init__(self, given: Path | None = None, *, config: Config | None = None) -> None:
+    def __init__(
+        self, given: Path | None = None, *, config: Config | None = None, blind: bool = False
+    ) -> None:
         self._given = given
+        self._blind = blind
         self._set = config is not None or is_anything_set(given)
         if config is not None:
             self.whole = config
@@ -45,7 +50,8 @@ class LazyConfig:
     @cached_property
     def screens(self) -> ScreenSettings:
         """How the app looks and which keys it has."""
-        return self.whole.screens if self._set else ScreenSettings()
+        configured = self.whole.screens if self._set else ScreenSettings()
+        return replace(configured, blind=True) if self._blind else configured
 
     @property
     def rater(self) -> str | None:

@@ -22,7 +22,7 @@ def refuse_blind(run: str | None, *, blind: bool) -> None:
         raise HiddenData(
             "Blind review",
             "--run chooses whose labels of the agents are shown, and a blind review shows none.",
-            "Leave --run out. When the review is over, set screens.blind = false.",
+            "Leave --run out. When the review is over, set screens.blind = false, or leave --blind out.",
         )
 
 

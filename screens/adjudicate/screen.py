@@ -27,7 +27,7 @@ from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
 from screens.items.views import ItemView
 from screens.jobs.job_line import JobLine, bar
-from screens.judging.context import JudgingContext, MessageLine
+from screens.judging.context import Foot, JudgingContext, MessageLine
 from screens.judging.controller import JudgingController
 from screens.judging.drafts import CommentEditor
 from screens.judging.judgment_builder import JudgmentBuilder
@@ -151,10 +151,11 @@ class AdjudicateScreen(BaseScreen):
             with Vertical(id="case"):
                 yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
-        yield LineInput(id=NOTE, placeholder=WHY, select_on_focus=False)
-        yield MessageLine(id="say")
-        yield JobLine(self.context)
-        yield JudgingKeyLine(self.shared.keys)
+        with Foot():
+            yield LineInput(id=NOTE, placeholder=WHY, select_on_focus=False)
+            yield MessageLine(id="say")
+            yield JobLine(self.context)
+            yield JudgingKeyLine(self.shared.keys)
 
     def on_mount(self) -> None:
         """Read the disputes of the study frozen last, or of all labels."""

@@ -12,7 +12,7 @@ from screens.home.facts import HomeFacts, for_agents, hidden_from_blind
 from screens.home.panel import Line, Piece, plain
 from screens.jobs.job_line import STATE_GLYPHS, drawn_bar, format_duration
 from screens.widgets.text.sanitize import one_line, shortened
-from store.formatting import dollars, progress_bar, sparkline
+from store.formatting import compact, dollars, progress_bar, sparkline
 from store.kinds.counting import unknown_kinds_note
 from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, label_words
@@ -214,7 +214,7 @@ def runs(details: HomeDetails, facts: HomeFacts, width: int, *, short: bool) -> 
     if not details.runs:
         return []
     counts = facts.progress
-    spent = [f"{_compact(counts.tokens)} tokens"] if counts.tokens else []
+    spent = [f"{compact(counts.tokens)} tokens"] if counts.tokens else []
     if counts.tokens and counts.money is not None:
         spent.append(dollars(counts.money) + (" and more" if counts.unpriced else ""))
     if short:
@@ -238,14 +238,6 @@ def _run(run: RunLine, width: int) -> Line:
         f" {number}{failed}",
     )
     return [_figure(words, f"run:{run.name}", "app.jobs")]
-
-
-def _compact(number: int) -> str:
-    """Return a large number in few cells: 940, 23.1k, 4.5M."""
-    for least, letter in ((1_000_000, "M"), (1_000, "k")):
-        if number >= least:
-            return f"{number / least:.3g}{letter}"
-    return str(number)
 
 
 # -- raters and studies --------------------------------------------------------------------------------

@@ -9,15 +9,16 @@ from sqlalchemy import Connection
 
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from screens.items.history import history
-from screens.items.runs import OUTCOME_GLYPHS, describe_run, moment, own_runs_of, results, runs_of
+from screens.items.runs import describe_run, moment, own_runs_of, results, runs_of
+from screens.items.signs import ERROR, INDISCRIMINATE, sign_of, sign_spans, signs_of_lines
 from screens.items.skeleton import skeleton
 from screens.items.steps import (
     CORRECTION_ROLE,
     SIMULATED_ROLE,
-    describe_steps,
     prediction_lines,
     prediction_summary,
     role_word,
+    step_lines,
 )
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart, TestRunView
 from store.cuts import with_note
@@ -31,10 +32,7 @@ from store.queries.rows import NEEDS_SANDBOX
 from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
-_INDISCRIMINATE = "~"
-_NO_EVIDENCE = (
-    f"  {_INDISCRIMINATE} means: passes even if the code returns nothing, or its input; no evidence"
-)
+_NO_EVIDENCE = f"  {INDISCRIMINATE} means: passes even if the code returns nothing, or its input; no evidence"
 
 _ASSESSMENTS = {"clear_match": "clear match", "clear_nonmatch": "clear non-match"}
 
@@ -85,9 +83,9 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
         panes = (*tests, guide, history(pair, questions, runs=case.expert_runs))
     else:
         panes = (
-            PaneText("verdict", "Verdict", _verdict(case, tests=pair.tests != "none"), empty=_NOT_YET),
+            _verdict(case, tests=pair.tests != "none"),
             *tests,
-            PaneText("steps", "Steps", _steps(pair, case), empty=_NOT_YET),
+            _steps(pair, case),
             history(pair, questions, runs=case.expert_runs),
             guide,
         )
@@ -151,10 +149,13 @@ def _own_panes(case: AgentCase, execution: ExecutionView | None, first: str) -> 
     )
 
 
-def _steps(pair: ItemDetails, case: AgentCase) -> str:
+def _steps(pair: ItemDetails, case: AgentCase) -> PaneText:
     """Return the turns of the agents, and say where some are hidden."""
-    steps = describe_steps(case.steps)
-    return f"{steps}\n\n{_STEPS_HIDDEN}" if steps and pair.tests == "none" else steps
+    lines, signed = step_lines(case.steps)
+    if lines and pair.tests == "none":
+        lines += ["", _STEPS_HIDDEN]
+    spans = tuple(sign_spans(lines, signed))
+    return PaneText("steps", "Steps", "\n".join(lines), empty=_NOT_YET, spans=spans)
 
 
 def _heading(pair: ItemDetails) -> str:
@@ -198,7 +199,7 @@ def _unclaimed(case: AgentCase | None) -> str:
     return f"no label by {case.run.name}; {others}"
 
 
-def _verdict(case: AgentCase, *, tests: bool) -> str:
+def _verdict(case: AgentCase, *, tests: bool) -> PaneText:
     """Return the agents' case in the order in which they came to it, and the labels of other runs.
 
     Args:
@@ -206,8 +207,9 @@ def _verdict(case: AgentCase, *, tests: bool) -> str:
         tests: Whether tests are shown; what rests on them is not in the case otherwise.
     """
     if case.verdict is None and not case.steps and not case.others:
-        return ""
+        return PaneText("verdict", "Verdict", "", empty=_NOT_YET)
     lines: list[str] = []
+    signed = range(0)
     if case.verdict is None and not case.steps:
         lines.append(_unclaimed(case))
     elif case.verdict is None:
@@ -233,8 +235,13 @@ def _verdict(case: AgentCase, *, tests: bool) -> str:
     if writer:
         lines += ["", "The test reads the query as", f"  {writer.get('interpretation', '')}"]
     if case.execution is not None:
-        lines += ["", f"Execution: {_ending(case.execution)}", *_outcomes(case.execution)]
-        lines += [f"  Not executable: {case.execution.error}"] if not case.execution.executable else []
+        lines += ["", f"Execution: {_ending(case.execution)}"]
+        begun = len(lines)
+        lines += _outcomes(case.execution)
+        lines += (
+            [f"  {ERROR} Not executable: {case.execution.error}"] if not case.execution.executable else []
+        )
+        signed = range(begun, len(lines))
     elif prediction := case.reply_of(SIMULATED_ROLE):
         lines += ["", "Simulated, not executed: a model predicts that"]
         lines += [f"  {line}" for line in prediction_lines(prediction)]
@@ -261,7 +268,7 @@ def _verdict(case: AgentCase, *, tests: bool) -> str:
     if case.others:
         lines += ["", "Other runs"]
         lines += [f"  {MATCH.scale.word(one.value)} · {one.path} · {one.run.name}" for one in case.others]
-    return "\n".join(lines)
+    return PaneText("verdict", "Verdict", "\n".join(lines), spans=tuple(sign_spans(lines, signed)))
 
 
 def _repairs(steps: tuple[StepView, ...]) -> Iterator[str]:
@@ -311,6 +318,7 @@ def _test(case: AgentCase, execution: ExecutionView | None, own: str) -> PaneTex
         empty=_why_no_test(case) + own,
         part="test",
         execution=None if execution is None else execution.id,
+        gutter={} if execution is None else signs_of_lines(program, execution),
         above=f"{unrun}The test reads the query as: {_reading(case)}" if program and _reading(case) else "",
     )
 
@@ -330,17 +338,16 @@ def _ending(execution: ExecutionView) -> str:
 
 def _outcomes(execution: ExecutionView) -> Iterator[str]:
     for outcome in execution.outcomes:
-        glyph, details = OUTCOME_GLYPHS[outcome.outcome], []
+        details = []
         if outcome.message and outcome.outcome != "passed":
             details.append(outcome.message)
         if outcome.discriminates is False:
-            glyph = _INDISCRIMINATE
             details.append("(passes on a stub)")
         if outcome.obstacle:
             details.append("(no result)")
         if outcome.flaky:
             details.append("(flaky: comes out otherwise under another hash seed)")
-        yield "  ".join((f"  {glyph} {outcome.name}", *details))
+        yield "  ".join((f"  {sign_of(outcome)} {outcome.name}", *details))
     if execution.not_discriminating:
         yield _NO_EVIDENCE
 
@@ -372,7 +379,9 @@ def _run(case: AgentCase, execution: ExecutionView | None) -> PaneText:
     head += [f"Packages: {', '.join(execution.packages) or 'none beside the standard library'}"]
     if execution.error:
         head.append(
-            f"Not executable: {execution.error}" if not execution.executable else f"Error: {execution.error}"
+            f"{ERROR} Not executable: {execution.error}"
+            if not execution.executable
+            else f"Error: {execution.error}"
         )
     if execution.output_dropped and not (execution.stdout_cut or execution.stderr_cut):
         head.append(
@@ -383,18 +392,28 @@ def _run(case: AgentCase, execution: ExecutionView | None) -> PaneText:
     parts.append(("stdout", with_note(execution.stdout, execution.stdout_cut)))
     parts.append(("stderr", with_note(execution.stderr, execution.stderr_cut)))
     lines = [*head, "", *_outcomes(execution)]
+    signed = range(len(lines))
     for title, text in parts:
         lines += ["", f"── {title} " + "─" * 30, *(text.split("\n") if text else ["(nothing)"])]
     log = "\n".join(lines)
     marks = [
         number
         for number, line in enumerate(log.split("\n"), start=1)
-        if line.startswith(("  ✗", "  !", "Not executable", "Traceback (most recent call last)"))
+        if line.startswith(("  ✗", "  !", f"{ERROR} Not executable", "Traceback (most recent call last)"))
     ]
     if not marks and execution.exit_reason != "ok":
         # Of a run that was cut off, how it ended is the failure.
         marks = [1]
-    return PaneText("run", "Run", log, kind="log", landmarks=tuple(marks), part="log", execution=execution.id)
+    return PaneText(
+        "run",
+        "Run",
+        log,
+        kind="log",
+        landmarks=tuple(marks),
+        part="log",
+        execution=execution.id,
+        spans=tuple(sign_spans(lines, signed)),
+    )
 
 
 PAIR = ReviewPart(kind=KIND.name, load=load)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from dataclasses import replace
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
-from screens.items.views import ASKED_AGAIN, GUIDELINE, ItemView, PaneText, review_parts
+from screens.items.views import ASKED_AGAIN, GUIDELINE, ItemView, PaneText, ReviewPart, review_parts
 from screens.widgets.text.markdown import rendered
 from screens.widgets.text.sanitize import one_line
 from store.errors import UnknownName
 from store.kinds.spec import task_kinds
+from store.queries.item import load_own
 from store.queries.sent_back import notes_for
-from store.record.scope import Scope
+from store.record.scope import REVEAL, Scope, Visibility
 from store.studies.studies import StudyGuideline, study_guideline
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -25,15 +26,27 @@ KEPT = 24
 RENDERED_AHEAD = 20_000
 """Characters of a Markdown text up to which it is rendered with the reading of its item."""
 
+REVEALED = Visibility(reveals=True)
+"""The visibility of an item that an answer has revealed, also after the session reveals no others."""
+
 _TRIES = 3
 
 
 class ItemReader:
-    """Reads and lays out items, and keeps the latest; safe to call from thread workers."""
+    """Reads and lays out items, and keeps the latest; safe to call from thread workers.
 
-    def __init__(self, workspace: Workspace, scope: Scope) -> None:
+    Args:
+        workspace: The workspace.
+        scope: Who reads them. Where it reveals items, an item is read blind first, and once more where all of
+            its questions have an answer on disk.
+        revealed: The items that were shown revealed in this session: they stay so, whatever is taken back;
+            None where no item is revealed, as in previews.
+    """
+
+    def __init__(self, workspace: Workspace, scope: Scope, revealed: set[int] | None = None) -> None:
         self._workspace = workspace
         self._scope = scope
+        self._revealed = revealed
         self._kept: OrderedDict[int, ItemView] = OrderedDict()
         # How often each item changed: what was read before a change must not be kept after it.
         self._changes: Counter[int] = Counter()
@@ -78,6 +91,8 @@ class ItemReader:
                     "See `workbench doctor`.",
                 )
             view = part.load(connection, self._scope, item_id)
+            if self._scope.blind and self._is_revealed(view):
+                view = self._revealed_view(connection, part, view)
             if self._scope.sitting is not None:
                 view = _with_guideline(view, study_guideline(connection, self._scope.sitting.study))
                 view = _with_note(view, notes_for(connection, self._scope).get(item_id))
@@ -86,6 +101,20 @@ class ItemReader:
                 # The panes find it ready; longer texts would keep the item from the screen.
                 rendered(pane.text, pane.spans)
         return view
+
+    def _is_revealed(self, view: ItemView) -> bool:
+        """Return whether an item that was read blind is shown with what was hidden of it."""
+        if self._revealed is None:
+            return False
+        return view.item_id in self._revealed or (self._scope.visibility.reveals and view.is_answered)
+
+    def _revealed_view(self, connection: Connection, part: ReviewPart, blind: ItemView) -> ItemView:
+        """Return an item with what was hidden of it, and the answers of the rater that were changed since."""
+        view = part.load(connection, replace(self._scope, visibility=REVEALED), blind.item_id)
+        later = load_own(connection, replace(self._scope, phase=REVEAL), blind.item_id)
+        undecided = blind.own.cannot_decide is not None
+        stands = {one.target for one in blind.questions if undecided or one.target in blind.own.labels}
+        return replace(view, own=blind.own.changed_by(later), answered_blind=frozenset(stands))
 
     def _keep(self, view: ItemView) -> None:
         self._kept[view.item_id] = view

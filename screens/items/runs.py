@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from screens.items.signs import OUTCOME_GLYPHS, sign_of
 from screens.items.views import PaneText, TestRunView
 from screens.widgets.text.sanitize import one_line
 from store.queries.agent_case import AgentCase
@@ -17,8 +18,6 @@ from store.record.ids import now
 if TYPE_CHECKING:
     from agents.sandbox.protocol import ExecutionReport
 
-OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
-"""The glyph of each outcome of a test."""
 KIND = 40
 """Characters of the kind of an error, which a program chooses."""
 
@@ -53,7 +52,7 @@ def runs_of(
         panes: Lays a run out as the panes of test and log; that of None where the agents ran nothing.
     """
     agents = case.execution
-    first = TestRunView(agents.id if agents else None, panes(agents))
+    first = TestRunView(agents.id if agents else None, panes(agents), signs=_signs(agents))
     if not case.expert_runs:
         return (first,)
     total = len(case.expert_runs) + 1
@@ -61,7 +60,7 @@ def runs_of(
     theirs = (wrote, "Run by the agents" if agents else "Not run by the agents")
     found = [_headed(first, theirs, 1, total)]
     for number, run in enumerate(case.expert_runs, start=2):
-        shown = TestRunView(run.execution.id, panes(run.execution))
+        shown = TestRunView(run.execution.id, panes(run.execution), signs=_signs(run.execution))
         found.append(_headed(shown, _headings(run), number, total))
     return tuple(found)
 
@@ -80,9 +79,14 @@ def own_runs_of(
     total = len(case.expert_runs)
     found = []
     for number, run in enumerate(case.expert_runs, start=1):
-        shown = TestRunView(run.execution.id, panes(run.execution), outcome_strip(run.execution))
+        summary, signs = outcome_strip(run.execution), _signs(run.execution)
+        shown = TestRunView(run.execution.id, panes(run.execution), summary, signs)
         found.append(_headed(shown, _headings(run), number, total))
     return tuple(found)
+
+
+def _signs(execution: ExecutionView | None) -> str:
+    return "" if execution is None else "".join(map(sign_of, execution.outcomes))
 
 
 def outcome_strip(execution: ExecutionView) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from screens.items.signs import ERROR, INDISCRIMINATE, OUTCOME_GLYPHS
 from store.formatting import dollars, pluralize
 from store.queries.agent_case import StepView
 
@@ -63,13 +64,24 @@ def role_word(role: str) -> str:
 
 
 def describe_steps(steps: tuple[StepView, ...], words: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the text of `step_lines`."""
+    return "\n".join(step_lines(steps, words)[0])
+
+
+def step_lines(
+    steps: tuple[StepView, ...], words: Mapping[str, str] = MappingProxyType({})
+) -> tuple[list[str], set[int]]:
     """Return every turn of the agents with what it cost, in order, after what they cost together.
 
     Args:
         steps: The turns.
         words: What to call roles in place of `role_word`.
+
+    Returns:
+        The lines, and which of them, from 0, have signs of results.
     """
     lines = [*_in_all(steps), ""] if len(steps) > 1 else []
+    signed = set[int]()
     program = ""
     for number, step in enumerate(steps, start=1):
         again = f" (try {step.attempt + 1})" if step.attempt else ""
@@ -86,13 +98,16 @@ def describe_steps(steps: tuple[StepView, ...], words: Mapping[str, str] = Mappi
         if step.model:
             lines.append(f"   {step.model}")
         if step.error and step.role != "repair":
-            lines.append(f"   failed: {step.error}")
+            signed.add(len(lines))
+            lines += f"   {ERROR} failed: {step.error}".split("\n")
         written = str(step.reply.get("test_program") or "")
         changed = _changes(program, written) if step.role == CORRECTION_ROLE and written else ()
-        lines += [f"   {line}" for line in (*_outcome(step), *changed)]
-        lines.append("")
+        outcome = [f"   {line}" for line in (*_outcome(step), *changed)]
+        if step.role in ("executor", "repair"):
+            signed.update(range(len(lines), len(lines) + len(outcome)))
+        lines += [*outcome, ""]
         program = written or program
-    return "\n".join(lines).rstrip("\n")
+    return lines[:-1], signed
 
 
 def _in_all(steps: tuple[StepView, ...]) -> Iterator[str]:
@@ -138,14 +153,18 @@ def _execution(reply: Mapping[str, object]) -> Iterator[str]:
     counts = {name: int(str(reply.get(name) or 0)) for name in ("passed", "failed", "errors")}
     parts = [f"ended: {reply['exit_reason']}"]
     if total := sum(counts.values()):
-        parts.append(f"{counts['passed']:,} of {total:,} passed")
-        parts += [f"{counts['failed']} failed"] if counts["failed"] else []
-        parts += [pluralize(counts["errors"], "error")] if counts["errors"] else []
-    for name, words in (("not_discriminating", "not discriminating"), ("flaky", "flaky")):
-        parts += [f"{reply[name]} {words}"] if reply.get(name) else []
+        sign = f"{OUTCOME_GLYPHS['passed']} " if counts["passed"] else ""
+        parts.append(f"{sign}{counts['passed']:,} of {total:,} passed")
+        parts += [f"{OUTCOME_GLYPHS['failed']} {counts['failed']} failed"] if counts["failed"] else []
+        parts += [f"{ERROR} {pluralize(counts['errors'], 'error')}"] if counts["errors"] else []
+    for name, words in (
+        ("not_discriminating", f"{INDISCRIMINATE} {{}} not discriminating"),
+        ("flaky", "{} flaky"),
+    ):
+        parts += [words.format(reply[name])] if reply.get(name) else []
     yield " · ".join(parts)
     if not reply.get("executable"):
-        yield f"not executable: {reply.get('environment_error') or 'it did not come to its end'}"
+        yield f"{ERROR} not executable: {reply.get('environment_error') or 'it did not come to its end'}"
     elif reply.get("environment_error"):
         yield f"a test without a result: {reply['environment_error']}"
     if reply.get("snapshot"):
@@ -165,7 +184,7 @@ def _repair(step: StepView) -> Iterator[str]:
     yield from (f"│ {line}" for line in output.splitlines())
     snapshot = str(step.reply.get("snapshot") or "")
     if step.error:
-        yield f"failed: {step.error}"
+        yield f"{ERROR} failed: {step.error}"
     elif snapshot:
         yield f"done; it left the snapshot {snapshot[:_SNAPSHOT_SHOWN]}"
 

@@ -153,11 +153,13 @@ class TestRunView:
         execution: Its key; None where the test was never run.
         panes: The test and its log.
         summary: What it showed, in one line; empty where the claim of the agents says that.
+        signs: The sign of what each test showed, in the order in which they ran.
     """
 
     execution: UUID | None
     panes: tuple[PaneText, ...]
     summary: str = ""
+    signs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +261,8 @@ class ItemView:
             can be run.
         editable: The texts of it that an expert may rewrite.
         blind: Whether the agents' and other raters' work is hidden.
+        answered_blind: The questions that were answered before their item was revealed; another answer to
+            them is recorded in the phase of the reveal, and replaces none.
         assignment_id: The assignment under which the rater judges it; None outside a study.
         phase: The phase of the rater's judgments of it.
         others: Other runs of the agents that have a label of it, the one begun last first; none in a blind
@@ -292,6 +296,7 @@ class ItemView:
     editable: tuple[Editable, ...] = ()
     swapped: str = ""
     blind: bool = False
+    answered_blind: frozenset[QuestionTarget] = frozenset()
     assignment_id: UUID | None = None
     phase: str = REVIEW
     others: tuple[RunRef, ...] = ()
@@ -341,6 +346,11 @@ class ItemView:
         """Return the rater's own label for a question."""
         return self.own.labels.get(question.target)
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether all of its questions have the rater's answer, or the rater cannot decide."""
+        return self.own.cannot_decide is not None or self.next_open(-1) is None
+
     def place_of(self, target: QuestionTarget | None) -> int | None:
         """Return which of the questions is the one of some keys; None where none is."""
         targets = [question.target for question in self.questions]
@@ -368,6 +378,11 @@ class ItemView:
     def execution(self) -> UUID | None:
         """The execution that is shown."""
         return self.runs[self.run].execution if self.runs else None
+
+    @property
+    def signs(self) -> str:
+        """The signs of the tests of the run that is shown."""
+        return self.runs[self.run].signs if self.runs else ""
 
     @property
     def has_test(self) -> bool:

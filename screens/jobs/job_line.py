@@ -52,8 +52,8 @@ def format_amount(what: str, number: float) -> str:
     return dollars(number) if what == "money" else pluralize(int(number), what.removesuffix("s"))
 
 
-def progress_words(state: JobState | None, progress: JobProgressed | None, *, cost: bool = True) -> list[str]:
-    """Return a job's numbers in words, the most important first, its run's cost last."""
+def progress_words(state: JobState | None, progress: JobProgressed | None, *, pace: bool = True) -> list[str]:
+    """Return a job's numbers in words, the most important first, its rate and its run's cost last."""
     if progress is None:
         return []
     nothing = state == "done" and not progress.total
@@ -65,12 +65,12 @@ def progress_words(state: JobState | None, progress: JobProgressed | None, *, co
     if state == "running" and progress.seconds_left is not None and progress.ended < progress.total:
         soon = progress.seconds_left < 1 and progress.ended > 0
         words.append("finishing" if soon else f"{format_duration(progress.seconds_left)} left")
-    if progress.per_minute:
+    if pace and progress.per_minute:
         words.append(f"{progress.per_minute:,.0f}/min")
     spent = progress.spent
-    if cost and spent.money:
+    if pace and spent.money:
         words.append(dollars(spent.money))
-    if cost and spent.tokens:
+    if pace and spent.tokens:
         words.append(pluralize(spent.tokens, "token"))
     return words
 

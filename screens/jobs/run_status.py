@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from agents.jobs.errors import BudgetReached
-from screens.jobs.job_line import STATE_GLYPHS, bar, format_amount, progress_words
-from screens.jobs.run_tables import format_spent, spent_of
+from screens.jobs.job_line import STATE_GLYPHS, bar, progress_words
+from screens.jobs.pace_lines import budget_end, rate_line, spend_line
+from screens.jobs.run_tables import spent_of
 from screens.widgets.text.sanitize import one_line
 from store.record.ids import now
 
 if TYPE_CHECKING:
-    from agents.jobs.budget import Budget
     from agents.jobs.runner import Job
     from screens.jobs.jobs import JobStatus
     from store.queries.run_figures import ListedRun, RoleFigures
+    from store.queries.run_pace import RunPace
 
 Key = Callable[[str], str]
 """Returns the key of a command of the screen by its verb."""
@@ -39,7 +40,14 @@ def labelled_items(listed: ListedRun, job: Job | None) -> int:
 
 
 def job_status(
-    job: Job, listed: ListedRun, status: JobStatus, stages: Sequence[RoleFigures], key: Key, *, width: int
+    job: Job,
+    listed: ListedRun,
+    status: JobStatus,
+    stages: Sequence[RoleFigures],
+    pace: RunPace | None,
+    *,
+    key: Key,
+    width: int,
 ) -> list[str]:
     """Return the status of a job's run.
 
@@ -48,22 +56,26 @@ def job_status(
         listed: Its run.
         status: The state that its events reported.
         stages: The figures of the run's roles.
+        pace: The run's pace; None before it is read, or without one.
         key: The screen's keys.
         width: Cells of the bar.
     """
     labelled, total = labelled_items(listed, job), listed.run.total
     words = [f"{STATE_GLYPHS[job.state]} {job.state}", f"{labelled:,} of {total:,} labelled"]
     # The progress of the job itself is in the line at the foot of every screen.
-    words += progress_words(job.state, job.progress, cost=False)[1:]
+    words += progress_words(job.state, job.progress, pace=False)[1:]
     if job.state == "running" and status.waits_until is not None and status.waits_until > now():
         words.insert(1, f"waits for the service until {status.waits_until.astimezone():%H:%M:%S}")
     lines = [bar(labelled, total, width), " · ".join(words)]
     lines += [one_line(text, width) for text in status.weaker_forms[:_FORMS_SHOWN]]
-    spent = spent_of(stages) if job.progress is None else job.progress.spent
-    whole = [format_spent(spent), _budget(job.budget)]
-    if any(whole):
-        lines.append("the whole run: " + " · ".join(filter(None, whole)))
+    spent, end = spent_of(stages) if job.progress is None else job.progress.spent, ""
+    if job.state == "running" and job.progress is not None:
+        end = budget_end(spent, pace, job.budget, job.progress, now())
     error = job.error or status.paused_for
+    # What went wrong needs the room more than the rate before it.
+    lines.append(rate_line(pace, job.progress, width) if error is None else "")
+    lines.append(spend_line(spent, pace, width, budget=job.budget, labelled=labelled, end=end))
+    lines = list(filter(None, lines))
     if error is not None:
         lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
         # The hint is for the command line; the screen itself offers more budget.
@@ -82,20 +94,16 @@ def job_status(
     return lines
 
 
-def _budget(budget: Budget) -> str:
-    """Return what a run may spend, in words; empty without a bound."""
-    parts = [format_amount(what, limit) for what, limit in budget.model_dump(exclude_none=True).items()]
-    return f"budget {', '.join(parts)}" if parts else ""
-
-
-def past_run_status(listed: ListedRun, stages: Sequence[RoleFigures], width: int) -> list[str]:
+def past_run_status(
+    listed: ListedRun, stages: Sequence[RoleFigures], pace: RunPace | None, width: int
+) -> list[str]:
     """Return the status of a run of an earlier session."""
     run = listed.run
     words = [f"{STATE_GLYPHS[run.state]} {run.state}", f"{listed.labelled:,} of {run.total:,} labelled"]
     if run.ended_at is not None:
         words.append(f"ended {run.ended_at.astimezone():%Y-%m-%d %H:%M}")
-    cost = format_spent(spent_of(stages))
-    return [bar(listed.labelled, run.total, width), " · ".join(words), *([cost] if cost else [])]
+    paces = [rate_line(pace, None, width), spend_line(spent_of(stages), pace, width)]
+    return [bar(listed.labelled, run.total, width), " · ".join(words), *filter(None, paces)]
 
 
 def no_runs_status(job: Job | None, problem: Sequence[str], key: Key, *, has_items: bool = True) -> list[str]:

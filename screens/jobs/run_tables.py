@@ -8,23 +8,33 @@ from agents.jobs.events import Spent
 from agents.pipelines.spec import FunnelLine, PipelineFigures
 from screens.widgets.item_list.columns import value_word
 from screens.widgets.text.sanitize import one_line
-from store.formatting import dollars, pluralize
+from store.formatting import compact, dollars, pluralize, progress_bar
 from store.queries.run_figures import RoleFigures, RunFigures
 from store.queries.run_items import FailureCause
 
-BAR_CELLS = 16
-BAR = "▇"
+FUNNEL_CELLS = 30
+"""Cells of a line of the funnel before its bar."""
+LEAST_BAR = 8
 
 
-def funnel(counts: RunFigures, pipeline: PipelineFigures, kind: str) -> list[str]:
-    """Return the way of a run's items through its pipeline, and their labels, as lines of characters."""
+def funnel(counts: RunFigures, pipeline: PipelineFigures, kind: str, width: int) -> list[str]:
+    """Return the way of a run's items through its pipeline, and their labels, as lines of characters.
+
+    Args:
+        counts: The figures of the run.
+        pipeline: Those of its pipeline.
+        kind: The kind of its items.
+        width: Cells of a line; the bars take what the words leave.
+    """
     steps = pipeline.funnel
     whole = (steps[0].count if any(step.depth for step in steps) else 0) or counts.labelled
+    notes = max((len(step.note) + 2 for step in steps if step.note), default=0)
+    cells = max(width - FUNNEL_CELLS - notes, LEAST_BAR)
     lines = []
     for place, step in enumerate(steps):
-        cells = -(-step.count * BAR_CELLS // whole) if whole else 0
-        shown = f"{BAR * min(cells, BAR_CELLS):<{BAR_CELLS}}{'  ' + step.note if step.note else ''}"
-        lines.append(f"{_branches(steps, place) + step.label:<19}{step.count:>9,}  {shown}".rstrip())
+        bar = progress_bar(min(step.count / whole, 1), cells) if whole else ""
+        note = f"  {step.note}" if step.note else ""
+        lines.append(f"{_branches(steps, place) + step.label:<19}{step.count:>9,}  {bar}{note}".rstrip())
     labels = " · ".join(f"{value_word(kind, value)} {count:,}" for value, count in counts.labels.items())
     lines.append(f"{'labels':<19}{counts.labelled:>9,}" + (f"  {labels}" if labels else ""))
     return lines
@@ -68,19 +78,12 @@ def spent_of(stages: Sequence[RoleFigures]) -> Spent:
     )
 
 
-def format_spent(spent: Spent) -> str:
-    """Return what all jobs of a run took together, in words; empty where nothing was asked."""
-    if not spent.requests and not spent.tokens and not spent.from_cache:
-        return ""
-    words = [pluralize(spent.requests, "request"), pluralize(spent.tokens, "token")]
-    if spent.money is not None:
-        words.append(dollars(spent.money) + (" and more" if spent.unpriced else ""))
-    return " · ".join(words + ([f"{spent.from_cache:,} from the cache"] if spent.from_cache else []))
+ROLE_CELLS = 16
 
-
-ROLE_CELLS = 18
-
-_COLUMNS = (("turns", 9), ("failed", 8), ("/min", 7), ("s a turn", 9), ("money", 10), ("tokens", 13))
+_COLUMNS = (
+    *(("turns", 8), ("failed", 8), ("retries", 14), ("/min", 6)),
+    *(("s/turn", 7), ("money", 9), ("tokens", 7)),
+)
 """Headings with their widths, the most important first."""
 
 
@@ -102,10 +105,13 @@ def stage_table(stages: Sequence[RoleFigures], width: int, *, live: bool) -> lis
         values = {
             "turns": f"{stage.turns:,}",
             "failed": f"{stage.failed:,}",
+            "retries": f"{compact(stage.retries)} on {compact(stage.retried_items)}"
+            if stage.retries
+            else "0",
             "/min": f"{stage.lately:,}",
-            "s a turn": f"{stage.seconds / stage.turns:,.1f}" if stage.turns else "",
+            "s/turn": f"{stage.seconds / stage.turns:,.1f}" if stage.turns else "",
             "money": "" if stage.money is None else dollars(stage.money),
-            "tokens": f"{stage.tokens_in + stage.tokens_out:,}",
+            "tokens": compact(stage.tokens_in + stage.tokens_out),
         }
         name = one_line(stage.role.replace("_", " "), ROLE_CELLS - 1)
         lines.append(f"{name:<{ROLE_CELLS}}" + "".join(f"{values[name]:>{cells}}" for name, cells in columns))

@@ -7,10 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Static
 
 from agents.jobs.events import (
@@ -30,6 +32,7 @@ from screens.commands import Command, Scope, bindings
 from screens.jobs import run_status
 from screens.jobs.jobs import LogLine
 from screens.jobs.log_pane import LogPane
+from screens.jobs.parts import CAUSES_LINES, FOLDED_CELLS, LOG_LINES, PARTS, open_parts
 from screens.jobs.run_tables import cause_lines, funnel, progress_lines, stage_table
 from screens.jobs.start import start_annotation
 from screens.jobs.throttle import ThrottledReader
@@ -39,6 +42,7 @@ from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import dollars, pluralize
+from store.kinds.spec import task_kinds
 from store.queries.run_figures import (
     ListedRun,
     RoleFigures,
@@ -55,6 +59,7 @@ from store.queries.run_items import (
     failure_causes,
     run_items,
 )
+from store.queries.run_pace import RunPace, run_pace
 from store.queries.runs import kind_for_agents
 from store.record.ids import now
 from store.record.scope import RunRef
@@ -66,18 +71,18 @@ if TYPE_CHECKING:
     from screens.context import ScreenContext
     from screens.navigator import Navigator
     from store.queries.rows import Ids
+    from store.tables.runs import Run
 
 LOG_SECONDS = 0.2
 """How long lines of the log are gathered."""
 
 RUNS_LISTED = 4
 
-PARTS = {"funnel": "Funnel", "stages": "Stages", "failures": "Failures by cause", "log": "Log"}
-"""The parts of the screen with their titles."""
+LEFT_CELLS = 80
+"""Cells that the parts on the left have at least where the log is beside them, borders included."""
 
-LEFT_CELLS = 78
-"""Cells of the parts on the left where the log is beside them, borders included (see jobs.tcss)."""
-
+MARK = "×"
+"""Before the run that is marked to be compared."""
 
 STOP_SECONDS = 0.2
 """How long the jobs' own thread has to take note of a key."""
@@ -90,6 +95,17 @@ TURNS_SHOWN = 200
 Failures = tuple[tuple[FailureCause, ...], list[FailedTurns]]
 
 
+class Boxes(Horizontal):
+    """The parts; says when there is more or less room for them."""
+
+    class Resized(Message):
+        """The room has changed."""
+
+    def on_resize(self) -> None:
+        """Say so."""
+        self.post_message(self.Resized())
+
+
 class JobsScreen(BaseScreen):
     """Shows the runs of the agents and steers the one at work; reads each part at its own pace, in threads.
 
@@ -97,6 +113,7 @@ class JobsScreen(BaseScreen):
         runs: The runs, the one begun last first; None before they are read.
         failure: Why they could not be read.
         stages: The figures of its roles; None before they are read, as the next.
+        pace: Its pace, where it has one.
         causes: The causes of its failures.
         failed_turns: Its failed turns, each message once.
         counts: All that it adds up to.
@@ -116,9 +133,11 @@ class JobsScreen(BaseScreen):
         self._log_due = False
         self._logged = 0
         self._part = "funnel"
+        self._choice: tuple[str, ...] = ()
         self.runs: Sequence[ListedRun] | None = None
         self.failure: Exception | None = None
         self._run_id: UUID | None = None
+        self._marked: UUID | None = None
         self._at_once = False
         # Whether there are items on which agents can work; nobody knows before the runs are read.
         self._has_items = True
@@ -135,10 +154,11 @@ class JobsScreen(BaseScreen):
         yield Static(id="runs")
         yield Static(id="now")
         yield Static(id="tabs")
-        with Horizontal(id="parts"):
+        with Boxes(id="parts"):
             with Vertical(id="numbers"):
                 for name in ("funnel", "stages", "failures"):
                     yield Static(id=name)
+                yield Static(id="folded")
             yield LogPane(id="log")
         yield KeyLine()
 
@@ -151,13 +171,13 @@ class JobsScreen(BaseScreen):
         self.context.runs.read()
         job = self.context.jobs.latest
         self._run_id = job.run_id if job is not None else None
-        self._show_part(self._part)
         self._lay_out()
         self._read_soon()
 
-    def on_resize(self) -> None:
+    @on(Boxes.Resized)
+    def _fit(self) -> None:
         """Fit the lines to the size."""
-        self.call_after_refresh(self._lay_out)
+        self._lay_out()
 
     def on_screen_resume(self) -> None:
         """Read what has changed while another screen lay over this one."""
@@ -173,6 +193,7 @@ class JobsScreen(BaseScreen):
         self.causes: tuple[FailureCause, ...] | None = None
         self.failed_turns: list[FailedTurns] | None = None
         self.counts: RunFigures | None = None
+        self.pace: RunPace | None = None
         self.pipeline = PipelineFigures()
 
     @property
@@ -206,10 +227,10 @@ class JobsScreen(BaseScreen):
             self._has_items = kind_for_agents(connection, kinds_with_agents()) is not None
             return listed_runs(connection)
 
-    def _read_stages(self, run_id: UUID) -> tuple[RoleFigures, ...]:
+    def _read_stages(self, run_id: UUID) -> tuple[tuple[RoleFigures, ...], RunPace | None]:
         with self.context.workspace.reading() as connection:
-            stages = role_figures(connection, run_id, now())
-        return (RoleFigures.together(stages),) if stages and self.context.scope.blind else stages
+            stages = role_figures(connection, run_id, now(), together=self.context.scope.blind)
+            return stages, run_pace(connection, run_id)
 
     def _read_failures(self, run_id: UUID) -> Failures:
         with self.context.workspace.reading() as connection:
@@ -227,9 +248,9 @@ class JobsScreen(BaseScreen):
             self._read_parts()
         self._lay_out()
 
-    def _stages_read(self, run_id: UUID, stages: tuple[RoleFigures, ...]) -> None:
+    def _stages_read(self, run_id: UUID, found: tuple[tuple[RoleFigures, ...], RunPace | None]) -> None:
         if self._is_shown(run_id):
-            self.stages = stages
+            self.stages, self.pace = found
             self._failures.request(run_id, at_once=self._at_once)
             self._lay_out()
 
@@ -258,7 +279,7 @@ class JobsScreen(BaseScreen):
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, JobLog | JobPaused) and not self._log_due:
             self._log_due = True
-            self.set_timer(LOG_SECONDS, self._write_log)
+            self.set_timer(LOG_SECONDS, self._log_came)
         if isinstance(event, JobProgressed):
             self._lay_out_now()
             self._read_soon()
@@ -277,9 +298,6 @@ class JobsScreen(BaseScreen):
     def _lay_out(self) -> None:
         shown = self.run_shown
         self.set_class(shown is None, "-empty")
-        if self._choice and self._part not in self._choice:
-            # The terminal has grown, and the log has a place of its own now.
-            self._show_part(self._choice[0])
         self.query_one("#runs", Static).update(Content("\n").join(self._run_lines()))
         self._lay_out_now()
         if shown is not None:
@@ -288,32 +306,88 @@ class JobsScreen(BaseScreen):
         self.refresh_bindings()
 
     def _lay_out_parts(self, shown: ListedRun) -> None:
-        waiting = ["Adding up …"]
-        blind = self.context.scope.blind
-        width = (LEFT_CELLS if self.has_class("-wide") else self.app.size.width) - 4
-        counts, stages, causes = self.counts, self.stages, self.causes
+        title, log, nothing = self._log()
         live = self._state_of(shown) not in ENDED
-        # Where the box is as high as its lines, the log below it wants room too.
-        box = self.has_class("-low") or self.has_class("-wide")
-        room = self.query_one("#failures").size.height if box else 9
-        texts = {
+        beside = self.has_class("-wide") and (live or bool(log))
+        width = self.app.size.width
+        left = max(LEFT_CELLS, 3 * width // 5) if beside else width
+        self.query_one("#numbers").styles.width = left
+        texts = self._texts(shown, left - 4, live=live)
+        low = self.has_class("-low")
+        # Where rows are few, a box is a line with its title (see jobs.tcss).
+        border = 1 if self.has_class("-high") else 2
+        room = self.query_one("#parts").size.height
+        wanted = {name: len(lines) for name, lines in texts.items()}
+        # A part that says nothing folds to a line.
+        wanted |= {"funnel": 0} if self.counts is not None and not self.counts.labelled else {}
+        wanted |= {"failures": 0} if self.causes == () else {}
+        wanted |= {} if beside else {"log": LOG_LINES if log else 0}
+        if low:
+            self._choice = tuple(wanted)
+            self._part = self._part if self._part in wanted else next(iter(wanted))
+            opened = {self._part}
+        else:
+            opened = open_parts(wanted, room, self._part, border=border)
+            self._choice = tuple(name for name in wanted if wanted[name] and name not in opened)
+        closed = [] if low else [name for name in wanted if name not in opened]
+        if "failures" in opened and self.causes:
+            rest = max(0, room - sum(wanted[name] + border for name in opened) - len(closed))
+            rest = rest // 2 if "log" in opened else rest
+            texts["failures"] = cause_lines(self.causes, left - 4, wanted["failures"] + rest)
+        for name, lines in texts.items():
+            self.query_one(f"#{name}", Static).update(Content("\n".join(lines)))
+            self.query_one(f"#{name}").display = name in opened
+        self.query_one(LogPane).display = beside or "log" in opened
+        self.query_one("#numbers").display = not low or opened != {"log"}
+        self.query_one("#tabs", Static).update(self._tabs() if low else "")
+        self.query_one("#tabs").display = low
+        words = {**self._words(), "log": nothing or pluralize(len(log), "line")}
+        titles = {**PARTS, "log": title}
+        folded = [
+            Content.assemble((f"{titles[name]:<{FOLDED_CELLS}}", "bold"), (words[name], "$text-muted"))
+            for name in closed
+        ]
+        self.query_one("#folded", Static).update(Content("\n").join(folded))
+        self.query_one("#folded").display = bool(folded)
+
+    def _texts(self, shown: ListedRun, width: int, *, live: bool) -> dict[str, list[str]]:
+        """Return the lines of the parts with numbers."""
+        waiting = ["Adding up …"]
+        counts, stages, causes = self.counts, self.stages, self.causes
+        causes_lines = min(len(causes or ()), CAUSES_LINES)
+        return {
             "funnel": waiting
             if counts is None
             else progress_lines(counts)
-            if blind
-            else funnel(counts, self.pipeline, shown.run.kind),
+            if self.context.scope.blind
+            else funnel(counts, self.pipeline, shown.run.kind, width),
             "stages": waiting if stages is None else stage_table(stages, width, live=live),
-            "failures": waiting if causes is None else cause_lines(causes, width, max(room, 6)),
+            "failures": waiting if causes is None else cause_lines(causes, width, causes_lines),
         }
-        for name, lines in texts.items():
-            self.query_one(f"#{name}", Static).update(Content("\n".join(lines)))
-        self.query_one("#tabs", Static).update(self._tabs())
+
+    def _words(self) -> dict[str, str]:
+        """Return what each part has to say in a few words, for the line to which it is folded."""
+        counts, stages = self.counts, self.stages or ()
+        turns, failed, retries = (
+            sum(getattr(stage, name) for stage in stages) for name in ("turns", "failed", "retries")
+        )
+        said = [pluralize(turns, "turn")]
+        said += [f"{failed:,} failed"] if failed else []
+        said += [pluralize(retries, "retry", "retries")] if retries else []
+        return {
+            "funnel": ""
+            if counts is None
+            else f"{counts.labelled:,} of {pluralize(counts.items, 'item')} labelled",
+            "stages": " · ".join(said),
+            "failures": pluralize(self._failed, "item") if self.causes else "none",
+        }
 
     def _tabs(self) -> Content:
-        failed = sum(cause.items for cause in self.causes or () if not cause.waits)
         parts = []
         for name in self._choice:
-            words = {"failures": f"Failures {failed:,}" if failed else "Failures"}.get(name, PARTS[name])
+            words = {"failures": f"Failures {self._failed:,}" if self._failed else "Failures"}.get(
+                name, PARTS[name]
+            )
             here = name == self._part
             parts.append(
                 Content.styled(f"▸{words}", "bold") if here else Content.styled(f" {words}", "$text-muted")
@@ -327,15 +401,16 @@ class JobsScreen(BaseScreen):
         at = self.runs.index(shown) if shown is not None else 0
         top = max(0, min(at - RUNS_LISTED + 1, len(self.runs) - RUNS_LISTED))
         wide = self.app.size.width >= 100
-        width = max(20, self.app.size.width - (58 if wide else 40))
+        width = max(20, self.app.size.width - (59 if wide else 41))
         used = {run.id for run in self.context.runs.shown.values()}
         lines = []
         for listed in self.runs[top : top + RUNS_LISTED]:
             run, here = listed.run, listed is shown
             labelled = run_status.labelled_items(listed, self.context.jobs.latest)
             share = f"{100 * labelled // run.total} %" if run.total else ""
+            marked = MARK if run.id == self._marked else " "
             text = (
-                f"{'▸' if here else ' '}{'◆' if run.id in used else ' '}"
+                f"{'▸' if here else ' '}{marked}{'◆' if run.id in used else ' '}"
                 f"{shortened(run.name, width):<{width}} {self._state_of(listed):<9} "
                 f"{share:>5}  {run.started_at.astimezone():%Y-%m-%d %H:%M}"
             )
@@ -370,25 +445,35 @@ class JobsScreen(BaseScreen):
             return run_status.no_runs_status(job, self._problem(), self.key_of, has_items=self._has_items)
         width = max(20, self.app.size.width - 6)
         if job is None or job.run_id != shown.run.id:
-            return [*run_status.past_run_status(shown, self.stages or (), width), *self._problem()]
+            past = run_status.past_run_status(shown, self.stages or (), self.pace, width)
+            return [*past, *self._problem()]
         status, stages = self.context.jobs.status, self.stages or ()
-        return run_status.job_status(job, shown, status, stages, self.key_of, width=width)
+        return run_status.job_status(job, shown, status, stages, self.pace, key=self.key_of, width=width)
+
+    def _log(self) -> tuple[str, list[LogLine], str]:
+        """Return the title of the log, its lines, and why there are none; an earlier run has failed turns."""
+        shown, job = self.run_shown, self.context.jobs.latest
+        if shown is None or (job is not None and job.run_id == shown.run.id):
+            log = self.context.jobs.status.log
+            return PARTS["log"], log, "" if log else "nothing in this session"
+        turns = self.failed_turns
+        why = "Reading …" if turns is None else "" if turns else "nothing failed"
+        return "Failed turns", [_logged(each) for each in turns or ()], why
+
+    def _log_came(self) -> None:
+        """Show the lines that came; the first one unfolds the log."""
+        self._log_due = False
+        if self.query_one(LogPane).display:
+            self._write_log()
+        else:
+            self._lay_out()
 
     def _write_log(self) -> None:
         """Write the lines that came since the last time, all at once."""
-        self._log_due = False
-        status, shown, job = self.context.jobs.status, self.run_shown, self.context.jobs.latest
         pane = self.query_one(LogPane)
-        earlier = shown is not None and (job is None or job.run_id != shown.run.id)
-        pane.border_title = "Failed turns" if earlier else "Log"
-        if earlier:
-            turns = self.failed_turns
-            pane.show(
-                [_logged(each) for each in turns or ()], "Reading …" if turns is None else "nothing failed"
-            )
-        else:
-            pane.show(status.log, "nothing in this session")
-        self._logged = status.logged
+        pane.border_title, log, nothing = self._log()
+        pane.show(log, nothing)
+        self._logged = self.context.jobs.status.logged
 
     # -- keys -------------------------------------------------------------------------------------------
 
@@ -416,6 +501,7 @@ class JobsScreen(BaseScreen):
             "jobs.retry": job is None and startable and self._failed > 0,
             "jobs.items": shown is not None,
             "jobs.use": shown is not None and shown.labelled > 0 and not context.scope.blind,
+            "jobs.compare": bool(self._comparable) and not context.scope.blind,
             "jobs.part": shown is not None and bool(self._choice),
         }
         return offered.get(command.id, True)
@@ -433,6 +519,8 @@ class JobsScreen(BaseScreen):
             and chosen.id == shown.run.id
         ):
             return "use the default"
+        if command.id == "jobs.compare" and self._marked is not None and shown is not None:
+            return "unmark" if shown.run.id == self._marked else f"compare with {MARK}"
         if command.id == "jobs.start" and self.context.jobs.started:
             return "go on" if self.context.jobs.started[-1].state in ("stopped", "failed") else command.label
         return now.get((job.state if job is not None else "", command.id), command.label)
@@ -528,6 +616,37 @@ class JobsScreen(BaseScreen):
             runs.choose(RunRef(shown.run.id, shown.run.name))
             show("This run is shown", f"{shortened(shown.run.name, 60)}; {self.key_of('use')} undoes that.")
 
+    @property
+    def _comparable(self) -> list[Run]:
+        """The other runs whose labels can be compared with those of the run under the cursor."""
+        shown = self.run_shown
+        if shown is None or not shown.labelled:
+            return []
+        others = (one.run for one in self.runs or () if one.labelled and one is not shown)
+        return [run for run in others if run.kind == shown.run.kind]
+
+    def action_compare(self) -> None:
+        """Mark the run under the cursor; where another one is marked, compare the labels of both."""
+        shown, show = self.run_shown, self.context.notices.show
+        kind = task_kinds().get(shown.run.kind) if shown is not None else None
+        marked = next((run for run in self._comparable if run.id == self._marked), None)
+        if self.context.scope.blind:
+            show("Blind review", "The agents' labels are not shown, so their runs are not compared.")
+        elif shown is None or kind is None or kind.label_question is None or not self._comparable:
+            show("Nothing to compare", "Two runs with labels of the same kind of items are compared.")
+        elif marked is not None:
+            self._marked = None
+            self.navigator.open_confusion(kind.label_question.name, marked.name, shown.run.name)
+        elif shown.run.id == self._marked:
+            self._marked = None
+        else:
+            self._marked = shown.run.id
+            show(
+                f"{MARK} This run is marked",
+                f"Go to another run: {self.key_of('compare')} compares their labels.",
+            )
+        self._lay_out()
+
     def action_move(self, lines: int) -> None:
         """Go to another run."""
         if not self.runs:
@@ -545,26 +664,17 @@ class JobsScreen(BaseScreen):
         """Go back to where one was."""
         self.app.pop_screen()
 
-    @property
-    def _choice(self) -> tuple[str, ...]:
-        """The parts of which one is shown at a time; none where there is room for all."""
-        if self.has_class("-wide") and self.has_class("-tall"):
-            return ()
-        beside = self.has_class("-wide") or not self.has_class("-low")
-        return tuple(name for name in PARTS if name != "log" or not beside)
-
-    def _show_part(self, part: str) -> None:
-        self.remove_class(*(f"-{name}" for name in PARTS))
-        self.add_class(f"-{part}")
-        self._part = part
-
     def action_part(self, places: int) -> None:
-        """Show another part where there is not room for all."""
-        choice = self._choice
-        if choice:
-            at = choice.index(self._part) if self._part in choice else 0
-            self._show_part(choice[(at + places) % len(choice)])
-            self.call_after_refresh(self._lay_out)
+        """Show another part where there is not room for all: the next one that is not shown."""
+        names = list(PARTS)
+        at = names.index(self._part)
+        around = [names[(at + places * step) % len(names)] for step in range(1, len(names))]
+        following = [name for name in around if name in self._choice]
+        if following:
+            self._part = following[0]
+            self._lay_out()
+            # What was hidden has no size before it is laid out.
+            self.call_after_refresh(self._write_log)
 
     def action_log(self, screens: int) -> None:
         """Scroll the log by a screen."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from screens.commands import Scope
@@ -15,17 +17,26 @@ from screens.items.views import ItemView
 from screens.judging.keys import ScaleKeys
 from screens.judging.paint_guard import PaintGuard
 from screens.widgets.key_line import KeyLine
-from screens.widgets.text.sanitize import visible
+from screens.widgets.text.sanitize import one_line, visible
 
 ROWS = 5
 """Rows that the line may take at most."""
 
 
+class Foot(Vertical):
+    """The lines at the foot of a screen that judges: a line that is written in, message, job, keys.
+
+    Together they always have the same height, so that nothing above them moves: a long message takes its
+    rows from the keys.
+    """
+
+    DEFAULT_CSS = "Foot { width: 1fr; height: 4; max-height: 25%; }"
+
+
 class MessageLine(Static):
     """The latest message: what happened, and how to take it back.
 
-    A long sentence takes further rows: what it says is not cut off, and it covers neither the code nor the
-    keys.
+    A long sentence takes further rows, and leaves one to what else is in its container.
     """
 
     _text = ""
@@ -47,11 +58,19 @@ class MessageLine(Static):
         """Lay the line out."""
         self._lay_out()
 
+    @property
+    def _container_height(self) -> int:
+        return self.parent.size.height if isinstance(self.parent, Widget) else 0
+
     def _lay_out(self) -> None:
-        lines = Content(visible(self._text.replace("\n", " ")).text).wrap(max(20, self.size.width))
+        width, most = max(20, self.size.width), max(1, min(ROWS, self._container_height - 1))
+        lines = Content(visible(self._text.replace("\n", " ")).text).wrap(width)
+        if len(lines) > most:
+            rest = "".join(line.plain for line in lines[most - 1 :])
+            lines[most - 1 :] = [Content(one_line(rest, width))]
         self.update(Content("\n").join(lines), layout=False)
         # The height is set here, and only when it is another one: laying out a screen takes its time.
-        rows = max(1, min(len(lines), ROWS))
+        rows = max(1, len(lines))
         if rows != self._rows:
             self._rows = rows
             self.styles.height = rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from screens.judging.judgment_builder import JudgmentBuilder, apply_action
 from screens.judging.keys import group_digits
 from screens.judging.order import ReviewOrder
 from screens.judging.reasons import ReasonMenu, ReasonRequest, overridden
+from screens.judging.recent import sign_of_action
 from screens.judging.undo_text import describe_undo, target_of
 from screens.recorder import Override, UndoResult
 from screens.widgets.line_input import harmless_line
@@ -154,15 +155,19 @@ class JudgingController:
             return False
         return True
 
-    def can_judge(self) -> bool:
-        """Return whether a key may record something of the item now; show why not."""
+    def can_judge(self, *, from_line: bool = False) -> bool:
+        """Return whether a key may record something of the item now; show why not.
+
+        Args:
+            from_line: Whether it is the key that gives the text of an open line.
+        """
         guard, pressed = self._shared.guard, self._shared.context.last_key.time
         if self._shared.context.rater is None:
             self._shared.context.notices.show_no_rater()
         elif self._shared.context.needs_consent:
             message = "Not recorded: you have not agreed to take part. The first screen shows the text."
             self._shared.show_message(message, alarm=True)
-        elif not self.is_by_hand():
+        elif not from_line and not self.is_by_hand():
             pass
         elif guard.is_bare:
             self._shared.show_message("There is no item here to judge.", alarm=True)
@@ -250,7 +255,39 @@ class JudgingController:
             choices = [*choices[:-1], (keys, "next answer"), choices[-1]]
         self._shared.show_message(message, choices=choices)
 
+    def give_scores(self, values: Mapping[int, float]) -> None:
+        """Record the answers to several questions as one action; then ask the next question, or go on.
+
+        Args:
+            values: The answers by the place of their question.
+        """
+        item, (cited, _) = self._shared.item, self._shows.evidence()
+        if item is None or self.builder is None:
+            return
+        self.record(self.builder.scores(item, values, self._shared.guard.watch, cited))
+        scores = " ".join(f"{value:g}" for value in values.values())
+        cites = f" · cites {self._cited(cited)}" if cited else ""
+        about = item.questions[min(values)].about or one_line(item.external_id, 24)
+        message = f"● {scores} for {about}{cites} · {self._undo_hint}"
+        now = self._shared.item
+        following = None if now is None else now.next_open(max(values))
+        if following is None:
+            self._go_on(message)
+        else:
+            self._shows.ask_question(following)
+            self._shared.show_message(message)
+
     def _go_on(self, message: str, choices: Sequence[tuple[str, str]] = ()) -> None:
+        item = self._shared.item
+        if (
+            item is not None
+            and item.blind
+            and item.is_answered
+            and self._shared.context.scope.visibility.reveals
+        ):
+            # What was hidden of the item comes as soon as the answer is on disk.
+            self._shared.show_message(f"{message} · {self._shared.key('next')} next", choices=choices)
+            return
         self._shared.show_message(message, choices=choices)
         self._shows.go_on()
 
@@ -301,6 +338,8 @@ class JudgingController:
         self._shared.context.recorder.last_override = None
         self._shared.context.recorder.submit(action)
         if item is not None and item.item_id == action.item_id:
+            if sign := sign_of_action(item, action):
+                self._shared.context.recorder.signs[action.id] = sign
             self._shared.guard.show_as(item.with_own(apply_action(item.own, action)))
             self._shows.show_recorded(action)
 

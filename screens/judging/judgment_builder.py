@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import select
@@ -17,7 +17,7 @@ from store.queries.progress import ProgressDelta, pace, progress
 from store.record.actions import Action
 from store.record.evidence import Citation, as_json, readable_citations
 from store.record.ids import IdClock, now
-from store.record.scope import Scope
+from store.record.scope import REVEAL, Scope
 from store.studies.studies import study_guideline
 from store.tables.columns import table_of
 from store.tables.people import Guideline
@@ -133,7 +133,28 @@ class JudgmentBuilder:
             active_ms=active,
             shown_as=item.shown_as,
         )
+        if item.current.target in item.answered_blind:
+            record = record.model_copy(update={"phase": REVEAL})
         return Action(record.action, (record,))
+
+    def scores(
+        self, item: ItemView, values: Mapping[int, float], watch: Stopwatch, cited: Iterable[Citation] = ()
+    ) -> Action:
+        """Return the action of answering several questions at once; each has its part of the time.
+
+        Args:
+            item: The item.
+            values: The answers by the place of their question.
+            watch: Measures how long they took together.
+            cited: The lines that are cited for each of them.
+        """
+        labels = [
+            self.label(item.at_question(place), value, watch, cited=cited) for place, value in values.items()
+        ]
+        records = [cast(Judgment, one.records[0]) for one in labels]
+        elapsed, active = (time // len(records) for time in watch.read())
+        shared = {"action": records[0].action, "elapsed_ms": elapsed, "active_ms": active}
+        return Action(records[0].action, tuple(record.model_copy(update=shared) for record in records))
 
     def with_reason(self, action: Action, reason: str) -> Action:
         """Return the addition to a label's action that gives it a reason; undone together with it."""
@@ -144,6 +165,9 @@ class JudgmentBuilder:
     def mark(self, item: ItemView, kind: str, *, active: bool = True, text: str = "") -> Action:
         """Return the action of marking an item under its assignment, or of taking the mark away."""
         record = Mark(**self._key(item), kind=kind, active=active, text=text)
+        if kind == "cannot_decide" and item.answered_blind:
+            # It takes back answers, but not those that were given blind.
+            record = record.model_copy(update={"phase": REVEAL})
         return Action(record.action, (record,))
 
     def _key(self, item: ItemView) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from textual.content import Content
 from screens.commands import Command, Scope, command_named, commands_of, label_key
 from screens.help import first_key, key_name, keys_of
 from screens.items.views import ItemView
-from screens.widgets.key_line import TWO_LINES, KeyLine
-from store.kinds.comparison import COMPARISON
+from screens.widgets.key_line import TWO_LINES, KeyLine, fitted
+from screens.widgets.text.sanitize import one_line
 from store.record.scales import Scale
 
 if TYPE_CHECKING:
@@ -127,16 +127,15 @@ def _is_label(command: Command) -> bool:
 
 
 class JudgingKeyLine(KeyLine):
-    """The keys of a screen that judges; while codes are offered, these are shown instead.
+    """The keys of a screen that judges, in a `Foot`; while codes are offered, these are shown instead.
 
     Args:
         keys: The keys of the screen.
     """
 
-    _rows = 0
+    DEFAULT_CSS = "JudgingKeyLine { height: 1fr; }"
+
     _named_pairs: tuple[tuple[str, str], ...] = ()
-    _bands = 0
-    _was_several = _was_comparison = False
 
     def __init__(self, keys: ScaleKeys) -> None:
         super().__init__()
@@ -159,30 +158,20 @@ class JudgingKeyLine(KeyLine):
         offered = self._offered()
         labels = [command for command in offered if _is_label(command)]
         pairs = [self._named(command) for command in offered]
-        self._bands = 0
         if len(labels) > LABELS_NAMED:
             bands = _in_bands([self._with_value(command) for command in labels])
             if len(bands) > LABELS_NAMED:
                 # The values of a long scale without bands have one word together.
                 bands = [(group_digits([key for key, _ in bands]), "score")]
-            self._bands = len(bands)
+            bands = _cut_to(bands, self.size.width, max(1, self._rows_most() - 1))
             others = [self._named(command) for command in offered if not _is_label(command)]
             pairs = [*bands, *others]
-        if self._several:
-            scope = self._screen.SCOPE
-            back, on = (self._keys.first(f"{scope}.{name}") for name in ("tab_back", "tab"))
-            place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
-            pairs.insert(place, (f"{back} {on}", "tabs"))
+        scope = self._screen.SCOPE
+        back, on = (self._keys.first(f"{scope}.{name}") for name in ("tab_back", "tab"))
+        place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
+        pairs.insert(place, (f"{back} {on}", "tabs"))
         self._named_pairs = tuple(pairs)
         return pairs
-
-    @property
-    def _several(self) -> bool:
-        """Whether the item shown, or before one is shown the one before, is asked several questions."""
-        item = self._keys.item
-        if item is not None:
-            self._was_several = item.has_several
-        return self._was_several
 
     def _with_value(self, command: Command) -> tuple[str, str]:
         """Return the key of a value with its word, and with the value where that is another one: "0=10"."""
@@ -192,16 +181,14 @@ class JudgingKeyLine(KeyLine):
         return (key if value is None or f"{value:g}" == key else f"{key}={value:g}"), word
 
     def _rows_most(self) -> int:
-        """Return the lines that may be filled: a scale of bands, or of comparisons, takes some of its own."""
-        item = self._keys.item
-        if item is not None:
-            self._was_comparison = item.kind == COMPARISON.name
-        more = self._several or (self._was_comparison and self.app.size.width < TWO_LINES)
-        return super()._rows_most() + (2 if self._bands > 1 else 1 if more else 0)
+        """Return the lines that there are."""
+        return max(1, self.size.height)
 
-    def _never_left_out(self) -> int:
-        """Return the keys of the scale, by which an answer is found, grouped by its bands."""
-        return self._bands
+    _choice_rows_most = _rows_most
+
+    def on_resize(self) -> None:
+        """Lay the lines out."""
+        self.show_keys()
 
     def update_keys(self) -> None:
         """Update the line where other keys have an effect now."""
@@ -211,16 +198,22 @@ class JudgingKeyLine(KeyLine):
 
     def show_keys(self) -> None:
         """Name what can be pressed now."""
-        lines = self.lines()
-        self.update(Content("\n").join(_row_of(line) for line in lines), layout=False)
-        if len(lines) != self._rows:
-            self._rows = len(lines)
-            self.styles.height = len(lines)
+        self.update(Content("\n").join(_row_of(line) for line in self.lines()), layout=False)
 
 
 def _in_bands(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return keys whose values have the same word as one: "1 2 mostly wrong"."""
     return [(" ".join(key for key, _ in band), word) for word, band in groupby(named, key=lambda one: one[1])]
+
+
+def _cut_to(bands: list[tuple[str, str]], width: int, rows: int) -> list[tuple[str, str]]:
+    """Return bands whose words are cut as far as they must be to fit some lines, all by the same measure."""
+    cut = bands
+    for room in range(max(len(word) for _, word in bands), 3, -1):
+        cut = [(keys, one_line(word, room)) for keys, word in bands]
+        if sum(map(len, fitted(cut[:-1], cut[-1], width, rows))) == len(cut):
+            break
+    return cut
 
 
 def group_digits(keys: Sequence[str]) -> str:

@@ -211,7 +211,7 @@ class PaintGuard:
             before: The same item as it was shown before; None where another one was.
 
         Returns:
-            Whether the agents' label has come or gone.
+            Whether the agents' label has come or gone, or what was hidden is shown.
         """
         shown, has_other_claim = self.on_screen, False
         assert shown is not None
@@ -304,4 +304,4 @@ class PaintGuard:
 
 
 def _verdict(view: ItemView) -> object:
-    return view.claim.verdict_id if view.claim else None
+    return view.claim.verdict_id if view.claim else None, view.blind

@@ -32,13 +32,19 @@ def describe_undo(
     about = action.about or action.records
     given = _given(about)
     record = given[-1] if given else next((one for one in about if isinstance(one, Mark)), about[0])
+    several = _values_in_row(given)
     what = _describe(record, questions, of, blind=blind)
+    if several:
+        what = f"{several} for {of}" if of else several
     if isinstance(record, Judgment) and record.elapsed_ms is None:
         # Only what was judged on a screen has a time that it took.
         what += ", given by a command"
     if record.created_at < since:
         what += f", of {record.created_at.astimezone():%Y-%m-%d %H:%M}"
     current = [one for one in action.records if isinstance(one, Judgment)] if action.about else []
+    if several:
+        now = _values_in_row(current)
+        return what if now in ("", several) else f"{what} · now {now}"
     if not current or _is_unchanged(current[-1], record):
         return what
     return f"{what} · now {_label(current[-1], questions)}"
@@ -47,7 +53,17 @@ def describe_undo(
 def target_of(action: Action) -> QuestionTarget | None:
     """Return the question that an undo or redo is about; None where it is about none."""
     given = _given(action.about or action.records)
-    return given[-1].target if given else None
+    return given[0].target if given else None
+
+
+def _values_in_row(judgments: Sequence[Judgment]) -> str:
+    """Return the values of several questions, in order: "7 8 9 9"; empty for those of one."""
+    values = {judgment.target: judgment.value for judgment in judgments}
+    if len(values) < 2:
+        return ""
+    if all(value is None for value in values.values()):
+        return "no label"
+    return " ".join("none" if value is None else f"{value:g}" for value in values.values())
 
 
 def _given(records: Sequence[Judgment | Mark]) -> list[Judgment]:

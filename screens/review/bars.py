@@ -18,7 +18,10 @@ from screens.judging.context import JudgingContext
 from screens.judging.judgment_builder import SessionProgress
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
+from screens.judging.recent import latest_signs
 from screens.queue.query import QueueQuery
+from screens.review.outcomes import outcomes
+from screens.review.ruler import band_of, is_long, ruler
 from screens.study_place import StudyPlace
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
@@ -34,8 +37,12 @@ SaveState = Literal["none", "saving", "saved", "failed"]
 RUN_WHOLE, RUN_SHORT = 48, 24
 """Cells that the name of the run has in the first line, where there is room, and where there is little."""
 
-ROWS_FOR_TWO = 20
-"""Rows of a terminal from which a question has a row of its own."""
+
+LAST, LAST_FROM = "last", 5
+"""The word before the last judgments, and the cells from which some of them are shown."""
+
+LAST_ROOM_FROM, LAST_ROOM = 100, 20
+"""Cells of a terminal from which they have room of their own, and how much."""
 
 
 def _cells(text: str) -> int:
@@ -53,8 +60,17 @@ class PlaceLine(Static):
     """Where the rater is: workspace, place in the queue, rater, pace."""
 
     _forms: tuple[tuple[str, str], ...] = ()
+    _latest: Callable[[int], str] | None = None
 
-    def show(self, place: str, who: str, pace: str, *, shorter: Sequence[tuple[str, str]] = ()) -> None:
+    def show(
+        self,
+        place: str,
+        who: str,
+        pace: str,
+        *,
+        shorter: Sequence[tuple[str, str]] = (),
+        latest: Callable[[int], str] | None = None,
+    ) -> None:
         """Show the place on the left, and who judges at which pace on the right.
 
         Args:
@@ -62,7 +78,9 @@ class PlaceLine(Static):
             who: The rater, and whether the review is blind.
             pace: How far the rater is; empty where nothing is counted.
             shorter: Shorter texts for a narrow line, as (left, right), the longest first.
+            latest: Returns the signs of the last judgments that fit in some cells between the two.
         """
+        self._latest = latest
         whole = [(place, f"{who}   {pace}")] if pace else []
         self._forms = (*whole, *shorter, (place, who))
         self._lay_out()
@@ -75,68 +93,99 @@ class PlaceLine(Static):
         if not self._forms:
             return
         width = self.size.width
-        fitting = ((left, right) for left, right in self._forms if _cells(left) + _cells(right) < width)
+        has_latest = width >= LAST_ROOM_FROM and self._latest is not None and self._latest(width)
+        widths = [width - LAST_ROOM] * bool(has_latest) + [width]
+        fitting = (
+            (left, right)
+            for most in widths
+            for left, right in self._forms
+            if _cells(left) + _cells(right) < most
+        )
         left, right = next(fitting, self._forms[-1])
-        self.update(Content(_pad(left, right, width)), layout=False)
+        line = _pad(left, right, width)
+        room = width - _cells(left) - _cells(right) - len(LAST) - 5
+        signs = self._latest(room) if self._latest is not None and room >= LAST_FROM else ""
+        parts: list[str | tuple[str, str]] = [line]
+        if signs:
+            # Beside the rater, so that the latest stays where it is.
+            words = f"{LAST} {signs}"
+            end = len(line) - len(right) - 3
+            parts = [line[: end - len(words)], LAST, " ", (signs, "$text-accent"), "   ", right]
+        self.update(Content.assemble(*parts), layout=False)
 
 
 class ClaimLine(Static):
     """The agents' claim and the rater's own label, always in sight.
 
-    Of an item that is asked several questions it has a row more, which says which of them is asked now, or
-    two where the question is long.
+    It has two rows where there is room, whatever the item is. Of an item that is asked several questions the
+    first says which of them is asked now; of another one the second is for what the first has no room for.
     """
 
     _item: ItemView | None = None
     _state: SaveState = "none"
-    _blind = False
-    _rows = 1
+    _blind = _reveals = False
 
-    def show(self, item: ItemView | None, state: SaveState, *, blind: bool) -> None:
-        """Show the claim on an item and what the rater made of it."""
-        self._item, self._state, self._blind = item, state, blind
+    def show(self, item: ItemView | None, state: SaveState, *, blind: bool, reveals: bool = False) -> None:
+        """Show the claim on an item and what the rater made of it.
+
+        Args:
+            item: The item; None for none.
+            state: Whether the rater's last answer is on disk.
+            blind: Whether the claim is hidden.
+            reveals: Whether it comes with the rater's answer.
+        """
+        self._item, self._state, self._blind, self._reveals = item, state, blind, reveals
         self._lay_out()
 
     def on_resize(self) -> None:
-        """Lay the line out."""
+        """Lay the lines out."""
         self._lay_out()
 
     def _lay_out(self) -> None:
-        item, width = self._item, self.size.width
+        item, width, rows = self._item, self.size.width, self.size.height
         if item is None:
-            self._take_rows(1)
             self.update(Content(""), layout=False)
             return
-        several = item.has_several
-        asked = _asked(item, width) if several else ""
-        claim, style = self._claim(item), "$text-primary"
-        rows = 2 if several and self.app.size.height >= ROWS_FOR_TWO else 1
-        if several and not claim and _cells(_asked(item, 0)) + _cells(_answers(item, width)) + 4 <= width:
-            # A question that nobody else answered needs one row where it fits beside the answers.
-            claim, rows, style = _asked(item, 0).strip(), 1, "bold $foreground"
-        elif several and not claim and rows > 1:
-            # Beside the answers is room for the rest of the question.
-            asked, claim = _split_row(_asked(item, 0), width)
-            style = "bold $foreground"
-        elif several and rows > 1 and _cells(_asked(item, 0)) > width:
-            # The question is not cut for the claim's sake.
-            first, rest = _split_row(_asked(item, 0), width)
-            asked, rows = f"{first}\n{one_line(f' {rest}', width)}", 3
-        elif several and rows == 1:
-            place = f"{item.at + 1} of {len(item.questions)} · {item.current.title}"
-            claim = f"{place} · {claim}" if claim else place
+        claim, several = self._claim(item), item.has_several
         mine = _answers(item, width) if several else _mine(item, long=width >= 100)
         # The rater's own label is never cut for the claim's sake, nor the claim's first words for a reason.
         if _cells(mine) > width * 3 // 5:
             mine = one_line(mine, width * 3 // 5)
         state = {"saving": " …", "failed": " ! not saved"}.get(self._state, "")
         right = f"{mine}{' ⚑' if item.own.flagged else ''}{state} "
-        line = _pad(f" {claim}", right, width)
+        above, below, lead = "", "", Content("")
+        if several and rows > 1 and is_long(item.question.scale):
+            lead = _ruled(item)
+            above, claim = _asked(item, width), claim or _own_band(item)
+            if item.current.title not in above:
+                above = _asked(item, 0)
+        elif several and rows > 1:
+            above = _asked(item, width if claim else 0)
+            if not claim and _cells(above) > width:
+                # Beside the answers is room for the rest of the question.
+                above, claim = _split_row(above, width)
+        elif several:
+            place = f"{item.at + 1} of {len(item.questions)} · {item.current.title}"
+            claim = f"{place} · {claim}" if claim else place
+        elif _cells(claim) + _cells(right) + 2 > width and rows > 1:
+            claim, below = _split_row(claim, width - _cells(right) - 1)
+        line = _pad(f" {claim.strip()}", right, width - lead.cell_length)
         split = len(line) - len(right)
-        parts = [(line[:split], style), (line[split:], "$text-accent")]
-        if rows > 1:
-            parts.insert(0, (f"{asked}\n", "bold $foreground"))
-        self._take_rows(rows)
+        style = "$text-primary" if self._claim(item) or not several else "bold $foreground"
+        parts: list[Content | str | tuple[str, str]] = [
+            lead,
+            (line[:split], style),
+            (line[split:], "$text-accent"),
+        ]
+        if above:
+            parts.insert(0, (f"{one_line(above, width)}\n", "bold $foreground"))
+        if rows > 1 and not several and item.signs:
+            tests = outcomes(item.signs)
+            room = width - tests.cell_length - 3
+            below = one_line(below, room) if room > 12 else ""
+            parts += ["\n ", tests, (f"  {below}" if below else "", style)]
+        elif below:
+            parts.append((f"\n{one_line(f' {below}', width)}", style))
         self.update(Content.assemble(*parts), layout=False)
 
     def _claim(self, item: ItemView) -> str:
@@ -151,25 +200,32 @@ class ClaimLine(Static):
         if item.tests == "own":
             return f"your test: {item.runs[item.run].summary or 'none was run yet'}"
         if self._blind and not item.has_several:
-            return "blind: the agents' labels are not shown"
+            until = " until you have answered" if self._reveals else ""
+            return f"blind: the agents' labels are not shown{until}"
         # Of a kind that nobody else labels, nothing is missing.
         return (
             "" if item.has_several and not any(each.claim for each in item.questions) else "no agents' label"
         )
 
-    def _take_rows(self, rows: int) -> None:
-        # The height is set only when it is another one: laying out a screen takes its time.
-        if rows != self._rows:
-            self._rows = rows
-            self.styles.height = rows
-
 
 def _asked(item: ItemView, width: int) -> str:
-    """Return which question is asked: "2 of 3 · accuracy of answer A · How right ..."; a width cuts it."""
-    place = f" {item.at + 1} of {len(item.questions)} · "
+    """Return which question is asked: "2 of 3 · accuracy of answer A · How right …"; a width cuts it."""
+    place = f"{item.at + 1} of {len(item.questions)} · "
     about = f"{item.current.title} · " if item.current.about else ""
-    whole = f"{place}{about}{item.question.text}"
-    return one_line(whole, width or len(whole))
+    forms = [f" {before}{about}{item.question.text}" for before in (place, "")]
+    return next((form for form in forms if width and _cells(form) <= width), forms[0])
+
+
+def _ruled(item: ItemView) -> Content:
+    """Return the scale of the question with the rater's own score and the judge's, where that is shown."""
+    own, claim = item.label, item.claim
+    scores = (None if own is None else own.value, None if claim is None else claim.value)
+    return Content.assemble(" ", ruler(item.question.scale, *scores), " ")
+
+
+def _own_band(item: ItemView) -> str:
+    """Return the meaning of the rater's own score; empty before it is given."""
+    return "" if item.label is None else band_of(item.question.scale, item.label.value)
 
 
 def _answers(item: ItemView, width: int) -> str:
@@ -250,15 +306,16 @@ class CaseTabs(Static):
 
     _tabs: tuple[tuple[str, str], ...] = ()
     _active = ""
+    _note = ""
     # Which of the tabs are in sight, and the cell at which the first of them begins.
     _sight = range(0)
     _begun = 0
 
-    def show(self, tabs: Sequence[tuple[str, str]], active: str) -> None:
-        """Show tabs as (pane id, title), one of them active."""
-        if (tuple(tabs), active) == (self._tabs, self._active):
+    def show(self, tabs: Sequence[tuple[str, str]], active: str, note: str = "") -> None:
+        """Show tabs as (pane id, title), one of them active; and a note, as far as there is room for it."""
+        if (tuple(tabs), active, note) == (self._tabs, self._active, self._note):
             return
-        self._tabs, self._active = tuple(tabs), active
+        self._tabs, self._active, self._note = tuple(tabs), active, note
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -278,6 +335,9 @@ class CaseTabs(Static):
             else:
                 parts.append(Content.styled(f" {title} ", "$text-muted"))
         parts.append(Content.styled(f" {after}›" if after else "", "$text-muted"))
+        room = self.size.width - sum(part.cell_length for part in parts) - 2
+        if self._note and room > 0:
+            parts.append(Content.styled(f"  {one_line(self._note, room)}", "$text-muted italic"))
         self.update(Content("").join(parts), layout=False)
 
     def _in_sight(self) -> range:
@@ -379,7 +439,8 @@ class ReviewHeader:
         whole = not self.kinds or self._query().wanted == QueueFilter()
         pace = self.progress.sentence(whole=whole) if self.progress else ""
         briefly = f"{failed}{rater}{' · blind' if blind else ''}"
-        who = f"{failed}rater: {rater} · blind: {'yes' if blind else 'no'} "
+        until = "until you answer" if context.scope.visibility.reveals else "yes"
+        who = f"{failed}rater: {rater} · blind: {until if blind else 'no'} "
         if context.study is not None:
             who = f"{failed}rater: {rater} "
         paced = f"{briefly} · {pace}" if pace else f"{briefly} "
@@ -389,8 +450,10 @@ class ReviewHeader:
         # In a study the line says where the rater is; the case of an item that shows a run names it.
         named = [f" · {run}" if run and context.study is None else "" for run in runs]
         in_short = " · ".join([f" {number}", *filtered])
+        recorder = context.recorder
         self._shared.screen.query_one(PlaceLine).show(
             *(f"{place}{named[0]}", who, pace),
+            latest=lambda cells: latest_signs(recorder.signs, recorder.taken_back, cells),
             shorter=[
                 *((f"{place}{run}", f"{who}  {pace}") for run in named[1:] if pace),
                 *(
@@ -430,5 +493,6 @@ class ReviewHeader:
         if item is not None and (waiting := context.recorder.waiting(item.item_id)):
             is_failing = any(each.records[0].id in context.recorder.failures for each in waiting)
             state = "failed" if is_failing else "saving"
-        screen.query_one(ClaimLine).show(item, state, blind=item.blind if item else context.scope.blind)
+        blind, reveals = item.blind if item else context.scope.blind, context.scope.visibility.reveals
+        screen.query_one(ClaimLine).show(item, state, blind=blind, reveals=reveals)
         screen.query_one(JudgingKeyLine).update_keys()

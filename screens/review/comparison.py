@@ -80,7 +80,7 @@ class RunComparison:
         self._reader = None
         if run is not None:
             context = self._shared.context
-            self._reader = ItemReader(context.workspace, replace(context.scope, run=run))
+            self._reader = ItemReader(context.workspace, replace(context.scope.revealed, run=run))
             is_last = run == item.others[-1]
             then = "brings the item back" if is_last else "shows the next one"
             self._shared.show_message(f"Beside it: {run.name}; {self._shared.key('compare')} {then}.")

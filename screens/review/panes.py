@@ -78,12 +78,15 @@ class LazyPanes(Mapping[str, TextPane]):
 
     @property
     def places(self) -> dict[str, Place]:
-        """Where each pane is scrolled to, or will be."""
-        waiting = {
-            pane_id: Place(place - 1) if isinstance(place, int) else place or Place()
-            for pane_id, (_, place) in self._waiting.items()
-        }
-        return {pane_id: pane.place for pane_id, pane in self._panes.items()} | waiting
+        """Where each pane is scrolled to, or will be; without those that stand where their texts begin."""
+        found: dict[str, Place] = {}
+        for pane_id, pane in self._panes.items():
+            if pane_id not in self._waiting:
+                if not pane.has_begun:
+                    found[pane_id] = pane.place
+            elif not isinstance(place := self._waiting[pane_id][1], int):
+                found[pane_id] = place or Place()
+        return found
 
     def restore(self, places: Mapping[str, Place]) -> None:
         """Scroll every pane to its place; without one to where its text begins, otherwise to the top."""
@@ -103,14 +106,15 @@ def _go(pane: TextPane, place: Place | int) -> None:
 
 
 SUBJECT = "subject"
+CASE = "case"
 PROMPT = "prompt"
 ABOVE = "above"
 
 ABOVE_ROWS = 3
 """Rows that the words over a text get at most."""
 
-PROMPT_ROWS = 3
-"""Rows that the prompt gets at most; it scrolls beyond that."""
+PROMPT_ROWS = ((45, 3), (20, 2), (0, 1))
+"""Rows of the prompt by the rows of the terminal from which it has so many; it scrolls beyond them."""
 
 SINGLE_BELOW = 120
 """Cells below which one pane is shown at a time."""
@@ -216,6 +220,8 @@ class PaneController:
     def show_active(self) -> None:
         """Show the active pane, and mark its tab; in a narrow terminal it is the only one."""
         subject, switcher = self.active == SUBJECT, self._switcher
+        part_id = switcher.current if subject else self.active
+        without = self._side_without_text(part_id)
         # At once: each change has all that is on the screen styled again.
         self._shared.screen.update_classes(
             {
@@ -226,18 +232,37 @@ class PaneController:
                 "-stacked": self.is_small and self.has_both,
             }
         )
+        for side in (SUBJECT, CASE):
+            # Not a class of the screen, since this one changes between items.
+            self._shared.screen.query_one(f"#{side}").set_class(side == without, "-without-text")
         if self.active not in {SUBJECT, switcher.current}:
             switcher.current = self.by_id[self.active].id
         self._show_above(switcher.current)
         shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
-        self._shared.screen.query_one(CaseTabs).show(self._tabs(), shown)
+        note = self._shown_part(part_id).empty if without == CASE else ""
+        settings = self._shared.context.settings
+        self._shared.screen.query_one(CaseTabs).show(self._tabs(), shown, with_keys(settings, note))
         self._fit_prompt()
+
+    def _shown_part(self, pane_id: str | None) -> PaneText:
+        """Return a part of the case as it is shown; one without text where there is none."""
+        item = self._shared.item
+        case = () if item is None else item.case
+        return next((item.as_shown(one) for one in case if item and one.id == pane_id), PaneText("", "", ""))
+
+    def _side_without_text(self, part_id: str | None) -> str:
+        """Return the side that gives its room to the other one, since it has no text and is not read."""
+        item = self._shared.item
+        if item is None or self.narrow or self.has_both:
+            return ""
+        has_part = any(one.text for one in item.case if one.id == part_id)
+        if self.active == SUBJECT:
+            return "" if has_part or not item.subject.text else CASE
+        return SUBJECT if has_part and not item.subject.text else ""
 
     def _show_above(self, pane_id: str | None) -> None:
         """Show the words that belong over a pane of the case; none take no room."""
-        screen, item = self._shared.screen, self._shared.item
-        case = () if item is None else map(item.as_shown, item.case)
-        words = next((part.above for part in case if part.id == pane_id), "")
+        screen, words = self._shared.screen, self._shown_part(pane_id).above
         width = screen.app.size.width // (1 if self.is_small or screen.has_class("-zoom") else 2)
         # A word that does not fit leaves the end of its row empty.
         words = one_line(words, max(width - 12, 12) * ABOVE_ROWS) if words else ""
@@ -248,14 +273,11 @@ class PaneController:
             box.display = bool(words)
 
     def _fit_prompt(self) -> None:
-        """Give the prompt the rows it needs; it scrolls beyond that."""
-        pane = self.prompt
-        room = max(20, self._shared.screen.app.size.width - 4)
-        lines = pane.text[: room * PROMPT_ROWS + 1].split("\n")
-        rows = sum(max(1, -(-len(line) // room)) for line in lines)
+        """Give the prompt as many rows as it has for every item, so that no pane moves."""
+        pane, size = self.prompt, self._shared.screen.app.size
+        rows = next(rows for least, rows in PROMPT_ROWS if size.height >= least)
         zoomed = self._shared.screen.has_class("-zoom")
-        framed = not self.is_small and not zoomed
-        height: int | str = min(PROMPT_ROWS, rows) + 2 if framed else min(2, rows)
+        height: int | str = rows if self.is_small or zoomed else rows + 2
         if self._in_prompt and zoomed:
             height = "1fr"
         if height != self._prompt_height:

@@ -22,7 +22,7 @@ from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
 from screens.items.views import ASKED_AGAIN, ItemView
 from screens.jobs.job_line import JobLine
-from screens.judging.context import JudgingContext, MessageLine
+from screens.judging.context import Foot, JudgingContext, MessageLine
 from screens.judging.controller import JudgingController
 from screens.judging.drafts import COMMENT, CommentEditor
 from screens.judging.judgment_builder import IDLE_SECONDS, JudgmentBuilder, SessionProgress
@@ -41,7 +41,9 @@ from screens.review.end_card import EndCard, EndOfList
 from screens.review.item_tests import ItemTests
 from screens.review.next_item import next_open, restored_order
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
+from screens.review.practice import Practice, PracticeLines
 from screens.review.reference_cover import ReferenceCover
+from screens.review.score_line import SCORES, ScoreLine
 from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
 from screens.review.sides import Sides
@@ -57,16 +59,16 @@ from store.record.expert_runs import WITHOUT_TEST
 from store.record.scope import RunRef
 from store.studies.session import StudySession
 
-FLAT_BELOW = 14
-"""Rows below which a line that is written in has no border."""
-
 LOADING = "Loading …"
 
 DRAIN_SECONDS = 5.0
 """Seconds to wait for the labels of a sitting to be stored before the next one is opened."""
 
 TINY_BELOW = 10
-"""Rows below which it takes the room of the lines above."""
+"""Rows below which a line that is written in takes the room of the lines above."""
+
+TALL_FROM = 20
+"""Rows from which the claim has two, and the prompt at least as many."""
 
 _NO_SESSION: Mapping[str, Any] = MappingProxyType({})
 
@@ -97,8 +99,8 @@ class ReviewScreen(BaseScreen):
     AUTO_FOCUS = f"#{SUBJECT}"
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of Screen
         (0, "-tiny"),
-        (TINY_BELOW, "-flat"),
-        (FLAT_BELOW, "-tall"),
+        (TINY_BELOW, "-low"),
+        (TALL_FROM, "-tall"),
     ]
 
     def __init__(
@@ -114,7 +116,7 @@ class ReviewScreen(BaseScreen):
         super().__init__(context, navigator)
         self.order = ReviewOrder(ids, index)
         self._resume_from = resume_from
-        self.items = ItemReader(context.workspace, context.scope)
+        self.items = ItemReader(context.workspace, context.scope, context.runs.revealed)
         idle = IDLE_SECONDS if context.study is None else context.study.idle_seconds
         self.guard = PaintGuard(self, self._shows_item, self._painted, lambda: self.revisions.awaited, idle)
         self.shared = shared = JudgingContext(self, context, self.guard)
@@ -131,7 +133,9 @@ class ReviewScreen(BaseScreen):
         self.comparison = RunComparison(shared, self.panes, self._show_chosen)
         self.cover = ReferenceCover(shared, self._show_chosen, self._changed)
         self.sides = Sides(shared, self.panes, self._show_chosen)
+        self.scores = ScoreLine(shared, self.judging, self.panes.focus_active)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
+        self.practice = Practice(shared, self.order)
         self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
         self.session.drafts = (
             self.comments.drafts,
@@ -147,6 +151,7 @@ class ReviewScreen(BaseScreen):
             ContextFiles(shared, self.panes, navigator),
             self.cover,
             self.sides,
+            self.scores,
         )
         handlers = (owner.handlers() for owner in (*owners, *others))
         self.dispatcher = Dispatcher(shared, self.judging.judge, self._handlers(), *handlers)
@@ -181,11 +186,15 @@ class ReviewScreen(BaseScreen):
             with Vertical(id="case"):
                 yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
-        yield LineInput(id=FIND, placeholder="find in this pane")
-        yield LineInput(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
-        yield MessageLine(id="say")
-        yield JobLine(self.context)
-        yield JudgingKeyLine(self.shared.keys)
+        if self.practice.is_on:
+            yield PracticeLines()
+        with Foot():
+            yield LineInput(id=FIND, placeholder="find in this pane")
+            yield LineInput(id=SCORES, placeholder="7 8 9 9, or 7899; 0 is 10")
+            yield LineInput(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
+            yield MessageLine(id="say")
+            yield JobLine(self.context)
+            yield JudgingKeyLine(self.shared.keys)
 
     def on_mount(self) -> None:
         """Read what the session needs, then show the first item."""
@@ -257,7 +266,8 @@ class ReviewScreen(BaseScreen):
         if isinstance(event, ItemEnded):
             self.items.forget(event.item_id)
             self.comparison.forget(event.item_id)
-            if event.outcomes and not self.context.scope.blind:
+            is_hidden = self.context.scope.blind and (self.item is None or self.item.blind)
+            if event.outcomes and not is_hidden:
                 self._reload(event.item_id)
 
     def _run_changed(self, relabelled: bool) -> None:
@@ -324,6 +334,8 @@ class ReviewScreen(BaseScreen):
             return
         before = self.guard.item_at(place)
         view = self._as_chosen(self.judging.with_unsaved(view, before))
+        if self.context.scope.blind and not view.blind:
+            self.context.runs.revealed.add(view.item_id)
         self.guard.put(view, place)
         with self.app.batch_update():
             self.panes.fill(view)
@@ -335,12 +347,16 @@ class ReviewScreen(BaseScreen):
             self.header.show_place()
             self.header.show_claim()
         if self.guard.follow(before):
+            if before is not None and before.blind and not view.blind:
+                self.shared.append_message("now shown: ◆ and other raters")
+                return
             come = "◆ The agents' label has just come." if view.claim else "◆ The agents' label is gone."
             self.shared.show_message(come)
 
     def _arrive(self, view: ItemView) -> None:
         """Restore the places of an item that has just come, and mention its drafts."""
         self.sides.scroll_together()
+        self.practice.arrive(view)
         self.judging.complete_undo_message(view)
         self.panes.by_id.end_cursors()
         for part in view.case:
@@ -418,6 +434,7 @@ class ReviewScreen(BaseScreen):
         self._show_nothing("", "")
         # The message on what was just recorded stays, with the reasons that it may be given.
         self.shared.show_message(message, choices=choices)
+        self.practice.end()
         self.end.show()
 
     def _not_read(self, error: Exception, place: OrderPlace | None) -> None:
@@ -448,6 +465,7 @@ class ReviewScreen(BaseScreen):
     def show_recorded(self, action: Action) -> None:
         """Show what an action makes of the item on the screen."""
         self.citations.recorded(action)
+        self.practice.recorded(action)
         self.header.show_claim()
 
     def go_on(self) -> None:
@@ -458,7 +476,9 @@ class ReviewScreen(BaseScreen):
         """Leave the item on the screen for that of an undo or redo."""
         self.session.remember()
         self.items.forget(undone.action.item_id)
+        self.practice.forget()
         self.search.stop()
+        self.scores.close()
         self.citations.keep_undone(undone.action, redo=undone.redo)
         self._changed()
 
@@ -476,6 +496,7 @@ class ReviewScreen(BaseScreen):
         if not self.order.move(offset):
             return False
         self.comments.keep_draft()
+        self.scores.close()
         self.search.stop()
         self.show_item()
         self._changed()
@@ -555,7 +576,7 @@ class ReviewScreen(BaseScreen):
 
     def _end_what_is_open(self) -> bool:
         """End a question, a search or the choosing of lines, or close a line; return whether one was open."""
-        if self.revisions.end() or self.comments.keep_draft() or self.search.end():
+        if self.revisions.end() or self.scores.close() or self.comments.keep_draft() or self.search.end():
             return True
         if self.panes.by_id.end_cursors():
             self.shared.show_message("")
@@ -576,11 +597,30 @@ class ReviewScreen(BaseScreen):
         elif pressed == "escape":
             # On a slow line an arrow key can begin with a lone Escape, which must not throw the rater out.
             self.shared.show_message(f"Nothing to end here; {self.shared.key('back')} goes back.")
+        elif self.practice.is_on:
+            self.navigator.begin_work()
         else:
             self.keep_place()
             self.dismiss()
 
     # -- keys -----------------------------------------------------------------------------------------
+
+    def _toggle_reveal(self) -> None:
+        """Reveal items once they are answered, or no further ones; what was shown stays so."""
+        scope, runs = self.context.scope, self.context.runs
+        if scope.sitting is not None:
+            self.shared.show_message("What is shown is laid down by the study.")
+        elif not scope.blind:
+            self.shared.show_message("Everything is shown already: this review is not blind.")
+        else:
+            runs.reveals = not runs.reveals
+            self.items.look_as(self.context.scope)
+            if self.guard.wanted is not None:
+                self._read_item(self.guard.wanted)
+            self.header.show_place()
+            on = "Items are revealed once you have answered them."
+            off = "No further items are revealed; those that were stay so."
+            self.shared.show_message(on if runs.reveals else off)
 
     def _handlers(self) -> Handlers:
         def can_go_on() -> bool:
@@ -596,6 +636,7 @@ class ReviewScreen(BaseScreen):
             ),
             "review.unjudged": Handler(self._go_to_next_open, may_have_open),
             "review.back": Handler(self._go_back),
+            "review.reveal": Handler(self._toggle_reveal, lambda: self.context.scope.blind),
             "review.edit": Handler(
                 lambda: self._editor().edit(), self._can_edit, of_item=True, label=self._what_edit_does
             ),
@@ -618,8 +659,11 @@ class ReviewScreen(BaseScreen):
         return "edit" if self.item.editable else command.label if self.item.has_test else "write a test"
 
     def action_dispatch(self, command_id: str) -> None:
-        """Do what a command of the review does."""
-        self.dispatcher.run(command_id)
+        """Do what a command of the review does; at the end of a practice two of them begin the real work."""
+        if self.practice.is_over and command_id in ("review.follow", "review.unjudged"):
+            self.navigator.begin_work()
+        else:
+            self.dispatcher.run(command_id)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a key that commands share means this action now."""
@@ -653,6 +697,16 @@ class ReviewScreen(BaseScreen):
         event.stop()
         self.judging.comment_given(event.value)
 
+    @on(Input.Changed, f"#{SCORES}")
+    def _scores_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.scores.edited(event.value)
+
+    @on(Input.Submitted, f"#{SCORES}")
+    def _scores_given(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.scores.given(event.value)
+
     @on(Input.Changed, f"#{FIND}")
     def _find_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -683,5 +737,6 @@ class ReviewScreen(BaseScreen):
         self.set_class(isinstance(widget, Input), "-writing")
         if isinstance(widget, TextPane):
             self.comments.keep_draft(focus=False)
+            self.scores.close(focus=False)
             self.search.close_line()
             self.panes.focused(widget)

@@ -35,6 +35,8 @@ WORDS = 300
 class TextEditor(ModalScreen[str | None]):
     """Edits a text; returns it when it is finished, None when it is put aside.
 
+    Where a text stands beside it, both take the places that they have on the screen below.
+
     Args:
         context: The context of the screens.
         text: The text to edit: the draft, where there is one.
@@ -99,19 +101,30 @@ class TextEditor(ModalScreen[str | None]):
         keys = [finish, ("editor.leave", "keeps a draft"), ("editor.outside", "in $EDITOR"), begin]
         with Vertical(id="editor") as box:
             box.border_title = Content(self.heading)
-            for name, sentence in zip(("editor-about", "editor-further"), self.about, strict=True):
-                if sentence:
-                    yield Static(Content(one_line(sentence, WORDS)), id=name)
+            about, further = (Content(one_line(sentence, WORDS)) for sentence in self.about)
+            if about:
+                yield Static(about, id="editor-about")
             with Horizontal(id="editor-body"):
                 if self.beside is not None:
                     yield TextPane(id="editor-beside")
                 yield CodeArea(self._text, self.LANGUAGE, wraps=self.WRAPS, id="editor-text")
+            if further:
+                yield Static(further, id="editor-further")
             yield MessageLine(id="editor-say")
             yield Static(Content(hint(self.context.settings, *keys)), id="editor-keys")
 
     def on_resize(self, event: events.Resize) -> None:
         """Show the text beside it where there is room."""
-        self.set_class(event.size.width >= BESIDE_FROM, "-beside")
+        self.set_class(self.beside is not None and event.size.width >= BESIDE_FROM, "-beside")
+        # The screen below is laid out for the new size by then.
+        self.call_after_refresh(self._leave_in_sight)
+
+    def _leave_in_sight(self) -> None:
+        """Take the place of the panes below; beside a text, what stands over them stays in sight."""
+        body = self.app.screen_stack[-2].query("#body")
+        top = body.first().region.y if self.has_class("-beside") and body else 0
+        self.query_one("#editor").styles.height = self.size.height - top
+        self.area.border_title = Content(self.heading) if top else None
 
     @on(events.Mount)
     def _show_beside(self) -> None:

@@ -80,18 +80,18 @@ class KeyLine(Static):
         if self._choices:
             width = max(20, self.size.width)
             named = [(key, one_line(words, width // 2)) for key, words in self._choices]
-            return fitted(named[:-1], named[-1], width, CHOICE_ROWS)
+            return fitted(named[:-1], named[-1], width, self._choice_rows_most())
         pairs = self._pairs()
         last = self._named(command_named(_LAST))
-        return fitted(pairs, last, self.size.width, self._rows_most(), never_left_out=self._never_left_out())
+        return fitted(pairs, last, self.size.width, self._rows_most())
 
     def _rows_most(self) -> int:
         """Return the lines that the keys may fill."""
         return 2 if self.app.size.width >= TWO_LINES else 1
 
-    def _never_left_out(self) -> int:
-        """Return how many of the first keys are named however many lines they take."""
-        return 0
+    def _choice_rows_most(self) -> int:
+        """Return the lines that keys offered in place of the screen's may fill."""
+        return CHOICE_ROWS
 
     def _offered(self) -> list[Command]:
         """Return the commands to name: the screen's, then those of every screen."""
@@ -126,7 +126,7 @@ class KeyLine(Static):
 
 
 def fitted(
-    pairs: Sequence[tuple[str, str]], last: tuple[str, str], width: int, rows: int, *, never_left_out: int = 0
+    pairs: Sequence[tuple[str, str]], last: tuple[str, str], width: int, rows: int
 ) -> list[list[tuple[str, str]]]:
     """Lay keys out in lines.
 
@@ -135,7 +135,6 @@ def fitted(
         last: The key that comes last whatever else is left out.
         width: Cells of a line.
         rows: Lines at most.
-        never_left_out: How many of the first keys are shown though they take more lines than that.
 
     Returns:
         The lines, each a list of keys with labels.
@@ -147,8 +146,6 @@ def fitted(
         closing = position == len(pairs)
         needs = _cells(pair) + (len(_GAP) if lines[-1] else 0)
         held = 0 if closing or len(lines) < rows else _cells(last) + len(_GAP)
-        if needs + held > free and position < never_left_out:
-            rows = max(rows, len(lines) + 1)
         if needs + held > free and len(lines) < rows and lines[-1]:
             lines.append([])
             free = width

@@ -49,6 +49,17 @@ class Interval:
     resamples: int
     undefined: int
 
+    def method(self, unit: str, cluster: str) -> str:
+        """Return how it was made, as a phrase.
+
+        Args:
+            unit: The word for what is drawn or counted.
+            cluster: The word for a group of units that are drawn together; the same for none.
+        """
+        if not self.resamples:
+            return "Wilson's"
+        return f"bootstrap over {unit}s, {cluster} by {cluster}, of {self.clusters:,}; raters fixed"
+
     @property
     def warning(self) -> str:
         """Why not to rely on it; empty for no reason."""

@@ -190,6 +190,21 @@ class PositionBias:
     matrix: tuple[tuple[int, ...], ...]
 
 
+def in_both_orders(judgments: Iterable[tuple[Hashable, int, bool]]) -> dict[Hashable, tuple[int, int]]:
+    """Return the levels of the items that were judged in both orders, the first one in each.
+
+    Args:
+        judgments: See `position_bias`.
+
+    Returns:
+        The level with the canonical first candidate on the left, and that with it on the right, by item.
+    """
+    orders: dict[Hashable, dict[bool, int]] = defaultdict(dict)
+    for item, level, first_left in judgments:
+        orders[item].setdefault(first_left, level)
+    return {item: (levels[True], levels[False]) for item, levels in orders.items() if len(levels) == 2}
+
+
 def position_bias(judgments: Iterable[tuple[Hashable, int, bool]], share: float = 0.95) -> PositionBias:
     """Measure how verdicts depend on the side on which a candidate was shown.
 
@@ -202,19 +217,15 @@ def position_bias(judgments: Iterable[tuple[Hashable, int, bool]], share: float 
 
     middle = LEVELS // 2
     left = number = 0
-    orders: dict[Hashable, dict[bool, int]] = defaultdict(dict)
-    for item, level, first_left in judgments:
-        orders[item].setdefault(first_left, level)
+    given = list(judgments)
+    for _, level, first_left in given:
         if level != middle:
             number += 1
             left += (level < middle) == first_left
     matrix = [[0] * LEVELS for _ in range(LEVELS)]
     consistent = favours_first = favours_second = both = 0
-    for levels in orders.values():
-        if len(levels) < 2:
-            continue
+    for one, two in in_both_orders(given).values():
         both += 1
-        one, two = levels[True], levels[False]
         matrix[one][two] += 1
         consistent += _winner(one) == _winner(two)
         favours_first += _winner(one) < 0 < _winner(two)

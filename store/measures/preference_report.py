@@ -173,12 +173,7 @@ def preference_report(votes: Votes, options: Options = Options()) -> PreferenceR
     judges = votes.judges | frozenset(votes.named(options.judges))
     votes = Votes(votes.items, votes.labels, votes.orders, judges)
     groups = {group: [one for one in votes.raters if votes.group(one) == group] for group in GROUPS}
-    if options.raters is None:
-        rated_by = "people" if votes.of(groups["people"]) else "judges"
-        chosen = groups["people"] or groups["judges"]
-    else:
-        chosen = votes.named(options.raters)
-        rated_by = ", ".join(chosen)
+    rated_by, chosen = rated_by_whom(votes, options.raters)
     counted = votes.of(chosen)
     given, undecided = votes.battles(counted)
     battles = Battles.of(given)
@@ -214,6 +209,23 @@ def preference_report(votes: Votes, options: Options = Options()) -> PreferenceR
             "revealed": sum(one.revealed for one in counted),
         },
     )
+
+
+def rated_by_whom(votes: Votes, raters: Collection[str] | None = None) -> tuple[str, list[str]]:
+    """Return whose votes make the ratings: in a word or by name, and their names.
+
+    Args:
+        votes: The votes.
+        raters: The raters that are named; None for people, or for judges where no person voted.
+
+    Raises:
+        UnknownName: Nobody of a name has a vote.
+    """
+    if raters is not None:
+        chosen = votes.named(raters)
+        return ", ".join(chosen), chosen
+    people = [one for one in votes.raters if votes.group(one) == "people"]
+    return "people" if votes.of(people) else "judges", people or votes.raters
 
 
 def _candidates(votes: Votes) -> list[str]:
@@ -352,13 +364,19 @@ def _pair(
     }
 
 
-def _position(votes: Votes) -> list[dict[str, Any]]:
-    """Return how the verdicts of each rater depend on the side, where it is known."""
+def by_side(votes: Votes) -> dict[str, list[tuple[Hashable, int, bool]]]:
+    """Return the verdicts of each rater where it is known who was on which side (see `position_bias`)."""
     of_rater: dict[str, list[tuple[Hashable, int, bool]]] = defaultdict(list)
     for some in (votes.orders, votes.labels):
         for one in some:
             if one.first_left is not None:
                 of_rater[one.rater].append((one.item, round(2 - one.value), one.first_left))
+    return of_rater
+
+
+def _position(votes: Votes) -> list[dict[str, Any]]:
+    """Return how the verdicts of each rater depend on the side, where it is known."""
+    of_rater = by_side(votes)
     listed = sorted(of_rater, key=lambda name: -len(of_rater[name]))[:MOST_RATERS]
     found = []
     for name in sorted(listed, key=lambda name: (name in votes.judges, name)):

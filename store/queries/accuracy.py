@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -66,7 +66,7 @@ class Anchoring:
     ci_high: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RaterAccuracy:
     """One rater of the report.
 
@@ -80,6 +80,8 @@ class RaterAccuracy:
         replaces: Of agents and judges: the alternative annotator test against the panel.
         population: Of agents, where asked for: estimates over all units that the run labelled.
         anchoring: Of people with labels from before and after they saw the agents'; None for others.
+        known: Which units have a true label and one of the rater, of shape (n,).
+        wrong: Which of these labels are not the true one.
     """
 
     name: str
@@ -91,11 +93,14 @@ class RaterAccuracy:
     replaces: AlternativeTest | None
     population: SampleEstimates | None
     anchoring: Anchoring | None
+    known: Array = field(repr=False)
+    wrong: Array = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
         fields = asdict(self)
-        del fields["figures"]
+        for name in ("figures", "known", "wrong"):
+            del fields[name]
         return {
             "rater": fields.pop("name"),
             "kind": fields.pop("kind"),
@@ -249,6 +254,7 @@ def _row(
     if one.run_id is not None:
         executed, done = executed_programs(connection, one.run_id)
         executable = done / executed if executed else None
+    known = ~numpy.isnan(found.values) & ~numpy.isnan(one.values)
     return RaterAccuracy(
         one.name,
         one.kind,
@@ -259,6 +265,8 @@ def _row(
         _replaces(source, place),
         _population(connection, labels, one, found.values, population),
         _anchoring(connection, source, place, bootstrap) if one.kind == "human" else None,
+        known,
+        known & (found.values != one.values),
     )
 
 

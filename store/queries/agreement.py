@@ -129,6 +129,7 @@ class AgreementReport:
     Attributes:
         labels: Everybody's labels.
         compared: The names of the raters that `figures` is about: people, or those that were named.
+        places: Their places among those with labels.
         figures: The agreement of these.
         beside: The agreement of imported raters, of agents' runs and of judges, each for itself, by kind.
         by_rater: Everybody with a label: humans, imported raters, runs, judges.
@@ -140,6 +141,7 @@ class AgreementReport:
 
     labels: QuestionLabels
     compared: tuple[str, ...]
+    places: tuple[int, ...]
     figures: TableAgreement
     beside: Mapping[str, TableAgreement]
     by_rater: tuple[RaterRow, ...]
@@ -147,6 +149,10 @@ class AgreementReport:
     by_item: tuple[ItemAgreement, ...] | None
     measures: Mapping[Measure, Agreement]
     by_condition: tuple[ConditionRow, ...] = ()
+
+    def shared(self, *, differing: bool = False) -> Array:
+        """Return which units two or more of the compared raters labelled (see `QuestionLabels.shared`)."""
+        return self.labels.shared(self.places, differing=differing)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
@@ -159,6 +165,7 @@ class AgreementReport:
             "responses": labels.responses,
             "compared": self.compared,
             **_figures(self.figures),
+            "differing": int(self.shared(differing=True).sum()),
             "raters": len(self.compared),
             "cluster": labels.cluster if self.figures.clustered else None,
             "beside": {
@@ -230,10 +237,11 @@ def agreement(
     return AgreementReport(
         labels=labels,
         compared=tuple(labels.raters[place].name for place in compared),
+        places=tuple(compared),
         figures=together(compared),
         beside=beside,
         by_rater=tuple(_rater_rows(connection, labels, table, shown, compared)),
-        by_pair=tuple(_pair_rows(labels, table.only(shown), shown, bootstrap)),
+        by_pair=tuple(compare_pairs(labels, table.only(shown), shown, bootstrap)),
         by_item=tuple(_items(connection, labels, table, compared)) if by_item else None,
         measures={
             measure: measure.compute([labels.raters[place].values for place in compared], labels.level)
@@ -343,9 +351,17 @@ def _repeat(labels: QuestionLabels, one: RaterLabels, again: RaterLabels) -> Int
     return IntraRater(len(first), percent, kappa.value, kappa.why_none)
 
 
-def _pair_rows(
+def compare_pairs(
     labels: QuestionLabels, table: RatingTable, shown: Sequence[int], bootstrap: Bootstrap
 ) -> list[PairRow]:
+    """Compare every two of some raters.
+
+    Args:
+        labels: Everybody's labels.
+        table: Those of the raters to compare alone.
+        shown: The places of these raters.
+        bootstrap: How intervals are drawn.
+    """
     import numpy
 
     extra = [measure for measure in extra_measures() if measure.pairwise]

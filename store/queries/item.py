@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
@@ -86,6 +86,14 @@ class OwnState:
     skipped: bool
     flagged: bool
     comment: str
+
+    def changed_by(self, later: OwnState) -> OwnState:
+        """Return the state after answers that were given in a later phase."""
+        if later.cannot_decide is not None:
+            return replace(self, labels={}, cannot_decide=later.cannot_decide)
+        if later.labels:
+            return replace(self, labels={**self.labels, **later.labels}, cannot_decide=None)
+        return self
 
 
 ShownTests = Literal["agents", "own", "none"]

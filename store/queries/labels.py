@@ -142,6 +142,28 @@ class QuestionLabels:
         names = tuple(one.name for one in self.raters)
         return RatingTable("wide", names, Patterns.of_ratings(ratings), (), self.groups)
 
+    def items_of(self, there: Array) -> list[int]:
+        """Return the items of some units, which `there` says of shape (n,), each once and in order."""
+        import numpy
+
+        found: list[int] = numpy.unique(self.item_ids[there]).tolist()
+        return found
+
+    def shared(self, places: Sequence[int], *, differing: bool = False) -> Array:
+        """Return which units two or more of some raters labelled, of shape (n,).
+
+        Args:
+            places: The places of the raters.
+            differing: Only those on which their labels differ.
+        """
+        import numpy
+
+        values = numpy.array([self.raters[place].values for place in places]).reshape(-1, len(self.units))
+        found: Array = (~numpy.isnan(values)).sum(axis=0) > 1
+        if differing and len(places):
+            found = found & (numpy.fmin.reduce(values) < numpy.fmax.reduce(values))
+        return found
+
     def only(self, item_ids: Array) -> QuestionLabels:
         """Return the labels of some items and of the responses to them alone."""
         import numpy
@@ -280,12 +302,16 @@ def question_labels(
     )
 
 
-def question_of_items(connection: Connection) -> str:
-    """Return the main question of the items of a workspace: that of their first kind."""
+def kinds_of_items(connection: Connection) -> list[TaskKind]:
+    """Return the known kinds of the items of a workspace."""
     item = table_of(Item)
     there = list(connection.execute(select(item.c.kind).distinct()).scalars())
-    known = [task_kinds()[name] for name in in_order(there) if name in task_kinds()]
-    first = (known or list(task_kinds().values()))[0]
+    return [task_kinds()[name] for name in in_order(there) if name in task_kinds()]
+
+
+def question_of_items(connection: Connection) -> str:
+    """Return the main question of the items of a workspace: that of their first kind."""
+    first = (kinds_of_items(connection) or list(task_kinds().values()))[0]
     return (first.label_question or first.questions[0]).name
 
 

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Subquery, case, false, func, select, true, union_all
 
-from store.kinds.pair import MATCH
+from store.errors import UnknownName
+from store.kinds.pair import MATCH, PAIR
 from store.measures.intervals import wilson
 from store.queries.current import current_verdicts, first_values
-from store.record.scope import Scope
+from store.queries.runs import all_runs, named_run, shown_by_kind
+from store.record.raters import find_rater
+from store.record.scope import RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Code, Pair, Query, Similarity
+from store.tables.people import Rater
 
 if TYPE_CHECKING:
-    from sqlalchemy import CTE, Connection, FromClause
+    from uuid import UUID
+
+    from sqlalchemy import CTE, ColumnElement, Connection, FromClause, Select
 
 _DIGITS = 12
 """Decimals to which mean similarities are compared: sums of the same numbers may differ after these."""
@@ -167,6 +173,67 @@ class BenchmarkFigures:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class PairLabels:
+    """Whose labels the figures are made of.
+
+    Attributes:
+        name: The name of the rater or the run; empty where no run has labelled pairs yet.
+        kind: `agent`, `human` or `import`.
+        run_id: The run, for `agent`.
+        labels: The labels, as (item_id, value).
+    """
+
+    name: str
+    kind: str
+    run_id: UUID | None
+    labels: FromClause
+
+    @property
+    def phrase(self) -> str:
+        """Whose they are, in words."""
+        if not self.name:
+            return "nobody: no agents have labelled pairs yet"
+        return {"agent": "the agents' run ", "import": "imported rater "}.get(self.kind, "") + self.name
+
+
+def pair_labels(connection: Connection, rater: str | None = None, run: RunRef | None = None) -> PairLabels:
+    """Return whose labels are asked for.
+
+    Args:
+        connection: A reading connection.
+        rater: The name of a rater, or of a run; None for the agents.
+        run: The run; None for the one that is shown by default.
+
+    Raises:
+        UnknownName: No rater is called so, or the run has not worked on pairs.
+    """
+    if rater is not None:
+        found = find_rater(connection, rater.strip())
+        if found.kind != "agent":
+            return PairLabels(found.name, found.kind, None, rater_labels(found.id))
+        named = named_run(all_runs(connection), found.name)
+        run = RunRef(named.id, named.name)
+    scope = Scope(run=run)
+    shown = shown_by_kind(connection, scope).get(PAIR.name)
+    if run is not None and shown != run:
+        raise UnknownName(
+            "Unknown run",
+            f"{run.name} has not worked on pairs.",
+            "Leave --run out, or name another one.",
+        )
+    if shown is None:
+        return PairLabels("", "agent", None, agents_labels(scope))
+    return PairLabels(shown.name, "agent", shown.id, agents_labels(scope))
+
+
+def pair_labellers(connection: Connection) -> list[str]:
+    """Return the names of the people and imported raters with labels of pairs."""
+    rater, values = table_of(Rater), first_values(questions=[MATCH.name])
+    with_labels = rater.c.id.in_(select(values.c.rater_id)) & (rater.c.kind != "agent")
+    return list(connection.execute(select(rater.c.name).where(with_labels).order_by(rater.c.name)).scalars())
+
+
 def agents_labels(scope: Scope) -> Subquery:
     """Return the agents' labels of items, as (item_id, value): those of the run that a scope shows."""
     verdicts = current_verdicts(scope)
@@ -192,12 +259,7 @@ def benchmark_figures(connection: Connection, labels: FromClause) -> BenchmarkFi
             `rater_labels`, or a table of labels made in any other way. An item has at most one row; rows of
             other items than pairs do not count.
     """
-    pair = table_of(Pair)
-    labelled = (
-        select(pair.c.item_id, pair.c.query_id, pair.c.code_id, labels.c.value)
-        .outerjoin(labels, labels.c.item_id == pair.c.item_id)
-        .cte("labelled_pair")
-    )
+    labelled = _labelled(labels)
     queries = _queries(connection, labelled)
     ranks, by_similarity, shared = _ranks(connection, labelled)
     codes, code_length = _texts(connection, Code, "code_id")
@@ -221,6 +283,58 @@ def benchmark_figures(connection: Connection, labels: FromClause) -> BenchmarkFi
     )
 
 
+def pairs_by_matches(labels: FromClause, matches: int) -> Select[int]:
+    """Select the pairs of the queries with so many matching codes and a labelled candidate (Figure 3)."""
+    labelled = _labelled(labels)
+    of_query = (
+        select(labelled.c.query_id)
+        .group_by(labelled.c.query_id)
+        .having(func.count(labelled.c.value) > 0, _matching_codes(labelled) == matches)
+    )
+    return select(labelled.c.item_id).where(labelled.c.query_id.in_(of_query)).order_by(labelled.c.item_id)
+
+
+def pairs_at_rank(labels: FromClause, rank: int, *, matching: bool = False) -> Select[int]:
+    """Select the labelled pairs at a rank (Figure 4), or only those that match."""
+    labelled, ranked = _labelled(labels), _ranked()
+    wanted = labelled.c.value == 1 if matching else labelled.c.value.is_not(None)
+    return (
+        select(labelled.c.item_id)
+        .join(ranked, ranked.c.item_id == labelled.c.item_id)
+        .where(ranked.c.rank == rank, wanted)
+        .order_by(labelled.c.item_id)
+    )
+
+
+def pairs_by_queries(labels: FromClause, queries: int) -> Select[int]:
+    """Select the matching pairs of the codes that answer so many queries (Figure 7)."""
+    labelled = _labelled(labels)
+    matching = labelled.c.value == 1
+    of_code = (
+        select(labelled.c.code_id)
+        .where(matching)
+        .group_by(labelled.c.code_id)
+        .having(func.count(labelled.c.query_id.distinct()) == queries)
+    )
+    found = select(labelled.c.item_id).where(matching, labelled.c.code_id.in_(of_code))
+    return found.order_by(labelled.c.item_id)
+
+
+def _labelled(labels: FromClause) -> CTE:
+    """Return (item_id, query_id, code_id, value) of every pair; no value for one without a label."""
+    pair = table_of(Pair)
+    return (
+        select(pair.c.item_id, pair.c.query_id, pair.c.code_id, labels.c.value)
+        .outerjoin(labels, labels.c.item_id == pair.c.item_id)
+        .cte("labelled_pair")
+    )
+
+
+def _matching_codes(labelled: CTE) -> ColumnElement[int]:
+    """Count the different codes that match a query: a file may name the same pair under two ids."""
+    return func.count(case((labelled.c.value == 1, labelled.c.code_id)).distinct())
+
+
 def _queries(connection: Connection, labelled: CTE) -> list[Any]:
     """Return (state, codes, queries, matches, pairs, labelled) by state and number of matching codes."""
     of_query = (
@@ -228,8 +342,7 @@ def _queries(connection: Connection, labelled: CTE) -> list[Any]:
             func.count().label("pairs"),
             func.count(labelled.c.value).label("labelled"),
             func.count(case((labelled.c.value == 1, 1))).label("matches"),
-            # A file may name the same pair under two ids.
-            func.count(case((labelled.c.value == 1, labelled.c.code_id)).distinct()).label("codes"),
+            _matching_codes(labelled).label("codes"),
         )
         .group_by(labelled.c.query_id)
         .subquery("of_query")
@@ -262,7 +375,7 @@ def _by_matches(queries: list[Any]) -> tuple[QueriesByMatches, ...]:
 
 def _ranks(connection: Connection, labelled: CTE) -> tuple[tuple[RankMatches, ...], int, int]:
     """Return the pairs by rank, how many of them are ranked by similarity, and how many share their rank."""
-    ranked = union_all(select(_given_ranks()), select(_similarity_ranks())).subquery("ranked")
+    ranked = _ranked()
     rows = connection.execute(
         select(
             ranked.c.rank,
@@ -290,6 +403,11 @@ def _ranks(connection: Connection, labelled: CTE) -> tuple[tuple[RankMatches, ..
         )
         previous = row.rank
     return tuple(found), sum(row.by_similarity for row in rows), sum(row.shared for row in rows)
+
+
+def _ranked() -> Subquery:
+    """Return (item_id, rank, by_similarity, alike) of the pairs that have a rank."""
+    return union_all(select(_given_ranks()), select(_similarity_ranks())).subquery("ranked")
 
 
 def _given_ranks() -> Subquery:

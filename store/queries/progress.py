@@ -347,6 +347,9 @@ def progress_delta(connection: Connection, action: Action, scope: Scope = EVERYT
         action: As it was stored.
         scope: In which scope it was made.
     """
+    if scope.sitting is None and action.records[0].phase != scope.phase:
+        # What was changed after it was revealed counts as it was answered at first.
+        return ProgressDelta(today=0, left=0, judged=False)
     first, last = (choose(record.id for record in action.records) for choose in (min, max))
     records = _records(connection, action.records[0])
     kind = kind_of(connection, action.item_id)

@@ -134,6 +134,8 @@ def load_responses(
 ) -> tuple[ResponseView, ...]:
     """Read the responses to an item, by name; those of hidden models in a random order for each rater.
 
+    Those of models that an answer has revealed keep that order, and so their letters.
+
     Args:
         connection: A reading connection.
         item_id: The item.
@@ -151,6 +153,8 @@ def load_responses(
     else:
         columns = (ref.c.model, ref.c.setting, ref.c.trial)
         rows = list(connection.execute(found.add_columns(*columns).order_by(*columns)).all())
+        if scope.visibility.reveals:
+            rows.sort(key=lambda row: _random_key(scope.rater_id, item_id, row.id))
     scores = {} if blind else _scores(connection, [row.id for row in rows])
     measures = scored_measures(connection, [row.id for row in rows], scope)
     return tuple(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, literal, select
 
 from store.queries.current import on_label
 from store.queries.rows import NEEDS_SANDBOX
@@ -214,6 +214,8 @@ class RoleFigures:
         turns: Steps recorded, failed ones included.
         items: Items that it worked on.
         failed: Turns that failed, those that were made good by a later one included.
+        retries: Turns on an item on which the role had a turn before: after a failure, or for a repair.
+        retried_items: Items with such a turn.
         lately: Turns recorded in the last `LATELY` before the moment that was given.
         requests: Requests sent to models.
         tokens_in: Input tokens.
@@ -228,6 +230,8 @@ class RoleFigures:
     turns: int
     items: int
     failed: int
+    retries: int
+    retried_items: int
     lately: int
     requests: int
     tokens_in: int
@@ -237,29 +241,6 @@ class RoleFigures:
     from_cache: int
     seconds: float
 
-    @classmethod
-    def together(cls, stages: Sequence[RoleFigures]) -> RoleFigures:
-        """Return the turns of all roles as one: which of them took part tells what was found of an item."""
-        known = [stage.money for stage in stages if stage.money is not None]
-        summed = (
-            "turns",
-            "failed",
-            "lately",
-            "requests",
-            "tokens_in",
-            "tokens_out",
-            "unpriced",
-            "from_cache",
-        )
-        sums = {name: sum(getattr(stage, name) for stage in stages) for name in summed}
-        return cls(
-            role="all",
-            items=max((stage.items for stage in stages), default=0),
-            money=sum(known) if known else None,
-            seconds=sum(stage.seconds for stage in stages),
-            **sums,
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """Return it as values that JSON knows, with the mean of a turn's seconds."""
         return {
@@ -267,6 +248,8 @@ class RoleFigures:
             "turns": self.turns,
             "items": self.items,
             "failed": self.failed,
+            "retries": self.retries,
+            "retried_items": self.retried_items,
             "last_minute": self.lately,
             "requests": self.requests,
             "tokens_in": self.tokens_in,
@@ -279,31 +262,40 @@ class RoleFigures:
         }
 
 
-def role_figures(connection: Connection, run_id: UUID, now: datetime) -> tuple[RoleFigures, ...]:
+def role_figures(
+    connection: Connection, run_id: UUID, now: datetime, *, together: bool = False
+) -> tuple[RoleFigures, ...]:
     """Add up what each role of a run has done.
 
     Args:
         connection: An open connection.
         run_id: The run.
         now: The moment that `lately` looks back from.
+        together: Whether all roles are added up as one called "all": which of them took part tells what was
+            found of an item.
 
     Returns:
         The roles that the run's steps name, in the order in which they first came.
     """
     step = table_of(StepRow)
     sums = [each for each in _sums(step) if each.name in RoleFigures.__dataclass_fields__]
+    role: ColumnElement[str] = literal("all").label("role") if together else step.c.role
+    one_for_each = () if together else (step.c.role,)
     found = (
         select(
-            step.c.role,
+            role,
             func.count().label("turns"),
-            # A role counts its turns on an item from 0.
-            func.count(case((step.c.attempt == 0, 1))).label("items"),
+            func.count(step.c.item_id.distinct()).label("items"),
             func.count(case((step.c.outcome == "failed", 1))).label("failed"),
+            # A role counts its turns on an item from 0.
+            func.count(case((step.c.attempt > 0, 1))).label("retries"),
+            func.count(case((step.c.attempt > 0, step.c.item_id)).distinct()).label("retried_items"),
             func.count(case((step.c.created_at > now - LATELY, 1))).label("lately"),
             *sums,
         )
         .where(step.c.run_id == run_id)
-        .group_by(step.c.role)
+        .group_by(*one_for_each)
+        .having(func.count() > 0)
         .order_by(func.min(step.c.id))
     )
     return tuple(RoleFigures(**row) for row in connection.execute(found).mappings())

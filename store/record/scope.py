@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from store.record.rater_ref import RaterRef
@@ -20,7 +20,7 @@ GOLD = "gold"
 REPEAT = "repeat"
 """The phase of a study in which raters meet items again, so that each is compared with their own label."""
 REVEAL = "reveal"
-"""The phase of a study in which raters meet their items again and see what was hidden."""
+"""The phase of answers to what was hidden before: items that come again in a study, and changed answers."""
 DISCUSS = "discuss"
 """The phase of a study in which raters meet items again that an adjudicator sent back to them."""
 
@@ -34,9 +34,12 @@ class Visibility:
 
     Attributes:
         blind: Whether it is hidden on every item. Otherwise an item's assignment can still hide it.
+        reveals: Whether a review shows it on an item once the rater has answered all of its questions; lists
+            hide it all the same.
     """
 
     blind: bool = False
+    reveals: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,11 @@ class Scope:
     def blind(self) -> bool:
         """Whether others' work is hidden on every item."""
         return self.visibility.blind
+
+    @property
+    def revealed(self) -> Scope:
+        """The scope in which an item is read that the rater has answered, where that reveals it."""
+        return replace(self, visibility=replace(self.visibility, blind=False))
 
     @property
     def hides_lists(self) -> bool:

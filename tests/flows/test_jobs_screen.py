@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from app_at_work import app_of, labelled_by_agents, script, until
+from app_at_work import BEGAN, app_of, labelled_by_agents, script, until
 from loopback_models import LoopbackModels, Outcome, Seen, Status
 from review_bench import screen_text
 from small_workspace import GOOD, pairs_workspace, rows, verdicts
@@ -26,6 +27,8 @@ from screens.home.screen import HomeScreen
 from screens.jobs.budget import BudgetScreen
 from screens.jobs.job_line import JobLine, bar, format_duration, job_line
 from screens.jobs.outcomes import OutcomesScreen
+from screens.jobs.pace_lines import budget_end, rate_line, spend_line
+from screens.jobs.parts import open_parts
 from screens.jobs.run_tables import funnel
 from screens.jobs.screen import JobsScreen
 from screens.jobs.start import StartScreen
@@ -33,8 +36,10 @@ from screens.jobs.throttle import LEAST_SECONDS, ThrottledReader
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
+from store.formatting import compact
 from store.queries.pair_runs import PairCounts
 from store.queries.run_figures import RunFigures
+from store.queries.run_pace import RunPace
 from store.tables.runs import Run, StepRow
 from store.workspace.duckdb import Workspace
 
@@ -316,8 +321,10 @@ async def test_runs_of_earlier_sessions_are_there(workspace: Workspace) -> None:
         await until(pilot, lambda: "2 of 2 labelled" in text(app, "#now"))
         assert "No run can be started" in text(app, "#now")
         await until(pilot, lambda: "ruled" in text(app, "#funnel"), "the funnel")
-        # Side by side where there is room.
-        assert app.screen.query_one("#log").region.x > app.screen.query_one("#funnel").region.right - 2
+        # What says nothing folds to a line, and leaves its room to the others.
+        await until(pilot, lambda: "nothing failed" in text(app, "#folded"))
+        assert "none" in text(app, "#folded")
+        assert app.screen.query_one("#funnel").region.width == 120
 
 
 async def test_a_model_that_cannot_be_opened_is_said(workspace: Workspace, tmp_path: Path) -> None:
@@ -382,7 +389,7 @@ def test_durations_in_words() -> None:
 
 
 def funnel_of(counts: PairCounts, figures: RunFigures) -> list[str]:
-    return funnel(figures, counts_of(counts, figures, executes=True), "pair")
+    return funnel(figures, counts_of(counts, figures, executes=True), "pair", 76)
 
 
 def test_the_funnel_adds_up() -> None:
@@ -391,6 +398,9 @@ def test_the_funnel_adds_up() -> None:
     lines = funnel_of(counts, figures)
     assert [int(re.findall(r"\d+", line)[0]) for line in lines] == [100, 20, 30, 50, 48, 47, 97]
     assert "8 without a result" in lines[4]
+    # The bars have the room that the words leave, and one scale.
+    assert lines[0].count("█") == 76 - 30 - len("  8 without a result") == len(lines[3].split()[-1])
+    assert lines[3].count("█") == lines[0].count("█") // 2
     assert "0 no match 50 · 1 match 47" in lines[6]
     waiting = funnel_of(replace(counts, executed=45), replace(figures, needs_sandbox=1_234))
     assert [line.index("│") if "│" in line else line.index("─") - 1 for line in waiting[4:7]] == [3, 3, 3]
@@ -415,7 +425,7 @@ async def test_what_failed_is_listed_opened_and_tried_again(workspace: Workspace
         await start(pilot)
         await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
         await until(pilot, lambda: bool(screen.causes))
-        await until(pilot, lambda: "r retry failed" in text(app, "KeyLine"))
+        await until(pilot, lambda: "r retry" in text(app, "KeyLine"))
         await pilot.press("enter")
         items = await listed(pilot)
         assert items.items.ids.tolist() == [3, 5]
@@ -474,6 +484,55 @@ async def test_a_run_of_other_settings_is_not_tried_again_by_these(
         assert len(verdicts(workspace)) == 1
 
 
+def test_parts_that_say_something_open_while_they_fit() -> None:
+    wanted = {"funnel": 7, "stages": 5, "failures": 2, "log": 0}
+    assert open_parts(wanted, 40, "funnel", border=2) == {"funnel", "stages", "failures"}
+    assert open_parts(wanted, 12, "funnel", border=2) == {"funnel"}
+    assert open_parts(wanted, 12, "stages", border=2) == {"stages"}
+    assert open_parts(wanted, 16, "funnel", border=2) == {"funnel", "failures"}
+    # What is first is shown, come what may.
+    assert open_parts(wanted, 4, "funnel", border=2) == {"funnel"}
+
+
+HALF_HOUR = RunPace(1800.0, *((number / 24,) * 24 for number in (60.0, 3.0, 60_000.0, 120.0)))
+"""The pace of a run that labelled 60 items in half an hour, for 3 dollars."""
+
+
+@pytest.mark.parametrize(
+    ("budget", "done", "total", "end"),
+    [
+        # 2 items a minute at 5 cents: a dollar is left, so 20 items, so 10 minutes.
+        (Budget(money=4.0), 60, 500, "at this rate until 09:40"),
+        # Of two bounds the first one reached: 10 items more, so 5 minutes.
+        (Budget(money=4.0, pairs=70), 60, 500, "at this rate until 09:35"),
+        (Budget(tokens=10**6), 60, 5_000, "at this rate until 17:20"),
+        (Budget(requests=10**5), 60, 10**6, "at this rate until 2024-03-21 17:40"),
+        (Budget(money=4.0), 60, 75, "lasts to the end"),
+        (Budget(money=4.0), 0, 500, ""),
+        (Budget(), 60, 500, ""),
+    ],
+)
+def test_the_end_of_a_budget_in_sight(
+    monkeypatch: pytest.MonkeyPatch, budget: Budget, done: int, total: int, end: str
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    spent = Spent(requests=120, tokens=60_000, money=3.0)
+    progress = JobProgressed(1, uuid4(), done, 0, total, 1800.0, done / 30, "", spent, done)
+    assert budget_end(spent, HALF_HOUR, budget, progress, BEGAN) == end
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_spending_is_drawn_with_its_bound() -> None:
+    spent = Spent(requests=120, tokens=60_000, money=3.0)
+    line = spend_line(spent, HALF_HOUR, 120, budget=Budget(money=4.0), end="at this rate until 09:40")
+    bars = "█" * 24
+    assert line == f"spend ▕{bars}▏ $3.00 of $4.00 · at this rate until 09:40 · 120 requests · 60k tokens"
+    assert rate_line(HALF_HOUR, None, 74) == f"rate  ▕{bars[:12]}▏ 60 items in 30 min"
+    assert spend_line(Spent(), None, 74) == ""
+
+
 def test_what_is_read_rests_as_long_as_it_took_ten_times() -> None:
     """A read that takes long is not begun again at every event (see the benchmark of large runs)."""
     assert ThrottledReader.rest_after(0.01) == LEAST_SECONDS
@@ -486,12 +545,12 @@ def test_what_is_read_rests_as_long_as_it_took_ten_times() -> None:
         # What is typed in turn, with what is answered; the last one is enough for the run.
         (
             {"pairs": 2},
-            "2 pairs",
+            "2 of 2 pairs",
             [("", "Type a whole number"), ("9.5", "whole number"), ("2", "2 pairs are spent"), ("1,000", "")],
         ),
         (
             {"money": 0.0008, "tokens": 10**9},
-            "$0.0008, 1,000,000,000 tokens",
+            "$0.0008 of $0.0008 · 840 of 1,000,000,000 tokens",
             [("12,50", "Type an amount"), ("0.0004", "$0.0008 are spent"), ("$3.50", "")],
         ),
     ],
@@ -512,7 +571,7 @@ async def test_a_run_that_paused_at_its_budget_is_given_more_and_goes_on(
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await start(pilot)
-        await until(pilot, lambda: f"budget {said}" in text(app, "#now") and "‖ paused" in text(app, "#now"))
+        await until(pilot, lambda: said in text(app, "#now") and "‖ paused" in text(app, "#now"))
         assert "Budget reached" in text(app, "#now")
         assert "p gives more and goes on" in text(app, "#now")
         await until(pilot, lambda: "p more budget" in text(app, "KeyLine"))
@@ -533,7 +592,9 @@ async def test_a_run_that_paused_at_its_budget_is_given_more_and_goes_on(
         requests = sum(step["requests"] for step in steps)
         tokens = sum(step["tokens_in"] + step["tokens_out"] for step in steps)
         money = sum(step["money"] for step in steps)
-        assert f"{requests} requests · {tokens:,} tokens · ${money:.4f}" in text(app, "#now")
+        assert f"${money:.4f}" in text(app, "#now")
+        assert f"{requests} requests" in text(app, "#now")
+        assert (f"{tokens:,} of" if "tokens" in bound else f"{compact(tokens)} tokens") in text(app, "#now")
 
 
 async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_path: Path) -> None:
@@ -554,14 +615,46 @@ async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_p
 
 
 async def test_a_blind_rater_is_not_shown_what_models_said_of_items(workspace: Workspace) -> None:
-    labelled_by_agents(workspace, [(1, 1.0, "screened"), (2, 1.0, "screened")])
+    for name in ("cosqa-plus:one", "cosqa-plus:two"):
+        labelled_by_agents(workspace, [(1, 1.0, "screened"), (2, 1.0, "screened")], name=name)
     app = app_of(workspace, blind=True)
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
+        screen = await opened(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "are not compared" in str([each.message for each in app._notifications]))
+        assert app.screen is screen
+        assert "compare" not in text(app, "KeyLine")
         await pilot.press("enter")
         items = await listed(pilot)
         assert items.outputs == ()
         assert [group.words for group in items.groups] == ["all that failed", "labelled"]
+
+
+async def test_two_runs_are_compared_and_the_items_behind_a_cell_opened(workspace: Workspace) -> None:
+    labelled_by_agents(
+        workspace, [(n, float(n % 2), "screened") for n in range(1, 11)], name="cosqa-plus:one"
+    )
+    labelled_by_agents(workspace, [(n, float(n > 4), "screened") for n in range(1, 9)], name="cosqa-plus:two")
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "▸× cosqa-plus:two" in text(app, "#runs").replace("◆", " "))
+        await pilot.press("down", "c")
+        await until(pilot, lambda: "kappa" in screen_text(app))
+        shown = screen_text(app)
+        assert "↓ cosqa-plus:two · → cosqa-plus:one" in shown
+        assert "8 units" in shown
+        assert "equal 50.0 % · kappa 0.00" in shown
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and "2 of 12" in screen_text(app))
+        queue = app.screen
+        assert isinstance(queue, QueueScreen)
+        assert queue.queue_query.wanted.items == (1, 3)
+        assert queue.queue_query.wanted.named == "cosqa-plus:two 0 no match · cosqa-plus:one 1 match"
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert "×" not in text(app, "#runs")
 
 
 async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Workspace, tmp_path: Path) -> None:

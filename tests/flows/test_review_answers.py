@@ -229,7 +229,7 @@ async def test_a_question_that_nobody_answered(tmp_path: Path, item: int, left: 
             assert f"1 of 4 · {about}How right is what it says?" in shown
             assert (nothing in shown) is (not about)
             assert ("mostly wrong" in shown) is bool(about)
-            assert line_of(app, CaseTabs).strip() == "[Context] History  Guide"
+            assert line_of(app, CaseTabs).strip().startswith("[Context] History  Guide")
             assert ("The issue has no text." in shown) is (item == 4)
             assert ("No reference answer yet." in shown) is (item == 5)
             await press(pilot, "9", "0", "1", "2")
@@ -330,3 +330,44 @@ async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(w
         await until(
             pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.guard.is_painted
         )
+
+
+async def test_all_scores_of_an_answer_are_typed_in_one_line(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot, 1)
+        await press(pilot, "S")
+        assert said(app) == "accuracy _ ◆9 · completeness _ ◆7 · relevance _ ◆10 · clarity _ ◆8"
+        await pilot.press("7", "8", "enter")
+        assert said(app) == "Not recorded: relevance and clarity have no score yet."
+        await pilot.press("x")
+        assert said(app) == "'x' is no score: 1 to 10, 0 for 10"
+        await pilot.press("backspace", "9", "0", "5")
+        assert said(app) == "4 scores are asked, not 5"
+        await pilot.press("backspace")
+        assert said(app) == "accuracy 7 ◆9 · completeness 8 ◆7 · relevance 9 ◆10 · clarity 10 ◆8"
+        await pilot.press("enter")
+        await until(pilot, lambda: said(app) == "● 7 8 9 10 for answer A · u undo")
+        await until(pilot, lambda: screen.item is not None and screen.item.at == 4)
+        # One action: an undo takes back all of them, and goes to the first of them.
+        await press(pilot, "u")
+        await until(pilot, lambda: said(app) == "Taken back: 7 8 9 10 for answer A · now no label · U redo")
+        assert screen.item is not None
+        assert (screen.item.own.labels, screen.item.at) == ({}, 0)
+        await press(pilot, "U")
+        await until(pilot, lambda: said(app) == "Brought back: 7 8 9 10 for answer A · u undo")
+        await press(pilot, "t", "t", "t", "t", "S")
+        await pilot.press(*"10 2 3 4")
+        assert said(app) == "accuracy 10 ◆2 · completeness 2 · relevance 3 ◆7.5 · clarity 4"
+        await pilot.press("enter")
+        await painted(pilot, 2)
+        await settled(pilot)
+        # Escape records nothing.
+        await press(pilot, "S")
+        await pilot.press("5", "escape", "u")
+        await until(pilot, lambda: said(app).startswith("Taken back: 10 2 3 4 for answer B"))
+        await settled(pilot)
+    rows = given(workspace)[:4]
+    assert [(row[2], row[3]) for row in rows] == [
+        (7, "override"), (8, "override"), (9, "override"), (10, "override")
+    ]  # fmt: skip

@@ -171,7 +171,7 @@ async def test_an_issue_of_100_000_characters_and_fences_in_fences(tmp_path: Pat
                 pane = read_whole(app, SUBJECT)
                 await until(pilot, lambda pane=pane: pane.is_rendered)  # type: ignore[misc]
                 rows = app.screen.query_one(f"#{PROMPT}", TextPane).scrollable_content_region.height
-                assert rows == (2 if size[0] < 120 else 3)
+                assert rows == 2
                 assert await copied(pilot, app, PROMPT) == long["question"]
                 shown = screen_text(app)
                 assert "  ```python" in shown

@@ -280,7 +280,7 @@ async def test_blind_the_jobs_screen_uses_no_run(workspace: Workspace) -> None:
         await until(
             pilot, lambda: isinstance(app.screen, JobsScreen) and SINGLE in screen_text(app), "the runs"
         )
-        assert "use this run" not in screen_text(app)
+        assert "use run" not in screen_text(app)
         await pilot.press("u")
         assert app.context.runs.chosen is None
         assert "◆" not in screen_text(app)

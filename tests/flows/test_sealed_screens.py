@@ -34,7 +34,7 @@ WALKED = {
     *("StudyHomeScreen", "QueueScreen", "FilterScreen", "SortScreen", "ReviewScreen", "KeysScreen"),
     "SqlScreen",
     # These say that they are refused.
-    *("StudiesScreen", "DashboardScreen", "AdjudicateScreen", "SplitsScreen"),
+    *("StudiesScreen", "DashboardScreen", "AdjudicateScreen", "SplitsScreen", "ReportsScreen"),
 }
 """The screens that the walk opens."""
 CLOSED = {
@@ -46,6 +46,8 @@ CLOSED = {
         "BudgetScreen",
         "RunScreen",
         "ImportScreen",
+        # Before there is a workspace.
+        *("WelcomeScreen", "DetailsScreen"),
     ),
     *("NewStudyScreen", "NewComparisonsScreen", "NewSplitScreen", "ConfirmScreen"),
 }
@@ -76,7 +78,7 @@ class Sealed(WorkbenchApp):
         """Keep what is on the screen, once nothing is read any more."""
         await at_rest(pilot)
         if isinstance(self.screen, QueueScreen):
-            await until(pilot, lambda: previewed(self.screen), "the preview")
+            await until(pilot, lambda: previewed(self.screen), "the preview and the progress")
             await at_rest(pilot)
         if isinstance(self.screen, ReviewScreen):
             await painted(pilot)
@@ -85,8 +87,10 @@ class Sealed(WorkbenchApp):
 
 
 def previewed(queue: Screen[Any]) -> bool:
-    """Return whether the item under the cursor is the one beside the list; True for an empty list."""
+    """Return whether the item under the cursor is beside the list, where one is, and the progress above it."""
     assert isinstance(queue, QueueScreen)
+    if queue.progress is None:
+        return False
     row = queue.items.row_of(queue.items.item_id) if queue.items.item_id is not None else None
     if row is None:
         return not queue.items.count
@@ -128,7 +132,10 @@ async def home(app: Sealed, pilot: Pilot[Any]) -> None:
     await pilot.press("escape")
     await pilot.press("J")
     await app.look(pilot, "the agents")
-    for opened in (app.open_studies, lambda: app.open_study(STUDY), app.open_adjudication, app.open_splits):
+    for opened in (
+        *(app.open_studies, lambda: app.open_study(STUDY), app.open_adjudication, app.open_splits),
+        *(app.open_reports, lambda: app.open_confusion("pair.match", "ben", "chi")),
+    ):
         opened()
         await app.look(pilot, "refused")
         app.go_home()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from app_at_work import until
 from reading_pane import Reading, quiet, rows, styles_of, texts
 from textual.pilot import Pilot
 
@@ -102,6 +103,12 @@ async def test_other_marks_of_the_same_text_keep_the_place_and_the_search() -> N
         assert texts(pane)[1] == "line 41"
 
 
+async def resized(pilot: Pilot[None], app: Reading, width: int, height: int) -> None:
+    await pilot.resize_terminal(width, height)
+    await until(pilot, lambda: app.pane.outer_size == (width, height))
+    await quiet(pilot)
+
+
 @pytest.mark.parametrize("wrapped", [False, True])
 async def test_a_text_opens_at_its_line_with_some_lines_above(wrapped: bool) -> None:
     text = "\n".join(f"{number} " + "word " * (number % 40) for number in range(1, 10_001))
@@ -114,19 +121,69 @@ async def test_a_text_opens_at_its_line_with_some_lines_above(wrapped: bool) -> 
     async with app.run_test(size=(60, 20)) as pilot:
         await quiet(pilot)
         numbers = [row.split()[0] for row in texts(app.pane) if row.strip() and row.strip()[0].isdigit()]
-        assert "9000" in numbers[2:]
+        assert "9000" in numbers[1:]
         place = app.pane.place
-        # The same text again, or another size, moves nothing.
+        # The same text again moves nothing; in another size the line is in view as well.
         app.pane.load(text, start=9_000)
-        await pilot.resize_terminal(100, 30)
         await quiet(pilot)
         assert app.pane.place == place
+        for size in ((100, 60), (40, 9)):
+            await resized(pilot, app, *size)
+            assert any(row.split()[:1] == ["9000"] for row in texts(app.pane)[2:])
         app.pane.restore(Place(3))
         await quiet(pilot)
         assert app.pane.place == Place(3)
         app.pane.load("short", start=900)
         await quiet(pilot)
         assert texts(app.pane)[0] == "short"
+
+
+@pytest.mark.parametrize(
+    ("before", "reference", "width", "shown"),
+    [
+        # 5 cells are the number's, 1 the scrollbar's, 2 the border's: what fits is not moved.
+        (20, 10, 60, "x" * 20 + "▮" + "R" * 10),
+        (20, 31, 60, "x" * 20 + "▮" + "R" * 31),
+        # All of the reference, with as much before it as there is room for.
+        (100, 20, 60, "x" * 31 + "▮" + "R" * 20),
+        (100, 40, 60, "x" * 11 + "▮" + "R" * 40),
+        # Of a long one the start, with a little before it.
+        (100, 90, 60, "x" * 6 + "▮" + "R" * 45),
+        (100, 90, 30, "x" * 2 + "▮" + "R" * 19),
+    ],
+)
+async def test_a_text_opens_at_its_cursor_sideways_too(
+    before: int, reference: int, width: int, shown: str
+) -> None:
+    first = "x" * before
+    text = f"{'line' * 60}\n" * 50 + first + "R" * reference + "\n" + "below\n" * 50
+    at = text.index(first) + before
+
+    def load(pane: TextPane) -> None:
+        spans = [Span(at, at, "cursor"), Span(at, at + reference, "reference")]
+        pane.load(text, spans=spans, gutter={51: "▸"}, start=51)
+
+    app = Reading(load)
+    async with app.run_test(size=(200, 20)) as pilot:
+        pane = app.pane
+        await quiet(pilot)
+        for size in ((width, 20), (200, 50), (width, 9)):
+            await resized(pilot, app, *size)
+            if size[0] == width:
+                assert next(row for row in texts(pane) if "▮" in row) == shown
+            else:
+                assert pane.scroll_x == 0
+        # Who scrolls down keeps the cursor's column; who scrolls sideways stays there.
+        pane.focus()
+        await pilot.press("down")
+        await resized(pilot, app, 200, 20)
+        await resized(pilot, app, width, 20)
+        assert next(row for row in texts(pane) if "▮" in row) == shown
+        await pilot.press("right")
+        x = pane.scroll_x
+        assert x
+        await resized(pilot, app, width, 12)
+        assert pane.scroll_x == x
 
 
 async def marked(pilot: Pilot[None], app: Reading) -> list[object]:
@@ -149,6 +206,6 @@ async def test_marks_are_told_by_more_than_colour(theme: str) -> None:
     async with app.run_test(size=(60, 20)) as pilot:
         app.theme = theme
         seen = dict(zip(SPAN_STYLES, await marked(pilot, app), strict=True))
-        # These have signs of their own: bars, lines, backticks, angle brackets.
-        for style in {*SPAN_STYLES} - {"quote", "code", "markup", "rule"}:
+        # These have signs of their own: bars, lines, backticks, angle brackets, signs of results.
+        for style in {*SPAN_STYLES} - {"quote", "code", "markup", "rule", "passed", "error", "weak"}:
             assert any(seen[style]), style  # type: ignore[call-overload]

@@ -22,11 +22,11 @@ from app_at_work import (
     recorded,
     until,
 )
-from pictures import NARROW, WIDE, at, states
+from pictures import MEDIUM, NARROW, WIDE, at, states
 from small_workspace import GOOD, WRONG, pairs_workspace
 from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from agents.jobs.budget import Budget
 from agents.jobs.errors import BudgetReached
@@ -36,6 +36,7 @@ from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.import_dialog import ImportScreen
 from screens.home.screen import HomeScreen
+from screens.jobs import run_status
 from screens.jobs.jobs import JobReported
 from screens.jobs.outcomes import OutcomesScreen
 from screens.jobs.screen import JobsScreen
@@ -71,6 +72,7 @@ Steps = Callable[[Pilot[Any]], Awaitable[None]]
 @pytest.fixture(autouse=True)
 def _same_time_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setattr(run_status, "now", lambda: BEGAN)
     time.tzset()
     yield
     monkeypatch.undo()
@@ -140,7 +142,7 @@ def runs(workspace: Workspace, built: tuple[Path, UUID]) -> Workspace:
             "id": workspace.ids.next(), "run_id": run_id, "item_id": item, "role": role, "attempt": 0,
             "outcome": outcome, "request_hash": "", "reply": "", "error": error, "model": "scripted",
             "tokens_in": 1_200, "tokens_out": 300, "tokens_cached": 0, "money": money, "requests": 1,
-            "seconds": 1.7, "created_at": BEGAN, "cause": CAUSES.get(error.partition(":")[0], ""),
+            "seconds": 1.7, "created_at": BEGAN + timedelta(seconds=item * (90 - item)), "cause": CAUSES.get(error.partition(":")[0], ""),
         }
         for run_id, item, role, outcome, error, money in turns
     ]  # fmt: skip
@@ -370,7 +372,7 @@ def test_home_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, i
 
 
 def import_steps(name: str, outcome: str) -> Steps:
-    """Open the import, type a name, and import unless there is nothing to wait for."""
+    """Open the import and type a name; wait for what is found in the file, and import it where that is asked."""
 
     async def steps(pilot: Pilot[Any]) -> None:
         await at_home(pilot)
@@ -378,6 +380,9 @@ def import_steps(name: str, outcome: str) -> Steps:
         screen = pilot.app.screen
         assert isinstance(screen, ImportScreen)
         if outcome:
+            found = screen.query_one("#outcome", Static)
+            await until(pilot, lambda: "would be" in str(found.content) or screen.has_class("-failed"))
+        if outcome == "-done":
             await pilot.press("enter")
             await until(pilot, lambda: screen.has_class(outcome))
         await settled(pilot)
@@ -385,9 +390,10 @@ def import_steps(name: str, outcome: str) -> Steps:
     return steps
 
 
-@at(NARROW)
+@at(NARROW, WIDE)
 @pytest.mark.parametrize(
-    ("name", "outcome"), [("pa", ""), ("pairs.jsonl", "-done"), ("bad.jsonl", "-failed")]
+    ("name", "outcome"),
+    [("pa", ""), ("pairs.jsonl", "preview"), ("pairs.jsonl", "-done"), ("bad.jsonl", "-failed")],
 )
 def test_import(
     empty: Workspace, in_folder: Path, snap_compare: Snap, size: tuple[int, int], name: str, outcome: str
@@ -660,17 +666,21 @@ def test_jobs_paused_by_failures(
     assert snap_compare(app, terminal_size=size, run_before=steps)
 
 
-@at(NARROW)
-@pytest.mark.parametrize("tabs", [1, 2, 3])
+PARTS_SHOWN = [(1, NARROW), (2, NARROW), (3, NARROW), (0, MEDIUM), (1, MEDIUM), (0, WIDE)]
+
+
+@pytest.mark.parametrize(
+    ("tabs", "size"), PARTS_SHOWN, ids=[f"{tabs}-{size[0]}x{size[1]}" for tabs, size in PARTS_SHOWN]
+)
 def test_jobs_part(
     runs: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], tabs: int
 ) -> None:
-    job = StillJob(built[1], spent=Spent(109, 104_100, 0.0271))
+    job = StillJob(built[1], spent=Spent(109, 104_100, 0.0271), budget=Budget(money=0.03))
     app = at_work(runs, job, annotation=JobSettings(model="scripted:x"))
     assert snap_compare(app, terminal_size=size, run_before=job_steps(app, built[1], *["tab"] * tabs))
 
 
-@at(NARROW, WIDE)
+@at(NARROW, MEDIUM, WIDE)
 def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     app = app_of(runs, annotation=JobSettings(model="scripted:x"))
 

@@ -21,6 +21,8 @@ PLAIN = [
     ["study.duckdb", "--run", "full"],
     ["study.duckdb", "--repositories", "checkouts"],
     ["study.duckdb", "--study", "rq2"],
+    ["study.duckdb", "--blind"],
+    ["study.duckdb", "--rater", "ana", "--blind"],
     ["--config=c.toml"],
     ["dir/../study.duckdb"],
 ]
@@ -30,6 +32,7 @@ OTHER = [
     ["study.duckdb", "--start", "nowhere"],
     ["study.duckdb", "other.duckdb"],
     ["study.duckdb", "--rater"],
+    ["study.duckdb", "--blind=yes"],
     ["study.duckdb", "--rater", "--start"],
     ["study.duckdb", "--rater", "a", "--rater", "b"],
     ["--", "study.duckdb"],

@@ -171,6 +171,13 @@ def test_blind_a_run_is_refused_whether_it_is_there_or_not(workbench, study, bli
     assert workbench("items", study, "--json").json()["items"][0]["status"] == "open"
 
 
+def test_a_session_that_is_blind_by_its_command_line_refuses_a_run(workbench, study):
+    told = workbench("open", study, "--blind", "--run", FULL)
+    assert told.code == 2
+    assert "Blind review" in told.err
+    assert "leave --blind out" in told.err
+
+
 def test_blind_nothing_printed_names_a_run_with_labels(workbench, study, blind):
     for command in (
         ("items", "--json"),

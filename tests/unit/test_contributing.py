@@ -94,7 +94,7 @@ from screens.home.screen import HomeScreen
 async def open_and_close(workspace):
     app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("r")
+        await pilot.press("R")
         await until(pilot, lambda: "dana" in screen_text(app).split("\\n", 1)[1])
         assert " › raters" in screen_text(app)
         assert "back" in screen_text(app).splitlines()[-1]

@@ -64,9 +64,9 @@ from store.sql_views.views import views
 from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
 from workbench import study_session
+from workbench.app_session import run_app
 from workbench.cli.program import program
 from workbench.lazy_config import LazyConfig
-from workbench.start import run_app
 
 SITTING = ("clear-match", "failing", "environment", "timeout", "tested")
 """The items of ana's first sitting, in their order."""
@@ -145,6 +145,10 @@ COMMANDS: dict[str, list[str]] = {
         "WS figures",
         "WS plan",
         "WS plan --raters ana,ben",
+        "WS confusion --raters ana,ben",
+        "WS labels --json",
+        "WS labels --rater ana",
+        "WS time --raters ana --json",
         f"WS raters --study {STUDY}",
         f"WS raters --study {STUDY} --json --rater ana",
         "WS raters --study nothing",
@@ -241,7 +245,10 @@ WITHOUT_WORKSPACE = {
 REFUSED = [
     *(
         f"report WS {name}"
-        for name in ("agreement", "accuracy --against ben", "pipeline", "figures --rater ben", "plan")
+        for name in (
+            *("agreement", "accuracy --against ben", "pipeline", "figures --rater ben", "plan"),
+            *("confusion --raters ana,ben", "labels"),
+        )
     ),
     "export WS out.jsonl --format jsonl",
     "split WS --name parts --rater ben --ratios 1:1 --json",

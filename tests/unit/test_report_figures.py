@@ -9,7 +9,15 @@ from judging import Desk, judged_workspace
 from small_workspace import rows
 from sqlalchemy import column, insert, table
 
-from store.queries.pair_figures import benchmark_figures, rater_labels
+from store.queries.pair_figures import (
+    benchmark_figures,
+    pair_labellers,
+    pair_labels,
+    pairs_at_rank,
+    pairs_by_matches,
+    pairs_by_queries,
+    rater_labels,
+)
 from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.runs import Execution, ExecutionRow, Run, StepRow
@@ -129,6 +137,25 @@ def test_the_figures_of_the_agents_labels(workbench, study):
         "several_share": pytest.approx(1 / 3),
         "groups": [{"queries": 1, "codes": 2}, {"queries": 2, "codes": 1}],
     }
+
+
+def test_the_items_behind_each_group_are_as_many_as_it_says(study):
+    with Workspace.open(study(rank=ranked)) as workspace, workspace.reading() as connection:
+        labels = pair_labels(connection).labels
+        found = benchmark_figures(connection, labels)
+
+        def items(statement):
+            return connection.execute(statement).scalars().all()
+
+        # sort: 1 of 2 matches; open: 1 of 2, of which one is not labelled; reverse: 2 of 3.
+        behind = {one.matches: items(pairs_by_matches(labels, one.matches)) for one in found.by_matches}
+        assert {matches: len(pairs) for matches, pairs in behind.items()} == {1: 4, 2: 3}
+        for rank in found.by_rank:
+            assert len(items(pairs_at_rank(labels, rank.rank))) == rank.labelled
+            assert len(items(pairs_at_rank(labels, rank.rank, matching=True))) == rank.matches
+        # A answers two queries, B and E answer one each.
+        assert [len(items(pairs_by_queries(labels, one.queries))) for one in found.by_queries] == [2, 2]
+        assert pair_labellers(connection) == []
 
 
 def test_people_see_bars_with_counts_and_percentages(workbench, study):

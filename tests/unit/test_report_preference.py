@@ -8,10 +8,10 @@ from statistics import mean
 import pytest
 from comparisons_bench import STUDY, comparisons, judged, study_of
 
+from store.formatting import interval_line
 from store.kinds.comparison import PREFERENCE
 from store.measures.battles import MOST_CANDIDATES, Battle, Battles
 from store.queries.labels import question_labels
-from workbench.cli.preference_text import drawn
 
 LEVELS = {2: 3, 1: 1, 0: 0.5, -1: 0, -2: 0}
 """What a verdict on a candidate counts in its score against a baseline."""
@@ -196,7 +196,7 @@ def test_an_empty_file_is_refused(workbench, in_folder, content):
     ],
 )
 def test_an_interval_is_drawn_on_its_scale(interval, middle, text):
-    assert drawn(interval, 0.0, 1.0, 13, middle) == text
+    assert interval_line(interval, 0.0, 1.0, 13, middle) == text
 
 
 def test_the_text_has_intervals_and_the_matrix_of_both_orders(workbench, in_folder, sample_folder):

@@ -156,7 +156,7 @@ def test_the_image_and_the_trace_of_a_program_that_was_not_loaded_are_shown(work
 def test_what_could_not_run_and_what_was_thrown_away_is_said(workspace: Workspace) -> None:
     run = next(part for part in view(workspace, "environment").case if part.id == "run")
     assert "Not executable: ModuleNotFoundError: No module named 'fastparquet'" in run.text
-    assert run.text.split("\n")[run.landmarks[0] - 1].startswith("Not executable")
+    assert run.text.split("\n")[run.landmarks[0] - 1].startswith("! Not executable")
     log = text(view(workspace, "timeout"), "run")
     assert "Output beyond the limit was thrown away: 1,048,576 bytes." in log
     assert log.endswith("(nothing)")

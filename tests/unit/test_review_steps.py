@@ -23,8 +23,8 @@ def test_an_execution_is_told_in_two_or_three_lines():
         "snapshot": "",
     }
     assert told("executor", missing) == [
-        "ended: error · 0 of 4 passed · 4 errors",
-        "not executable: ModuleNotFoundError: No module named 'yaml'",
+        "ended: error · 0 of 4 passed · ! 4 errors",
+        "! not executable: ModuleNotFoundError: No module named 'yaml'",
     ]
     repaired = {
         "exit_reason": "assertion",
@@ -36,16 +36,16 @@ def test_an_execution_is_told_in_two_or_three_lines():
     }
     repaired |= {"snapshot": SNAPSHOT}
     assert told("executor", repaired) == [
-        "ended: assertion · 2 of 3 passed · 1 failed · 1 flaky",
+        "ended: assertion · ✓ 2 of 3 passed · ✗ 1 failed · 1 flaky",
         "in the snapshot 1d708bebd9a3",
     ]
     in_part = {**repaired, "exit_reason": "error", "passed": 2, "failed": 0, "errors": 1, "snapshot": ""}
     in_part |= {"flaky": 0, "environment_error": "NameError: name 'np' is not defined"}
     assert told("executor", in_part) == [
-        "ended: error · 2 of 3 passed · 1 error",
+        "ended: error · ✓ 2 of 3 passed · ! 1 error",
         "a test without a result: NameError: name 'np' is not defined",
     ]
-    assert told("executor", {}, "Needs a sandbox: none") == ["failed: Needs a sandbox: none"]
+    assert told("executor", {}, "Needs a sandbox: none") == ["! failed: Needs a sandbox: none"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_execution_is_told_in_two_or_three_lines():
         (
             {"repair": "commands", "commands": ["a", "b"], "output": "$ a\nno", "snapshot": ""},
             "exit status 1: no",
-            ["│ $ a", "│ no", "failed: exit status 1: no"],
+            ["│ $ a", "│ no", "! failed: exit status 1: no"],
         ),
         (
             {"repair": "commands", "commands": ["a", "b"], "output": "(made before)", "snapshot": SNAPSHOT},

@@ -24,6 +24,7 @@ from store.queries.run_items import (
     run_items,
     run_outputs,
 )
+from store.queries.run_pace import run_pace
 from store.tables.columns import table_of
 from store.tables.runs import StepRow
 from store.workspace.duckdb import Workspace
@@ -74,12 +75,36 @@ def test_roles_add_up_in_the_order_in_which_they_came(workspace: Workspace, run_
         (listed,) = listed_runs(connection)
     assert (screener.role, screener.turns, screener.items, screener.failed) == ("screener", 16, 15, 14)
     assert (arbiter.role, arbiter.turns, arbiter.items, arbiter.failed) == ("arbiter", 2, 2, 0)
+    assert (screener.retries, screener.retried_items) == (1, 1)
+    assert (arbiter.retries, arbiter.retried_items) == (0, 0)
     # Only what was recorded in the last minute makes the rate.
     assert (screener.lately, arbiter.lately) == (1, 2)
     assert (arbiter.requests, arbiter.tokens_in, arbiter.tokens_out, arbiter.seconds) == (4, 200, 20, 4.0)
     assert arbiter.money is None
     assert screener.money == pytest.approx(0.0015)
     assert (listed.labelled, listed.money) == (2, pytest.approx(0.0015))
+
+
+def test_roles_added_up_as_one_name_none(workspace: Workspace, run_id: UUID) -> None:
+    with workspace.reading() as connection:
+        (every,) = role_figures(connection, run_id, BEGAN, together=True)
+        assert role_figures(connection, workspace.ids.next(), BEGAN, together=True) == ()
+    assert (every.role, every.turns, every.items) == ("all", 18, 15)
+    assert (every.failed, every.retries, every.retried_items) == (14, 1, 1)
+
+
+def test_the_pace_of_a_run(workspace: Workspace, run_id: UUID) -> None:
+    with workspace.reading() as connection:
+        pace = run_pace(connection, run_id)
+        assert run_pace(connection, workspace.ids.next()) is None
+        assert run_pace(connection, labelled_by_agents(workspace, [(1, 1.0, "read")], name="other")) is None
+    assert pace is not None
+    assert pace.seconds == 120
+    # Item 2 was labelled in its first part, and item 1 with its last turn.
+    assert (pace.items[0], pace.items[-1], sum(pace.items)) == (1, 1, 2)
+    assert (pace.tokens[0], pace.tokens[-1], sum(pace.tokens)) == (15 * 420, 330, 15 * 420 + 330)
+    assert pace.for_each_item("requests") == (15 + 6) / 2
+    assert pace.for_each_item("money") == pytest.approx(0.0015 / 2)
 
 
 def test_failures_are_grouped_by_cause_and_equal_messages_counted(workspace: Workspace, run_id: UUID) -> None:

@@ -59,6 +59,17 @@ def test_the_settings_of_the_screens_are_those_of_the_configuration(workspace):
     assert asdict(shown) == asdict(ScreenSettings(theme="nord", blind=True))
 
 
+@pytest.mark.parametrize("configured", [False, True])
+def test_a_session_is_blind_by_the_command_line_or_the_configuration(workspace, configured):
+    config = Config.model_validate({"screens": {"theme": "nord", "blind": configured}})
+    for given in (False, True):
+        with ExitStack() as closing:
+            made = make_context(workspace, LazyConfig(config=config, blind=given), "dana", closing)
+        assert asdict(made.settings) == asdict(ScreenSettings(theme="nord", blind=configured or given))
+        assert made.scope.blind is (configured or given)
+    assert asdict(LazyConfig(blind=True).screens) == asdict(ScreenSettings(blind=True))
+
+
 def test_the_folder_of_repositories_on_the_command_line_comes_before_the_configured_one(workspace):
     config = Config.model_validate({"screens": {"theme": "nord", "repositories": "configured"}})
     assert context(workspace, config).settings.repositories == Path("configured")

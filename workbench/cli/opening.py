@@ -42,6 +42,13 @@ def open_workspace(
             show_default=False,
         ),
     ] = None,
+    blind: Annotated[
+        bool,
+        typer.Option(
+            "--blind",
+            help="Hide the agents' labels and other raters' records in this session, whatever is configured.",
+        ),
+    ] = False,
 ) -> None:
     """Open a workspace in the app."""
     code = open_app(
@@ -52,6 +59,7 @@ def open_workspace(
         run=run,
         repositories=repositories,
         study=study,
+        blind=blind,
     )
     if code:
         raise typer.Exit(code)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
-from store.formatting import pluralize
+from store.formatting import Drawn, interval_line, pluralize
 from store.measures.battles import MOST_CANDIDATES
 from workbench.output import note, print_facts, print_table, say, terminal_width
 
@@ -20,9 +20,6 @@ _MATRICES = 3
 _LEVELS = ("much better", "better", "same", "worse", "much worse")
 _NARROWEST, _WIDEST = 12, 40
 """The least and the most cells of a drawn interval."""
-
-Drawn = tuple[float | None, float | None, float | None]
-"""The lower end of an interval, the value, and the upper end."""
 
 
 def print_preference(name: str, found: PreferenceReport) -> None:
@@ -66,34 +63,6 @@ def print_preference(name: str, found: PreferenceReport) -> None:
     _print_scores(found)
     if found.warning:
         note(f"The intervals: {found.warning}.")
-
-
-def drawn(of: Drawn, start: float, end: float, width: int, middle: float | None = None) -> str:
-    """Draw an interval on a scale: "  ├──●──┤ ", with a mark for the middle of the scale.
-
-    Args:
-        of: The interval and its value; nothing is drawn of what is None.
-        start: The lower end of the scale.
-        end: The upper end.
-        width: The cells of the scale.
-        middle: A value that is marked; None for none.
-    """
-    low, value, high = of
-    if value is None or end <= start:
-        return ""
-
-    def place(at: float) -> int:
-        return min(max(round((at - start) / (end - start) * (width - 1)), 0), width - 1)
-
-    cells = [" "] * width
-    if middle is not None:
-        cells[place(middle)] = "┊"
-    if low is not None and high is not None:
-        first, last = place(low), place(high)
-        cells[first : last + 1] = "─" * (last + 1 - first)
-        cells[first], cells[last] = "├", "┤"
-    cells[place(value)] = "●"
-    return "".join(cells).rstrip()
 
 
 def _print_ratings(found: PreferenceReport) -> None:
@@ -354,7 +323,7 @@ def _print_drawn(
     print_table(
         (*columns, ""),
         [
-            (*row, drawn(interval, *scale, width, middle))
+            (*row, interval_line(interval, *scale, width, middle))
             for row, interval in zip(rows[:_ROWS], intervals[:_ROWS], strict=True)
         ],
         wide=wide,

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.start import COMMANDS, STARTS, StartWith
+from workbench.app_session import StartWith
+from workbench.start import COMMANDS, STARTS
 
 _VALUED = ("--rater", "--config", "--start", "--run", "--repositories", "--study")
+_BLIND = "--blind"
 
 
 class Opening(NamedTuple):
@@ -21,6 +23,7 @@ class Opening(NamedTuple):
     run: str | None
     repositories: Path | None
     study: str | None
+    blind: bool
 
 
 def parse_opening(arguments: Sequence[str]) -> Opening | None:
@@ -30,6 +33,7 @@ def parse_opening(arguments: Sequence[str]) -> Opening | None:
         What to open; None for every other command line, right or wrong.
     """
     options: dict[str, str] = {}
+    blind = False
     places: list[str] = []
     left = iter(arguments)
     for argument in left:
@@ -39,6 +43,8 @@ def parse_opening(arguments: Sequence[str]) -> Opening | None:
             if name in options or not value or value.startswith("-"):
                 return None
             options[name] = value
+        elif argument == _BLIND:
+            blind = True
         elif argument.startswith("-") or not argument:
             return None
         else:
@@ -55,4 +61,5 @@ def parse_opening(arguments: Sequence[str]) -> Opening | None:
         options.get("--run"),
         Path(repositories) if repositories is not None else None,
         options.get("--study"),
+        blind,
     )

@@ -314,7 +314,7 @@ def figure_lines(figures: TableAgreement, cluster: str, block: int | None) -> li
     drawn = None
     if interval is not None and interval.low is not None:
         word = cluster if figures.clustered else "item"
-        drawn = f"bootstrap over items, {word} by {word}, of {interval.clusters:,}; raters fixed"
+        drawn = interval.method("item", word)
     positive = [
         f"{each['value']:g}: {each['specific_agreement']:.3f} ({each['share']:.0%} of labels)"
         for each in figures.values

@@ -6,17 +6,16 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from store.errors import UnknownName, WorkbenchError, blind_review
+from store.errors import WorkbenchError, blind_review
 from store.formatting import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from uuid import UUID
 
-    from sqlalchemy import Connection, FromClause
+    from sqlalchemy import Connection
 
-    from store.queries.pair_figures import BenchmarkFigures, RankMatches
+    from store.queries.pair_figures import BenchmarkFigures, PairLabels, RankMatches
     from store.queries.pair_runs import PairCounts
 
 MOST_ROWS = 21
@@ -24,30 +23,6 @@ MOST_ROWS = 21
 
 PAPER_SHARE = 36.7
 """The percentage of codes of CoSQA+ that answer two queries or more, of those that answer any (Figure 7)."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Whose:
-    """Whose labels the figures are made of.
-
-    Attributes:
-        name: The name of the rater or the run; empty where no run has labelled pairs yet.
-        kind: `agent`, `human` or `import`.
-        run_id: The run, for `agent`.
-        labels: The labels, as (item_id, value).
-    """
-
-    name: str
-    kind: str
-    run_id: UUID | None
-    labels: FromClause
-
-    @property
-    def phrase(self) -> str:
-        """Whose they are, in words."""
-        if not self.name:
-            return "nobody: no agents have labelled pairs yet"
-        return {"agent": "the agents' run ", "import": "imported rater "}.get(self.kind, "") + self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +53,11 @@ def report_figures(path: Path, rater: str | None, run: str | None, *, blind: boo
         WorkbenchError: The review is blind, there are no pairs, or two raters are named.
         UnknownName: No rater or run is called so.
     """
-    from store.queries.pair_figures import benchmark_figures
+    from store.queries.pair_figures import benchmark_figures, pair_labellers, pair_labels
     from store.queries.pair_runs import PairCounts, executed_programs, mean_test_cases
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
+    from workbench.run_option import chosen_run
 
     if blind:
         raise blind_review("The figures rest")
@@ -95,14 +71,14 @@ def report_figures(path: Path, rater: str | None, run: str | None, *, blind: boo
         opened.share_cores()
         with opened.reading() as connection:
             _check_pairs(connection, path)
-            whose = _whose(connection, rater, run)
+            whose = pair_labels(connection, rater, chosen_run(connection, run, blind=False))
             found = benchmark_figures(connection, whose.labels)
             programs = _Programs(PairCounts())
             if whose.run_id is not None:
                 executed, executable = executed_programs(connection, whose.run_id)
                 counts = PairCounts(executed=executed, executable=executable)
                 programs = _Programs(counts, mean_test_cases(opened, whose.run_id))
-            others = [] if found.labelled else _labellers(connection)
+            others = [] if found.labelled else pair_labellers(connection)
     if as_json:
         parts = found.to_dict()
         parts["table_2"] |= programs.to_dict()
@@ -137,53 +113,8 @@ def _check_pairs(connection: Connection, path: Path) -> None:
         )
 
 
-def _whose(connection: Connection, rater: str | None, run: str | None) -> _Whose:
-    """Return whose labels are asked for.
-
-    Raises:
-        UnknownName: No rater or run is called so, or the run has not worked on pairs.
-    """
-    from store.kinds.pair import PAIR
-    from store.queries.pair_figures import agents_labels, rater_labels
-    from store.queries.runs import shown_by_kind
-    from store.record.raters import find_rater
-    from store.record.scope import Scope
-    from workbench.run_option import chosen_run
-
-    if rater is not None:
-        found = find_rater(connection, rater.strip())
-        if found.kind != "agent":
-            return _Whose(found.name, found.kind, None, rater_labels(found.id))
-        run = found.name
-    scope = Scope(run=chosen_run(connection, run, blind=False))
-    shown = shown_by_kind(connection, scope).get(PAIR.name)
-    if scope.run is not None and shown != scope.run:
-        raise UnknownName(
-            "Unknown run",
-            f"{scope.run.name} has not worked on pairs.",
-            "Leave --run out, or name another one.",
-        )
-    if shown is None:
-        return _Whose("", "agent", None, agents_labels(scope))
-    return _Whose(shown.name, "agent", shown.id, agents_labels(scope))
-
-
-def _labellers(connection: Connection) -> list[str]:
-    """Return the names of the people and imported raters with labels of pairs."""
-    from sqlalchemy import select
-
-    from store.kinds.pair import MATCH
-    from store.queries.current import first_values
-    from store.tables.columns import table_of
-    from store.tables.people import Rater
-
-    rater, values = table_of(Rater), first_values(questions=[MATCH.name])
-    with_labels = rater.c.id.in_(select(values.c.rater_id)) & (rater.c.kind != "agent")
-    return list(connection.execute(select(rater.c.name).where(with_labels).order_by(rater.c.name)).scalars())
-
-
 def _print_figures(
-    path: Path, whose: _Whose, found: BenchmarkFigures, programs: _Programs, others: Sequence[str]
+    path: Path, whose: PairLabels, found: BenchmarkFigures, programs: _Programs, others: Sequence[str]
 ) -> None:
     from workbench.output import print_facts, say, share
 

@@ -16,6 +16,7 @@ from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, comm
 from workbench.cli.pipeline import report_pipeline
 from workbench.cli.report_accuracy import Strata, report_accuracy
 from workbench.cli.report_agreement import named, report_agreement, several
+from workbench.cli.report_counts import report_confusion, report_labels, report_time
 from workbench.cli.report_figures import report_figures
 from workbench.cli.report_plan import MOST_COMPARED, MOST_PER_QUERY, GivenNumbers, report_plan
 from workbench.cli.report_preference import (
@@ -46,16 +47,21 @@ class Report(StrEnum):
     plan = "plan"
     preference = "preference"
     raters = "raters"
+    confusion = "confusion"
+    labels = "labels"
+    time = "time"
 
 
 _OF_RATERS = (Report.agreement, Report.accuracy)
 _MEASURED = (*_OF_RATERS, Report.preference)
+_COUNTED = (Report.confusion, Report.labels, Report.time)
 _REPORTS_OF = {
-    "question": (*_OF_RATERS, Report.plan, Report.raters),
-    "raters": (*_MEASURED, Report.plan),
-    "study": (*_MEASURED, Report.raters),
-    "bootstrap": _MEASURED,
-    "seed": (*_MEASURED, Report.plan),
+    "question": (*_OF_RATERS, Report.confusion, Report.labels, Report.plan, Report.raters),
+    "raters": (*_MEASURED, *_COUNTED, Report.plan),
+    "study": (*_MEASURED, *_COUNTED, Report.raters),
+    "bootstrap": (*_MEASURED, Report.confusion),
+    "seed": (*_MEASURED, Report.confusion, Report.plan),
+    "kind": (Report.time,),
     "bootstrap_units": _OF_RATERS,
     "split": (Report.agreement,),
     "part": (Report.agreement,),
@@ -79,8 +85,8 @@ def report_command(
         Report,
         typer.Argument(
             metavar="REPORT",
-            help="Which report: progress, agreement, accuracy, raters, preference, pipeline, figures "
-            "or plan.",
+            help="Which report: progress, agreement, confusion, accuracy, labels, time, raters, "
+            "preference, pipeline, figures or plan.",
         ),
     ] = Report.progress,
     *,
@@ -97,24 +103,28 @@ def report_command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Which question, such as completion.keep; for agreement, accuracy, plan, raters.",
+            help="Which question, such as completion.keep; for agreement, confusion, accuracy, labels, "
+            "plan, raters.",
         ),
     ] = None,
     raters: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Only these raters, two or more (accuracy, preference: one); for agreement, accuracy, "
-            "preference, plan.",
+            help="Only these raters, two or more (accuracy, labels, preference, time: one); for agreement, "
+            "confusion, accuracy, labels, time, preference, plan.",
         ),
     ] = None,
     study: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Only labels under the assignments of this study; for agreement, accuracy, raters, "
-            "preference.",
+            help="Only labels under the assignments of this study; for agreement, confusion, accuracy, "
+            "labels, time, raters, preference.",
         ),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Only items of this kind, such as pair; for time.")
     ] = None,
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only the items of this split; for agreement.")
@@ -165,7 +175,8 @@ def report_command(
             min=0,
             max=100_000,
             metavar="N",
-            help="Resamples for intervals, 0 for none; default 1,000; for agreement, accuracy, preference.",
+            help="Resamples for intervals, 0 for none; default 1,000; for agreement, confusion, accuracy, "
+            "preference.",
         ),
     ] = None,
     by_unit: Annotated[
@@ -178,7 +189,9 @@ def report_command(
     seed: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="S", help="The seed; default 0; for agreement, accuracy, preference, plan."
+            min=0,
+            metavar="S",
+            help="The seed; default 0; for agreement, confusion, accuracy, preference, plan.",
         ),
     ] = None,
     blocks: Annotated[
@@ -248,8 +261,10 @@ def report_command(
     preference: ratings, win rates and biases of side and length, of the votes on comparisons.
     figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
     queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. raters: of
-    each rater of a study (--study NAME) time, gold and training score, repeats, drift. plan: how
-    many queries a study needs; numbers that are not given are estimated from the labels, or are defaults.
+    each rater of a study (--study NAME) time, gold and training score, repeats, drift. confusion: how often
+    each label of one rater goes with each of another (--raters A,B). labels: how often each was given. time:
+    seconds for each item, and by place in a session. plan: how many queries a study needs; numbers that are
+    not given are estimated from the labels, or are defaults.
     """
     # Before NumPy is imported: the products of a bootstrap are too small to be worth threads, which wait for
     # each other.
@@ -259,6 +274,7 @@ def report_command(
     from store.queries.runs import shown_by_kind
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
+    from workbench.rater import rater_name
     from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
@@ -273,6 +289,7 @@ def report_command(
             "question": question,
             "raters": raters,
             "study": study,
+            "kind": kind,
             "split": split,
             "part": part,
             "bootstrap": bootstrap,
@@ -318,6 +335,28 @@ def report_command(
             blind=loaded.screens.blind,
             as_json=as_json,
         )
+        return
+    blind, given = loaded.screens.blind, None if raters is None else named(raters)
+    if report is Report.confusion:
+        pair = None if raters is None else several(raters)
+        report_confusion(
+            workspace,
+            question,
+            raters=pair,
+            study=study,
+            run=run,
+            bootstrap=drawn,
+            blind=blind,
+            as_json=as_json,
+        )
+        return
+    if report in (Report.labels, Report.time):
+        check_view(given_rater(rater), loaded)
+        own = (rater_name(None, loaded) or "") if blind else None
+        if report is Report.labels:
+            report_labels(workspace, question, raters=given, study=study, run=run, own=own, as_json=as_json)
+        else:
+            report_time(workspace, kind, raters=given, study=study, own=own, as_json=as_json)
         return
     if report is Report.accuracy:
         report_accuracy(
@@ -375,7 +414,6 @@ def report_command(
         )
         return
     check_view(given_rater(rater), loaded)
-    blind = loaded.screens.blind
     with Workspace.open(workspace) as opened, opened.reading() as connection:
         scope = viewed_session(connection, loaded, given_rater(rater), run).scope
         found = progress(connection, scope)

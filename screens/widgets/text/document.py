@@ -6,6 +6,7 @@ that are looked at.
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,9 @@ PIECE = 4_096
 
 _WORDS_LIMIT = 20_000
 """Characters of the longest line that is broken between words; longer ones are no prose."""
+
+_HANGING = re.compile(r"\s*(?:(?:[✓✗!~?•▪◆●○▌*+-]|\d{1,3}[.)]) )?\s*")
+"""What a line begins with that its further rows are indented by: blanks, and a sign or a number."""
 
 _LINES_KEPT = 512
 _LINES_A_SLICE = 512
@@ -187,6 +191,22 @@ class ShownLine:
         at = self._at(self._index, index)
         return self._cells[at] + self._piece(at).cell_at(index - self._index[at])
 
+    @property
+    def _by_words(self) -> bool:
+        return self.words and self.length <= _WORDS_LIMIT
+
+    def indent(self, width: int) -> int:
+        """Return the blank cells before each row but the first when the line is wrapped between words.
+
+        Args:
+            width: Cells in a row; an indent that would take half of them is left out.
+        """
+        if not self._by_words:
+            return 0
+        begins = _HANGING.match(self.text(0, min(self.length, width)))
+        cells = self.cell_at(begins.end()) if begins else 0
+        return cells if cells <= width // 2 else 0
+
     def breaks(self, width: int) -> Sequence[int]:
         """Return where the rows of the line begin when it is wrapped.
 
@@ -196,19 +216,19 @@ class ShownLine:
         Returns:
             Indices, the first of them 0, in order.
         """
-        by_words = self.words and self.length <= _WORDS_LIMIT
-        if self.narrow and not by_words:
+        if self.narrow and not self._by_words:
             return range(0, max(1, self.length), width)
         if self._breaks[0] != width:
-            self._breaks = (width, array("L", self._rows(width, by_words=by_words)))
+            self._breaks = (width, array("L", self._rows(width)))
         return self._breaks[1]
 
-    def _rows(self, width: int, *, by_words: bool) -> Iterator[int]:
-        text = self.text(0, self.length) if by_words else ""
+    def _rows(self, width: int) -> Iterator[int]:
+        text = self.text(0, self.length) if self._by_words else ""
         start = 0
         yield start
-        while self.cells - (edge := self.cell_at(start)) > width:
-            full = self.index_at(edge + width)
+        room, further = width, width - self.indent(width)
+        while self.cells - (edge := self.cell_at(start)) > room:
+            full = self.index_at(edge + room)
             if full == start:
                 # A character that is wider than a row, with the marks on it.
                 full = self.index_at(self.cell_at(start + 1))
@@ -218,6 +238,7 @@ class ShownLine:
             # The blanks that a line begins with are no place to break it.
             start = space if text[start:space].strip() else full
             yield start
+            room = further
 
 
 class Document:
@@ -355,7 +376,7 @@ class Row:
     end: int
     """The index after its last character."""
     lead: int = 0
-    """Blank cells before the text: the right half of a wide character that scrolling cut."""
+    """Blank cells before the text: an indent, or the right half of a wide character that scrolling cut."""
     first: bool = True
     """Whether the row is the line's first, which carries the number."""
 
@@ -447,7 +468,7 @@ class Flow(SlicedWork):
         if self.width is not None:
             breaks = shown.breaks(self.width)
             end = breaks[part + 1] if part + 1 < len(breaks) else shown.length
-            return Row(line, breaks[part], end, first=part == 0)
+            return Row(line, breaks[part], end, shown.indent(self.width) if part else 0, first=part == 0)
         start, end = shown.index_at(left), shown.index_at(left + cells)
         lead = 0
         if not shown.narrow and start < shown.length and shown.cell_at(start) < left:

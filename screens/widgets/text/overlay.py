@@ -23,6 +23,10 @@ SpanStyle = Literal[
     "link",
     "markup",
     "rule",
+    "passed",
+    "failed",
+    "error",
+    "weak",
 ]
 """The meaning of a stretch; its look is in `paint.STYLES`, never by colour alone."""
 
@@ -33,6 +37,9 @@ MUTED: tuple[SpanStyle, ...] = ("quote", "markup", "rule")
 
 GLYPHS: dict[SpanStyle, str] = {"cursor": "▮", "missing": "‸"}
 """The glyphs of empty stretches, between two characters."""
+
+STYLE_OF_SIGN: dict[str, SpanStyle] = {"✓": "passed", "✗": "failed", "!": "error", "~": "weak"}
+"""The styles of what a sign stands for, which is there beside the colour."""
 
 STYLE_OF_GLYPH = {glyph: style for style, glyph in GLYPHS.items()}
 

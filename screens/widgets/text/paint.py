@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from screens.widgets.text import highlight
 from screens.widgets.text.document import Document, Row
-from screens.widgets.text.overlay import MUTED, SPAN_STYLES, STYLE_OF_GLYPH, SpanStyle
+from screens.widgets.text.overlay import MUTED, SPAN_STYLES, STYLE_OF_GLYPH, STYLE_OF_SIGN, SpanStyle
 from screens.widgets.text.search import TextSearch
 from store.formatting import pluralize
 
@@ -42,6 +42,10 @@ STYLES: Mapping[str, str] = {
     "struck": "strike",
     "code": "$text-secondary",
     "link": "$text-primary underline",
+    "passed": "$text-success",
+    "failed": "$text-error bold",
+    "error": "$text-error",
+    "weak": "$text-warning",
 }
 """The styles that are laid over a text, never different by colour alone."""
 
@@ -148,11 +152,12 @@ class LineMarks:
         chosen = self.chosen is not None and number in self.chosen
         lead = len(glyph)
         mark = _CITED if number in self.cited else _POINTED if pointed else glyph[:1]
+        sign = STYLE_OF_SIGN.get(mark)
         shown = (mark if row.first or mark in (_CITED, BAR) else " ") + (glyph[1:] if row.first else "")
         written = str(number or "") if row.first and width > lead + 1 else ""
         base, cited = palette.base, palette.base + palette.cited
         segments = [
-            Segment(shown.ljust(lead), cited),
+            Segment(shown.ljust(lead), cited if sign is None else base + palette.spans[sign]),
             Segment(" " * (width - lead - 1 - len(written)), base),
             Segment(written, base + palette.gutter + (palette.pointed if pointed or chosen else Style())),
             # Beside the text, so that a line can be seen to be cited and chosen.

@@ -60,8 +60,9 @@ class Place:
     """The source line on the top row, from 0."""
     column: int = 0
     """The offset into that line at which the top row begins (wrapped lines)."""
-    x: int = 0
-    """Cells scrolled to the right (lines that are not wrapped)."""
+    x: int | None = 0
+    """Cells scrolled to the right (lines that are not wrapped); None for as many as show what is marked in
+    the line with which the text begins."""
 
 
 @dataclass
@@ -122,8 +123,10 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._coloured = self._colours
         # The place of the shown text that the reader last scrolled to; kept through resizing and wrapping.
         self._place = Place()
-        # The line with which the text begins, from 0, until it is known how many lines fit above it.
-        self._beginning: int | None = None
+        # The line that is in view at first, from 0, with the offsets of what is marked in it; and whether
+        # that is where the pane stands, since the reader has not gone elsewhere.
+        self._beginning = (0, 0, 0)
+        self._begins = False
         self._settling = False
         self._landmarks: list[int] = []
         self._marks = LineMarks()
@@ -164,7 +167,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
                 copies and citations. A line of Markdown in which a `rule` begins separates documents.
             gutter: Glyphs, or a few letters, shown before source lines, by the line's number, from 1, where
                 the line is not cited or pointed at.
-            start: The source line, from 1, that is in view when the text is first shown; None for the first.
+            start: The source line, from 1, that is in view when the text is first shown, sideways as far as
+                something is marked in it; None for the first.
             tells_rest: Whether the lower border tells how much is below, or that the end was seen.
             as_source: Whether Markdown is shown as source, whatever the reader asked for.
         """
@@ -188,7 +192,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self._plain_reason = highlight.why_plain(text, self._given.longest) if is_code else ""
             self._marks, self._search = LineMarks(), None
             self._is_seen = False
-            self._place, self._beginning = Place(), None
+            self._place, self._begins = Place(), False
+            self._beginning = (0, 0, 0)
             self._rendered, self._awaits_rendering = None, False
             if kind == "markdown":
                 at_once = len(text) <= RENDERED_AT_ONCE
@@ -316,19 +321,32 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def restore(self, place: Place) -> None:
         """Go to a place of the source, or remember to when the pane has no size yet."""
-        self._place = replace(place, line=self._document.line_of(place.line))
-        self._beginning = None
+        self._place, self._begins = replace(place, line=self._document.line_of(place.line)), False
         self._reflow()
 
     def begin_at(self, line: int) -> None:
-        """Go to a source line with some lines above it, or remember to when the pane has no size yet.
+        """Go to a source line with some lines above it, and to what is marked in it.
+
+        It stays in view in any size of the pane until the reader scrolls.
 
         Args:
             line: The line's number, from 1; beyond an end the nearest line is taken.
         """
-        self._beginning = max(0, min(self._document.line_of(line - 1), self.line_count - 1))
-        self._place = Place(self._beginning)
+        document = self._document
+        line = max(0, min(document.line_of(line - 1), self.line_count - 1))
+        first = document.offset_of(line, 0)
+        last = first + len(document.lines[line])
+        marked = [span for span in document.spans.between(first, last) if span.start >= first]
+        begun = min((span.start for span in marked), default=first)
+        ended = min(max((span.end for span in marked), default=first), last)
+        self._beginning, self._begins = (line, begun - first, ended - first), True
+        self._place = Place(line, x=None)
         self._reflow()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the text stands as it was first shown, because the reader has not scrolled in it."""
+        return self._begins and self._place.x is None
 
     @property
     def first_line(self) -> int:
@@ -371,7 +389,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         """Scroll as little as shows a part of a shown line (offsets into it), with some lines around."""
         flow = self._flow
         if flow is None:
-            self._place, self._beginning = Place(line, start if self.wrap else 0), None
+            self._place, self._begins = Place(line, start if self.wrap else 0), False
             self._reflow()
             return
         region = self.scrollable_content_region
@@ -465,17 +483,31 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             flow = self._flow = Flow(document, width)
             if not flow.advance(SLICE_SECONDS):
                 self.run_worker(self._measure(flow), group="measure")
-        if self._beginning is not None:
-            above = self.scrollable_content_region.height // 3
-            line, _ = flow.locate(max(0, flow.row_of(self._beginning) - above))
-            self._place, self._beginning = Place(line), None
+        self._go_to_place(flow)
+        if self._tells_rest:
+            self._update_note()
+
+    def _go_to_place(self, flow: Flow) -> None:
+        """Scroll to the place, which is a third of the pane above the line that the text begins with."""
+        if self._begins:
+            above = self.content_size.height // 3
+            row = flow.row_of(*self._beginning[:2])
+            line, column = flow.first_shown(max(0, row - above))
+            self._place = replace(self._place, line=line, column=column)
         row = flow.row_of(self._place.line, self._place.column)
+        x = self._x_of_marked() if self._place.x is None else self._place.x
         with self._settled():
             self._fit(flow)
             self.scroll_target_y = self.scroll_y = row
-            self.scroll_target_x = self.scroll_x = self._place.x if width is None else 0
-        if self._tells_rest:
-            self._update_note()
+            self.scroll_target_x = self.scroll_x = x if flow.width is None else 0
+
+    def _x_of_marked(self) -> int:
+        """Return how far to scroll for what is marked in the line at the beginning, or its start."""
+        line, *offsets = self._beginning
+        shown, width = self._document.shown(line), self._text_width
+        left, right = (shown.cell_at(shown.index_of(offset)) for offset in offsets)
+        # A glyph stands before what is marked, and some of what comes before that stays in sight.
+        return max(0, min(right - width, left - 1 - width // 8))
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
@@ -500,7 +532,10 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     async def _measure(self, flow: Flow) -> None:
         def show() -> None:
-            if flow.done or flow.cells > self._text_width > self.virtual_size.width:
+            if flow.done:
+                # A place further down or to the right than what was measured before can be gone to now.
+                self._go_to_place(flow)
+            elif flow.cells > self._text_width > self.virtual_size.width:
                 with self._settled():
                     self._fit(flow)
             if flow.done and self._tells_rest:
@@ -806,7 +841,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         # A value that is no longer possible was cut by a new size: the reader's place stays what it was.
         if not self._settling and old_value <= self.max_scroll_y and self._flow is not None:
             line, column = self._flow.first_shown(round(new_value))
-            self._place = replace(self._place, line=line, column=column)
+            self._place, self._begins = replace(self._place, line=line, column=column), False
             # Not by a layout, which may be that of a moment: the reader has scrolled here.
             bottom = round(new_value) + self.scrollable_content_region.height
             self._is_seen = self._is_seen or (self._flow.done and bottom >= self._flow.rows)

@@ -1,0 +1,1 @@
+"""Reports: tables with bars and intervals, and the items behind each figure."""

@@ -1,0 +1,456 @@
+"""The reports: their list, and the one under the cursor, with the items behind its figures."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, ScrollableContainer, VerticalScroll
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Input, Static
+
+from screens.base_screen import BaseScreen
+from screens.commands import Command, Scope, bindings
+from screens.jobs.job_line import JobLine
+from screens.reading import Reading
+from screens.reports.catalogue import REPORTS, Report
+from screens.reports.drawing import draw, lines_of
+from screens.reports.page import CHOOSABLE, Cell, Choice, Options, Page, Place, figures, moved
+from screens.reports.saving import SUFFIXES, save
+from screens.threads import in_thread
+from screens.widgets.key_line import KeyLine
+from screens.widgets.line_input import LineInput
+from screens.widgets.text.sanitize import one_line
+from screens.widgets.top_line import TopLine
+from store.errors import WorkbenchError
+from store.formatting import pluralize
+from store.queries.labels import kinds_of_items
+from store.queries.rows import QueueFilter
+from store.studies.session import refuse_sealed
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator
+    from store.record.rater_ref import RaterRef
+
+LIST_CELLS = 30
+BESIDE_CELLS = 100
+"""The width from which list and report stand side by side: that of the class `-medium`."""
+TITLE_CELLS = max(len(one.title) for one in REPORTS)
+REST_SECONDS = 0.15
+"""How long the cursor rests in the list before the report is read."""
+MOST_ITEMS = 50_000
+"""Items behind a figure that are listed at most."""
+
+HIDDEN = "Reports rest"
+
+
+class ReportsScreen(BaseScreen):
+    """Lists the reports and shows one of them. On a narrow terminal the report has a page of its own.
+
+    Args:
+        context: The context of the screens.
+        navigator: Opens the items behind a figure.
+        opened: The name of the report that is shown at once, and what is chosen for it; None for the list.
+
+    Attributes:
+        reading: Reads the kinds of the items, on which it depends what there is to report.
+        page: The report that is shown; None while it is read.
+        failure: Why it could not be read.
+    """
+
+    SCOPE: ClassVar[Scope] = "reports"
+    CSS_PATH: ClassVar[str] = "reports.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("reports"))
+    AUTO_FOCUS = ""
+
+    def __init__(
+        self, context: ScreenContext, navigator: Navigator, opened: tuple[str, Choice] | None = None
+    ) -> None:
+        super().__init__(context, navigator)
+        self._opened = opened[0] if opened is not None else ""
+        self.reading = Reading(self, self._read_kinds, self._kinds_read)
+        self.page: Page | None = None
+        self.failure: WorkbenchError | None = None
+        self._index = 0
+        self._in_report = opened is not None
+        self._figure = 0
+        # By what reports read: those that share it share the choice.
+        self._choices: dict[Any, Choice] = {
+            one.read: opened[1] for one in REPORTS if opened is not None and one.name == opened[0]
+        }
+        self._found: dict[tuple[Any, Choice], Any] = {}
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the list beside the report, the line for a file, and the keys."""
+        yield TopLine("reports")
+        with Container(id="body"):
+            with VerticalScroll(id="list", can_focus=False):
+                yield Static(id="titles")
+            with ScrollableContainer(id="report", can_focus=False):
+                yield Static(id="figures")
+        yield Static(id="state")
+        yield LineInput(id="file", placeholder=f"file to write: {', '.join(SUFFIXES)}", select_on_focus=False)
+        yield JobLine(self.context)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Say that the reports are read."""
+        self.query_one("#list").border_title = Content("Reports")
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        """Fit the lines to the width."""
+        self._lay_out()
+        if self.page is None and self.failure is None:
+            self._read_soon()
+
+    def on_screen_resume(self) -> None:
+        """Read again what may have changed meanwhile, when this is what is shown."""
+        self.query_one(JobLine).show_job()
+        self._found.clear()
+        self.reading.again()
+
+    def action_read(self) -> None:
+        """Read the report again."""
+        self._found.clear()
+        self.reading.again()
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    def _read_kinds(self, connection: Connection, rater: RaterRef | None) -> frozenset[str]:
+        refuse_sealed(connection, rater, HIDDEN)
+        return frozenset(kind.name for kind in kinds_of_items(connection))
+
+    def _kinds_read(self) -> None:
+        names = [one.name for one in self.offered]
+        if self._opened in names and self.page is None:
+            self._index = names.index(self._opened)
+        self._index = min(self._index, max(len(names) - 1, 0))
+        self._lay_out()
+        self._read_report()
+
+    @property
+    def offered(self) -> list[Report]:
+        """The reports that there are; in a blind review those that can be of the rater's own labels alone."""
+        kinds, blind = self.reading.found or frozenset(), self.context.settings.blind
+        if not kinds or self.reading.failure is not None or (blind and self.context.rater is None):
+            return []
+        return [one for one in REPORTS if (not one.kind or one.kind in kinds) and (one.own or not blind)]
+
+    @property
+    def report(self) -> Report | None:
+        """The report under the cursor."""
+        offered = self.offered
+        return offered[self._index] if offered else None
+
+    def _choice(self, report: Report) -> Choice:
+        blind, rater = self.context.settings.blind, self.context.rater
+        own = rater.name if blind and rater is not None else None
+        return replace(self._choices.get(report.read, Choice()), own=own)
+
+    @property
+    def _is_narrow(self) -> bool:
+        # Not by the class of the width, which comes after a change of the size was handled.
+        return self.app.size.width < BESIDE_CELLS
+
+    @property
+    def _shows_report(self) -> bool:
+        return self._in_report or not self._is_narrow
+
+    def _read_soon(self) -> None:
+        """Read the report, once the cursor rests."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(REST_SECONDS, self._read_report)
+
+    def _read_report(self) -> None:
+        report = self.report
+        if report is None or not self._shows_report:
+            return
+        choice = self._choice(report)
+        key = (report.read, choice)
+        if key in self._found:
+            self._show(report, choice, self._found[key])
+            return
+
+        def work() -> Any:
+            with self.context.workspace.reading() as connection:
+                refuse_sealed(connection, self.context.rater, HIDDEN)
+                return report.read(connection, choice)
+
+        done, failed = (partial(one, report, choice) for one in (self._report_read, self._report_failed))
+        in_thread(self, work, done, failed, group="report")
+
+    def _is_wanted(self, report: Report, choice: Choice) -> bool:
+        """Return whether a report is still the one under the cursor, as it was chosen."""
+        return self.report is report and self._choice(report) == choice
+
+    def _report_read(self, report: Report, choice: Choice, found: Any) -> None:
+        self._found[report.read, choice] = found
+        if self._is_wanted(report, choice):
+            self._show(report, choice, found)
+
+    def _show(self, report: Report, choice: Choice, found: Any) -> None:
+        self.page, self.failure = report.page(found, choice), None
+        self._figure = min(self._figure, max(len(figures(self.page)) - 1, 0))
+        self._lay_out()
+
+    def _report_failed(self, report: Report, choice: Choice, error: WorkbenchError) -> None:
+        if self._is_wanted(report, choice):
+            self.page, self.failure = None, error
+            self._lay_out()
+
+    def _forget(self) -> None:
+        """Show another report from its beginning."""
+        self.page, self.failure, self._figure = None, None, 0
+        self._say("")
+
+    # -- layout ---------------------------------------------------------------------------------------
+
+    @property
+    def _cells(self) -> int:
+        """The cells of a line of the report."""
+        beside = 0 if self._is_narrow else LIST_CELLS
+        return max(self.app.size.width - beside - 6, 20)
+
+    @property
+    def _places(self) -> list[Place]:
+        return [] if self.page is None else figures(self.page)
+
+    @property
+    def command(self) -> str:
+        """The command that prints the report; empty without one."""
+        return self._command(str(self.context.workspace.path))
+
+    def _command(self, workspace: str) -> str:
+        given = self.page.command if self.page is not None else ()
+        return f"workbench report {shlex.join([workspace, *given])}" if given else ""
+
+    def offers(self, command: Command) -> bool:
+        """Offer only what has an effect."""
+        verb = command.id.partition(".")[2].removesuffix("_back")
+        if verb in CHOOSABLE:
+            options = self._options(verb)
+            return options is not None and len(options.values) > 1 and self._shows_report
+        if verb in ("save", "copy"):
+            return self.page is not None and bool(self.page.command) and self._shows_report
+        if verb == "open":
+            return bool(self._places) if self._in_report else self.report is not None
+        return self.report is not None if verb in ("pane", "refresh") else True
+
+    def label_now(self, command: Command) -> str:
+        """Return what a command does now."""
+        verb = command.id.partition(".")[2]
+        if verb == "open" and self._in_report:
+            return "its items"
+        if verb == "back":
+            return "list" if self._in_report and not self._opened else "back"
+        if verb in CHOOSABLE and (options := self._options(verb)):
+            return options.word
+        return command.label
+
+    def _options(self, what: str) -> Options | None:
+        return None if self.page is None else self.page.options.get(what)
+
+    def _lay_out(self) -> None:
+        report = self.report
+        self.set_class(report is None, "-empty")
+        self.set_class(self._in_report and report is not None, "-in-report")
+        self.query_one("#titles", Static).update(Content("\n").join(self._titles()))
+        box = self.query_one("#report", ScrollableContainer)
+        if report is not None:
+            box.border_title = Content(report.title)
+            places = self._places
+            here = places[self._figure] if self._in_report and places else None
+            if self.page is None:
+                self.query_one("#figures", Static).update(Content("\n").join(self._why_nothing()))
+            else:
+                drawn = draw(self.page, self._cells, here)
+                lines = drawn.lines
+                if command := self._command(self.context.workspace.path.name):
+                    said = lines_of(f"$ {command}", self._cells, subsequent_indent="    ")
+                    lines += [Content(""), *(Content.styled(line, "$text-muted") for line in said)]
+                self.query_one("#figures", Static).update(Content("\n").join(lines))
+                # Once the lines are laid out: before that the box does not know how far it can scroll.
+                self.call_after_refresh(box.scroll_to_region, drawn.cursor, animate=False)
+        self.refresh_bindings()
+
+    def _why_nothing(self) -> list[Content]:
+        if self.failure is None:
+            return [Content("Reading …")]
+        parts = (self.failure.title, self.failure.message, self.failure.hint)
+        return [Content(one_line(part, 400)) for part in parts if part]
+
+    def _titles(self) -> list[Content]:
+        if why := self.reading.why_nothing():
+            return why
+        offered = self.offered
+        blind = self.context.settings.blind
+        if not offered:
+            if not self.reading.found:
+                return [Content("There is nothing to report yet."), Content("Import items, and label some.")]
+            return [Content("A blind review shows reports of your own labels: start with --rater NAME.")]
+        lines = []
+        for place, one in enumerate(offered):
+            here = place == self._index
+            cursor = " " if not here else "▹" if self._in_report else "▸"
+            line = Content.styled(f"{cursor} {one.title}", "bold $text-accent" if here else "")
+            if self._is_narrow:
+                beside = " " * (TITLE_CELLS - len(one.title))
+                line = Content.assemble(line, f"{beside}  ", (one.about, "$text-muted"))
+            lines.append(line)
+        if blind:
+            about = "Blind review: only your own labels. Reports on those of others are not shown."
+            lines += [Content(""), Content.styled(about, "$text-muted")]
+        return lines
+
+    def _say(self, text: str, *, wrong: bool = False) -> None:
+        self.set_class(wrong, "-wrong")
+        state = self.query_one("#state", Static)
+        state.display = bool(text)
+        state.update(Content(one_line(text, 400)))
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def action_move(self, lines: int, columns: int) -> None:
+        """Go to another report, or to another figure."""
+        if self._in_report:
+            places = self._places
+            if places:
+                self._figure = moved(places, self._figure, lines, columns)
+            else:
+                box = self.query_one("#report", ScrollableContainer)
+                box.scroll_relative(y=lines, x=8 * columns, animate=False)
+        elif lines and self.offered:
+            index = min(max(self._index + lines, 0), len(self.offered) - 1)
+            if index != self._index:
+                self._index = index
+                self._forget()
+                self._read_soon()
+        self._lay_out()
+
+    def action_pane(self) -> None:
+        """Go to the report, or back to the list."""
+        if self.report is None:
+            return
+        self._in_report = not self._in_report
+        self._lay_out()
+        if self._in_report and self.page is None:
+            self._read_report()
+
+    def action_open(self) -> None:
+        """List the items behind the figure under the cursor; from the list, go to the report."""
+        if not self._in_report:
+            self.action_pane()
+            return
+        places = self._places
+        if self.page is None or not places:
+            return
+        place = places[self._figure]
+        cell = self.page.tables[place.table].rows[place.row].cells[place.column]
+        assert isinstance(cell, Cell)
+        assert cell.items is not None
+        read = cell.items
+
+        def work() -> list[int]:
+            with self.context.workspace.reading() as connection:
+                refuse_sealed(connection, self.context.rater, HIDDEN)
+                return list(read(connection))
+
+        in_thread(
+            self, work, partial(self._items_read, cell), self.context.notices.report_error, group="items"
+        )
+
+    def _items_read(self, cell: Cell, ids: list[int]) -> None:
+        if not self.is_current:
+            return
+        if not ids or len(ids) > MOST_ITEMS:
+            why = "There is no item behind this figure."
+            if ids:
+                why = f"{pluralize(len(ids), 'item')}: too many to list. Filter the queue, or use SQL."
+            self._say(why)
+            return
+        self.navigator.open_queue(QueueFilter(items=tuple(ids), named=cell.named))
+
+    def action_choose(self, what: str, steps: int) -> None:
+        """Choose what the report is about, whose labels it is of, or the other rater."""
+        report, options = self.report, self._options(what)
+        if report is None or options is None or not self._shows_report or len(options.values) < 2:
+            return
+        values = options.values
+        at = values.index(options.chosen) if options.chosen in values else 0
+        value = values[(at + steps) % len(values)]
+        if what == "subject":
+            choice = Choice(subject=value)
+        else:
+            assert self.page is not None
+            now = {name: one.chosen for name, one in self.page.options.items()}
+            other = "second" if what == "first" else "first"
+            if other in now and value == now[other]:
+                # Two raters are compared: one with itself says nothing.
+                value = values[(at + 2 * steps) % len(values)]
+            choice = Choice(**{**now, what: value})
+        self._choices[report.read] = choice
+        self._forget()
+        self._lay_out()
+        self._read_report()
+
+    def action_copy(self) -> None:
+        """Copy the command that prints the report."""
+        if self.command:
+            self.app.copy_to_clipboard(self.command)
+            self._say(f"Copied: {self.command}")
+
+    def action_save(self) -> None:
+        """Ask for the file to save the report to."""
+        report = self.report
+        if report is None or self.page is None or not self._shows_report:
+            return
+        file = self.query_one("#file", LineInput)
+        file.display = True
+        file.value = f"{self.context.workspace.path.stem}-{report.name}.svg"
+        file.focus()
+        leaves = self.key_of("line.close")
+        self._say(f"Enter saves, as the name ends: {', '.join(SUFFIXES)}. {leaves} leaves.")
+
+    @on(Input.Submitted, "#file")
+    def _file_named(self, event: Input.Submitted) -> None:
+        report, page, name = self.report, self.page, event.value.strip()
+        if report is None or page is None or not name:
+            return
+        write: Callable[[], str] = partial(
+            save, page, report.title, self._command(self.context.workspace.path.name), Path(name).expanduser()
+        )
+        in_thread(self, write, self._saved, self._not_saved, group="save", exclusive=False)
+
+    def _saved(self, said: str) -> None:
+        self.action_close_line()
+        self._say(said)
+
+    def _not_saved(self, error: WorkbenchError) -> None:
+        self._say(f"! {error.title}: {error.message} {error.hint}", wrong=True)
+
+    def action_close_line(self) -> None:
+        """Close the line for a file."""
+        self.query_one("#file").display = False
+        self.set_focus(None)
+        self._say("")
+
+    def action_back(self) -> None:
+        """Go back to the list, then to the screen below; at once to that from which a report was opened."""
+        if self._in_report and not self._opened:
+            self.action_pane()
+        else:
+            self.dismiss()

@@ -1,0 +1,177 @@
+"""Reports in the app: their figures, the items behind these, what can be chosen, copied and saved."""
+
+from __future__ import annotations
+
+import csv
+import threading
+from pathlib import Path
+
+import pytest
+from app_at_work import app_of, labelled_by_agents, until
+from judging import Desk
+from review_bench import screen_text
+from split_bench import labelled_pairs
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from screens.app import WorkbenchApp
+from screens.queue.screen import QueueScreen
+from screens.reports.screen import ReportsScreen
+from store.queries.confusion import confusion
+from store.queries.labels import question_labels
+from store.workspace.duckdb import Workspace
+
+RUN = "cosqa-plus:scripted"
+
+
+def agents_too(workspace: Workspace) -> None:
+    """Let agents label some of the pairs, and a further person take 7 seconds for each of two."""
+    labelled_by_agents(workspace, [(item, float(item % 3 > 0), "tested") for item in range(1, 20)])
+    for item in (1, 2):
+        Desk(workspace, "eli").judge(item, 1.0, active_ms=7_000)
+
+
+async def listed(app: WorkbenchApp, pilot: Pilot[None]) -> tuple[list[int], str]:
+    """The items behind the figure under the cursor, and what they are called; then the report again."""
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(app.screen, QueueScreen), "the list")
+    queue = app.screen
+    assert isinstance(queue, QueueScreen)
+    await until(pilot, lambda: hasattr(queue, "items") and queue.items.count > 0, "its items")
+    wanted = queue.queue_query.wanted
+    await pilot.press("escape")
+    await until(pilot, lambda: isinstance(app.screen, ReportsScreen) and app.screen.page is not None)
+    return list(wanted.items or ()), wanted.named
+
+
+async def report(app: WorkbenchApp, pilot: Pilot[None], title: str, shows: str) -> None:
+    """Go down in the list to a report, and wait until it shows something."""
+    screen = app.screen
+    assert isinstance(screen, ReportsScreen)
+    while screen.report is not None and screen.report.title != title:
+        await pilot.press("down")
+    await until(pilot, lambda: shows in screen_text(app), shows)
+
+
+@pytest.mark.asyncio
+async def test_reports_and_the_items_behind_their_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with labelled_pairs(tmp_path) as workspace:
+        agents_too(workspace)
+        with workspace.reading() as connection:
+            labels = question_labels(connection, "pair.match", people_only=True)
+            differ = labels.items_of(labels.shared(range(4), differing=True))
+            matrix = confusion(connection, "pair.match", raters=["ana", RUN])
+            other = confusion(connection, "pair.match", raters=["ben", RUN])
+        app = app_of(workspace)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await pilot.press("r")
+            await until(pilot, lambda: "pair.match" in screen_text(app), "the agreement")
+            assert "Krippendorff's alpha of ana, ben, chi, eli" in screen_text(app)
+            await pilot.press("enter", "right")
+            assert f"[{len(differ)}]" in screen_text(app)
+            assert await listed(app, pilot) == (differ, "pair.match: on which people differ")
+            assert f"[{len(differ)}]" in screen_text(app)
+
+            # A cell of the confusion; then that of another rater.
+            await pilot.press("escape")
+            await report(app, pilot, "Confusion of two raters", "19 units")
+            # What has no items is passed over.
+            assert matrix.items(0.0, 0.0) == []
+            await pilot.press("tab")
+            named = f"ana 0 no match · {RUN} 1 match"
+            assert await listed(app, pilot) == (matrix.items(0.0, 1.0), named)
+            await pilot.press("a")
+            await until(pilot, lambda: "↓ ben" in screen_text(app), "ben")
+            assert (await listed(app, pilot))[0] == other.items(0.0, 1.0)
+            await pilot.press("y")
+            assert app.clipboard == (
+                f"workbench report {workspace.path} confusion --question pair.match --raters ben,{RUN}"
+            )
+
+            await pilot.press("escape")
+            await report(app, pilot, "Accuracy", "wrong")
+            assert f"{RUN}" in screen_text(app)
+            await report(app, pilot, "Labels by question", "cosqa-plus:scripted (agent) · 19 labels")
+            await report(app, pilot, "Time for each item", "pairs: eli · median 7.0 s")
+            await pilot.press("tab")
+            assert await listed(app, pilot) == ([1, 2], "5 to 10 seconds")
+            await pilot.press("tab")
+
+            # The pairs of a figure of the paper; of a person's labels, too.
+            await report(app, pilot, "Figure 7: codes", f"Labels of the agents' run {RUN}: 19 of 24")
+            await pilot.press("a")
+            await until(pilot, lambda: "Labels of ana: 24 of 24" in screen_text(app), "ana's labels")
+            await pilot.press("tab")
+            items, named = await listed(app, pilot)
+            assert named == "codes that answer 1 query"
+            assert items == sorted(items)
+
+            # Saved as a table and as a picture; nothing is overwritten.
+            for name, says in (
+                ("", "Written: pairs-figure-7.svg"),
+                ("figures.csv", "Written: figures.csv"),
+                ("figures.csv", "figures.csv is already there"),
+                ("figures", "none of the ends"),
+            ):
+                await pilot.press("s")
+                if name:
+                    app.screen.query_one("#file", Input).value = name
+                await pilot.press("enter")
+                await until(pilot, lambda says=says: says in screen_text(app), says)
+                if not says.startswith("Written"):
+                    await pilot.press("escape")
+            assert "codes" in (tmp_path / "pairs-figure-7.svg").read_text(encoding="utf-8")
+            with (tmp_path / "figures.csv").open(encoding="utf-8", newline="") as file:
+                head, first, *_ = csv.reader(file)
+            assert head == ["queries", "codes", "share"]
+            assert first[0] == "1"
+
+
+@pytest.mark.asyncio
+async def test_a_narrow_terminal_shows_the_list_or_the_report_and_both_can_be_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+    with labelled_pairs(tmp_path) as workspace:
+        app = app_of(workspace)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(pilot, lambda: "pairs" in screen_text(app), "home")
+            app.open_queue()
+            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+            # From any screen.
+            await pilot.press("f9")
+            await until(pilot, lambda: "▸ Agreement by question" in screen_text(app), "the list")
+            assert "Krippendorff" not in screen_text(app)
+            await pilot.press("enter")
+            await until(pilot, lambda: "Krippendorff" in screen_text(app), "the report")
+            assert "Labels by question" not in screen_text(app)
+            await pilot.press("escape")
+            # What takes long is left.
+            monkeypatch.setattr("screens.reports.labels.accuracy_report", lambda *_: goes_on.wait(60))
+            await pilot.press("down", "down", "enter")
+            await until(pilot, lambda: "Reading …" in screen_text(app), "the wait")
+            await pilot.press("escape", "down", "enter")
+            await until(pilot, lambda: "ana · 24 labels" in screen_text(app), "the labels")
+            goes_on.set()
+            await pilot.press("escape", "escape")
+            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+
+
+@pytest.mark.asyncio
+async def test_a_blind_review_reports_on_its_own_labels_alone(tmp_path: Path) -> None:
+    with labelled_pairs(tmp_path) as workspace:
+        agents_too(workspace)
+        app = app_of(workspace, rater="ben", blind=True)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await pilot.press("r")
+            await until(pilot, lambda: "ben · 24 labels" in screen_text(app), "ben's labels")
+            text = screen_text(app)
+            assert "Blind review: only" in text
+            for word in ("Agreement", "Confusion", "Accuracy", "Figure", "ana", RUN):
+                assert word not in text, word
+            await pilot.press("down")
+            await until(pilot, lambda: "No time is known yet" in screen_text(app), "no times")
+            assert "eli" not in screen_text(app)
