@@ -107,7 +107,7 @@ class ItemEnded:
         job: The job's number.
         run_id: The run.
         item_id: The item's key.
-        external_id: The item's name in the imported file.
+        shown_id: What the item is called on screens.
         outcomes: The outcomes of the pipeline; empty for an item that failed.
         failure: Why it failed.
     """
@@ -115,7 +115,7 @@ class ItemEnded:
     job: int
     run_id: UUID
     item_id: int
-    external_id: str
+    shown_id: str
     outcomes: tuple[Outcome, ...] = ()
     failure: WorkbenchError | None = None
 

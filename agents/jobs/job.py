@@ -276,7 +276,7 @@ class PipelineJob:
                     self._number,
                     record.id,
                     work.item.item_id,
-                    work.item.external_id,
+                    work.item.shown_id,
                     tuple(outcomes),
                     failure,
                 )
@@ -403,7 +403,7 @@ class PipelineJob:
             return
         if isinstance(failure, NeedsSandbox):
             return  # the item waits; screening goes on without a sandbox, and there was one warning
-        self._emit(JobLog(self._number, "warning", f"{event.external_id}: {failure}"))
+        self._emit(JobLog(self._number, "warning", f"{event.shown_id}: {failure}"))
         if self._failure_policy.affects_all_items(failure, progress.total):
             self._give_up(failure)
             return

@@ -77,7 +77,7 @@ class JobProgress:
             self.waiting += 1
         else:
             self.failed += 1
-        self._latest = event.external_id
+        self._latest = event.shown_id
         self._changed()
 
     def pause(self) -> None:

@@ -28,7 +28,7 @@ _NAMED_PROMPTS = 2
 
 
 class WorkItem(Protocol):
-    """The item as its pipeline gets it: at least its key and its name in the imported file."""
+    """The item as its pipeline gets it: at least its key and its names."""
 
     @property
     def item_id(self) -> int:
@@ -38,6 +38,11 @@ class WorkItem(Protocol):
     @property
     def external_id(self) -> str:
         """The name of the item in the imported file."""
+        ...
+
+    @property
+    def shown_id(self) -> str:
+        """What the item is called on screens (see `store.queries.shown_ids`)."""
         ...
 
 

@@ -84,7 +84,7 @@ class JobStatus:
         """Take an event into account."""
         if isinstance(event, ItemEnded):
             if event.failure is not None:
-                self._failed = (event.external_id, str(event.failure))
+                self._failed = (event.shown_id, str(event.failure))
         elif isinstance(event, JobLog):
             # The line on an item that failed follows the word of its failure.
             name, failure = self._failed

@@ -162,10 +162,10 @@ def _shared(split: SplitDetails, cells: int) -> Iterator[Content | Figure]:
     yield Content.styled("  What parts share", "bold")
     for sort in sorted(report.leakage, key=lambda sort: sort not in promised):
         for one in report.leakage[sort]:
-            found = [leak for leak in report.leaks if (leak.sort, list(leak.parts)) == (sort, one["parts"])]
+            found = [leak for leak in report.leaks if (leak.sort, leak.parts) == (sort, one.parts)]
             mark, verdict = ("!", "leak") if sort in promised else ("·", "not kept apart")
-            kept = f"{pluralize(len(found), 'example')} kept" if len(found) < one["number"] else ""
-            words = f"{mark} {verdict:<16}{sort:<16}{one['number']:>7,}  {' and '.join(one['parts'])}  {kept}"
+            kept = f"{pluralize(len(found), 'example')} kept" if len(found) < one.number else ""
+            words = f"{mark} {verdict:<16}{sort:<16}{one.number:>7,}  {' and '.join(one.parts)}  {kept}"
             items = tuple(dict.fromkeys(item for leak in found for item in leak.items))
             yield Figure((Content(one_line(words, cells - 2)),), items=items)
     yield Content("")

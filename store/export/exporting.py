@@ -21,6 +21,7 @@ from store.export.labels import create_exported_items
 from store.export.studied import count_withdrawn, create_exported_records
 from store.export.true_labels import TRUE_LABELS, TrueLabels, create_true_labels, true_labels
 from store.formats.protocol import Choice, Corpus, Format, WriteResult, find_format, formats
+from store.measures.truth import POLICIES
 from store.queries.labels import question_of_items
 from store.queries.runs import all_runs, named_run, rater_or_run, shown_by_kind
 from store.queries.sampling import ItemSample
@@ -76,6 +77,7 @@ class ExportReport:
         view: The saved view whose items were written, empty for the list of the queue; None for all items.
         dry_run: Whether nothing was to be written.
         estimated: Whether `records` is an estimate, in a dry run.
+        panel: The raters of the policy whose labels were written; none where these are one rater's.
     """
 
     destination: str
@@ -99,6 +101,7 @@ class ExportReport:
     view: str | None = None
     dry_run: bool = False
     estimated: bool = False
+    panel: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -189,10 +192,6 @@ def export(
     if view is not None and sample is not None:
         raise ExportFailed("View or sample", "A view says which items are written.", "Give one of them.")
     _check_split(rater, policy, split, part, sample, now=now)
-    if names and study is None and not form.published:
-        raise ExportFailed(
-            "Names as they are", "Without --study raters have their names.", "Leave --names out."
-        )
     whose: RaterRef | None = None
     truth: TrueLabels | None = None
     with workspace.reading() as connection:
@@ -211,9 +210,15 @@ def export(
         elif rater is not None:
             whose = rater_or_run(connection, rater)
         study_id = None if study is None else find_study(connection, study).id
+    if names and study is None and not form.published:
+        raise ExportFailed(
+            "Names as they are", "Without --study raters have their names.", "Leave --names out."
+        )
     rater_id, name = (None, None) if whose is None else (whose.id, whose.name)
+    panel: tuple[str, ...] = ()
     if whose is None and truth is not None and (policy is not None or form.needs_rater):
         rater_id, name = TRUE_LABELS, truth.name
+        panel = truth.raters if truth.name in POLICIES else ()
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
     _check(target, form, overwrite=overwrite)
     partial, nowhere = target.with_name(f".{target.name}.{os.getpid()}.part"), ExitStack()
@@ -291,11 +296,12 @@ def export(
         None if view is None else view.name,
         dry_run,
         written.estimated,
+        panel,
     )
 
 
 _CHOICES: dict[Choice, tuple[str, str]] = {
-    "rater": ("holds no labels of raters", "Leave --rater out; labels of any kind: --format labels"),
+    "rater": ("does not hold the labels of one rater", "Leave --rater out; such labels: --format labels"),
     "setting": ("knows no settings", "Leave --setting out."),
     "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept out."),
     "sample": ("does not choose pairs", "Leave --sample-pairs out."),

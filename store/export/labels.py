@@ -131,8 +131,8 @@ def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | Non
             arg_min(id, begun) AS id
         FROM latest WHERE value IS NOT NULL GROUP BY item_id, question_id, response_ref_id, rater_id
         UNION ALL
-        SELECT item_id, question_id, response_ref_id, rater_id, value, verdict.id
-        FROM verdict JOIN run ON run.id = verdict.run_id
+        SELECT item_id, question_id, response_ref_id, rater_id, value, v.id
+        FROM exported_verdict v JOIN run ON run.id = v.run_id
         WHERE rater_id = $rater AND item_id IN {EXPORTED}
         """,
         {"phases": list(FIRST_PHASES), "rater": rater_id},

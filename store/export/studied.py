@@ -52,12 +52,11 @@ def create_exported_records(
 ) -> None:
     """Create temporary views with the records that an export is about.
 
-    They are `exported_judgment` and `exported_mark` with the columns of these tables; `exported_comment`
-    (id, comment) with the comments of judgments, without names of people where they have pseudonyms outside
-    of a study; `exported_rater`
-    (id, kind, name), in which raters of the study have pseudonyms and others who ruled in it are called A1,
-    A2 and so on; and `studied` with each assignment's study and condition, the number of the presentation of
-    its item to its rater, and the rater's pseudonym.
+    They are `exported_judgment`, `exported_mark` and `exported_verdict` with the columns of these tables;
+    `exported_comment` (id, comment) with the comments of judgments, without names of people where they have
+    pseudonyms outside of a study; `exported_rater` (id, kind, name), in which raters of the study have
+    pseudonyms and others who ruled in it are called A1, A2 and so on; and `studied` with each assignment's
+    study and condition, the number of the presentation of its item to its rater, and the rater's pseudonym.
 
     Args:
         cursor: A cursor of the workspace.
@@ -84,6 +83,10 @@ def create_exported_records(
     for table in ("judgment", "mark"):
         which = " AND ".join(kept) or "true"
         cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_{table} AS FROM {table} WHERE {which}")
+    of_then = "true"
+    if truth is not None and truth.until is not None and truth.split is not None:
+        of_then = f"created_at <= {quoted(truth.split.created_at.isoformat())}::TIMESTAMPTZ"
+    cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_verdict AS FROM verdict WHERE {of_then}")
     name = "r.name"
     joined = ""
     said = "SELECT id, comment FROM judgment WHERE comment <> ''"

@@ -31,11 +31,12 @@ def export_lines(report: ExportReport) -> Iterator[str]:
     """Yield the lines that say what an export wrote, or would write."""
     form = find_format(report.format)
     of_one = report.rater is not None and form.holds is None
+    whose = f"{report.rater} of {', '.join(report.panel)}" if report.panel else report.rater
     if form.holds is not None:
         what = pluralize(report.records, *form.holds)
-        what += "" if report.rater is None else f", rater {report.rater}"
+        what += "" if whose is None else f", {'labels by' if report.panel else 'rater'} {whose}"
     elif of_one:
-        what = f"{pluralize(report.records, 'current label')} of {report.rater}"
+        what = f"{pluralize(report.records, 'current label')} {'by' if report.panel else 'of'} {whose}"
     else:
         what = f"{pluralize(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
     what = f"about {what}" if report.estimated else what

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 TRUE_LABELS = -1
 """The rater of true labels, where one rater's labels are written."""
 
+_BEFORE_ALL = UUID(int=0)
+"""The lowest id: a split of agents' labels can be made before anybody judged."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrueLabels:
@@ -131,7 +134,7 @@ def true_labels(
         found.report.truth.panel,
         found,
         parts,
-        None if now else found.last_judgment,
+        None if now else found.last_judgment or _BEFORE_ALL,
         changes,
         items,
         responses,

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, select
 from store.kinds.comparison import AS_LISTED, COMPARISON, ORDERS, PREFERENCE, SWAPPED
 from store.kinds.listing import relation
 from store.queries.current import all_values
+from store.queries.shown_ids import shown_id
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
@@ -25,6 +26,7 @@ class CandidateTexts:
 
     item_id: int
     external_id: str
+    shown_id: str
     prompt: str
     first: str
     second: str
@@ -48,7 +50,7 @@ def candidate_texts(connection: Connection, item_ids: Sequence[int]) -> list[Can
     names = ("prompt", "first", "second", "reference", "about")
     texts = (func.coalesce(found.columns[name], "").label(name) for name in names)
     rows = connection.execute(
-        select(found.item_id, item.c.external_id, *texts)
+        select(found.item_id, item.c.external_id, shown_id().label("shown_id"), *texts)
         .select_from(found.source.join(item, item.c.id == found.item_id))
         .where(among(found.item_id, item_ids))
     ).mappings()

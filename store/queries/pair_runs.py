@@ -25,6 +25,11 @@ class PairTexts:
     code: str
     language: str
 
+    @property
+    def shown_id(self) -> str:
+        """What the pair is called on screens."""
+        return self.external_id
+
 
 def pair_texts(connection: Connection, item_ids: Sequence[int]) -> list[PairTexts]:
     """Return the texts of some pairs that agents read, in the order given."""

@@ -80,7 +80,8 @@ class Progress:
 
     Attributes:
         kinds: How far the work is for each kind of which there are items, in the order of the kinds.
-        sources: The imported files.
+        sources: The imported files; none in a sealed session and in a blind review, since they can be called
+            after a set.
         flagged: Items that the rater flagged.
         today: Judged items that were given their latest value since midnight, local time.
         scored: Responses of which a judge's score is a number; None in a blind review.
@@ -242,7 +243,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
         ).where(literal(scope.sitting is None))
     ).one()
     sources: tuple[str, ...] = ()
-    if scope.sitting is None:
+    if not scope.hides_lists:
         sources = tuple(connection.execute(select(source.c.name).order_by(source.c.id)).scalars())
     return Progress(
         rater=rater.name,

@@ -124,10 +124,9 @@ def _near(parts: Sequence[str], queries: Sequence[PlacedText]) -> Iterator[Leak]
     for one in queries:
         distinct.setdefault((normalized(one.text), one.part), one)
     keys, texts = list(distinct), list(distinct.values())
-    places = [part for _, part in keys]
     seen: set[tuple[int, int]] = set()
     for sign, threshold in ((content_words, NEAR_WORDS), (trigrams, NEAR_TRIGRAMS)):
-        pairs = similar_pairs([sign(one.text) for one in texts], threshold, places)
+        pairs = similar_pairs([sign(one.text) for one in texts], threshold, lambda place: keys[place][1])
         for later, earlier, similarity in islice(pairs, MOST_NEAR):
             if (later, earlier) not in seen and keys[later][0] != keys[earlier][0]:
                 seen.add((later, earlier))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from math import ceil
 
 _WORD = re.compile(r"[^\W_]+")
@@ -47,7 +47,7 @@ def trigrams(text: str) -> frozenset[str]:
 
 
 def similar_pairs(
-    sets: Sequence[Collection[Hashable]], threshold: float, parts: Sequence[Hashable] | None = None
+    sets: Sequence[Collection[Hashable]], threshold: float, part_of: Callable[[int], Hashable] | None = None
 ) -> Iterator[tuple[int, int, float]]:
     """Yield the places of every two sets whose Jaccard similarity reaches a threshold, with the similarity.
 
@@ -58,7 +58,8 @@ def similar_pairs(
     Args:
         sets: The sets.
         threshold: The least similarity, above 0 and at most 1.
-        parts: The part of each, where only those of different parts are compared.
+        part_of: Returns the part of a place, where only sets of different parts are compared. Whoever reads
+            the pairs may make one part of two in between.
 
     Yields:
         The place of the later set, that of the earlier one, and their similarity.
@@ -72,22 +73,23 @@ def similar_pairs(
         if not own:
             continue
         looked_up = own[: len(own) - ceil(threshold * len(own) - 1e-9) + 1]
-        part = None if parts is None else parts[place]
-        candidates = {
-            other
-            for element in looked_up
-            for of_others, others in by_element[element].items()
-            if parts is None or of_others != part
-            for other in others
-        }
-        whole = set(own)
-        for other in sorted(candidates):
-            if len(ordered[other]) < threshold * len(own) - 1e-9:
+        whole, seen = set(own), set[int]()
+        part = None if part_of is None else part_of(place)
+        for others in (others for element in looked_up for others in by_element[element].values()):
+            # Those of one part stay in one.
+            if part_of is not None and part_of(others[0]) == part:
                 continue
-            shared = len(whole.intersection(ordered[other]))
-            similarity = shared / (len(own) + len(ordered[other]) - shared)
-            if similarity >= threshold - 1e-9:
-                yield max(place, other), min(place, other), similarity
+            for other in others:
+                if other in seen or len(ordered[other]) < threshold * len(own) - 1e-9:
+                    continue
+                seen.add(other)
+                shared = len(whole.intersection(ordered[other]))
+                similarity = shared / (len(own) + len(ordered[other]) - shared)
+                if similarity >= threshold - 1e-9:
+                    yield max(place, other), min(place, other), similarity
+                    part = None if part_of is None else part_of(place)
+                    if part_of is not None and part_of(other) == part:
+                        break
         # Whatever comes later is as large or larger, and must share more with it.
         least = ceil(2 * threshold / (1 + threshold) * len(own) - 1e-9)
         for element in own[: len(own) - least + 1]:
@@ -151,6 +153,10 @@ def duplicate_groups(texts: Sequence[str]) -> list[int]:
         groups.join(known, place)
         if known == place:
             distinct.append(place)
-    for one, other, _ in similar_pairs([bags[place] for place in distinct], NEAR):
-        groups.join(distinct[one], distinct[other])
+    # What is linked already is not compared again: a family of near-duplicates takes no time for every two.
+    near = Components(len(distinct))
+    for one, other, _ in similar_pairs([bags[place] for place in distinct], NEAR, near.find):
+        near.join(one, other)
+    for place, first_near in zip(distinct, near.labels(), strict=True):
+        groups.join(place, distinct[first_near])
     return groups.labels()

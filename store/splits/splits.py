@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,9 +12,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, delete, func, select
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import Connection, Row, delete, func, select
 
-from store.errors import UnknownName, WorkbenchError
+from store.errors import UnknownName, WorkbenchError, WorkspaceError
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
 from store.measures.table_agreement import table_agreement
@@ -22,7 +24,7 @@ from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.record.ids import now
 from store.splits.allocation import Part, allot
 from store.splits.grouping import COUNTED, Disjoint, SplitItems, check_feasible, group_items
-from store.splits.leakage import PROMISED, Leak, PlacedText, count_leaks, leaks
+from store.splits.leakage import PROMISED, Leak, PlacedText, Sort, count_leaks, leaks
 from store.tables.appending import append_rows
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -67,14 +69,6 @@ class SplitPlan:
     study: str | None = None
     with_revealed: bool = False
 
-    @classmethod
-    def from_json(cls, text: str) -> SplitPlan:
-        """Return the plan that was stored."""
-        fields = json.loads(text)
-        fields["parts"] = tuple(Part(**one) for one in fields["parts"])
-        fields["panel"] = None if fields["panel"] is None else tuple(fields["panel"])
-        return cls(**fields)
-
 
 @dataclass(frozen=True, slots=True)
 class PartFigures:
@@ -87,7 +81,7 @@ class PartFigures:
         achieved: The share of these that it has.
         queries: Its queries; of a kind without queries its items.
         items: Its items.
-        codes: Its different codes; None for items without codes.
+        codes: Its different codes, those that are equal but for blanks as one; None for items without codes.
         repositories: Its repositories; None for items without one.
         labels: Its true labels, by value.
         agreement: The agreement of the raters of the policy on it, or of people where one rater's labels are
@@ -106,6 +100,19 @@ class PartFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """How much two parts share.
+
+    Attributes:
+        parts: Both parts, in the order of the split.
+        number: How many queries, codes or repositories.
+    """
+
+    parts: tuple[str, str]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class SplitReport:
     """What was found about a split when it was made.
 
@@ -115,7 +122,7 @@ class SplitReport:
         groups: The groups that were kept together.
         largest: The share of the queries, or items, that the largest group has.
         left_out: Items that were left out since their query and code came into different parts.
-        leakage: How much any two parts share, by sort: `{"parts": [a, b], "number": n}`.
+        leakage: How much any two parts share, by sort.
         leaks: The leaks, at most 200 of each sort.
     """
 
@@ -124,21 +131,8 @@ class SplitReport:
     groups: int
     largest: float
     left_out: int
-    leakage: Mapping[str, Sequence[Mapping[str, Any]]]
+    leakage: Mapping[Sort, Sequence[Shared]]
     leaks: tuple[Leak, ...]
-
-    @classmethod
-    def from_json(cls, text: str) -> SplitReport:
-        """Return the report that was stored."""
-        fields = json.loads(text)
-        truth = {**fields["truth"], "panel": tuple(fields["truth"]["panel"])}
-        fields["truth"] = TruthSource(**{**truth, "warnings": tuple(truth["warnings"])})
-        fields["parts"] = tuple(PartFigures(**one) for one in fields["parts"])
-        names = ("parts", "items", "texts")
-        fields["leaks"] = tuple(
-            Leak(**{**one, **{name: tuple(one[name]) for name in names}}) for one in fields["leaks"]
-        )
-        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +164,7 @@ class SplitDetails:
         """How much its parts share of what they were to keep apart."""
         promised = PROMISED[self.plan.disjoint]
         numbers = (self.report.leakage.get(sort, ()) for sort in promised)
-        return sum(one["number"] for each in numbers for one in each)
+        return sum(one.number for each in numbers for one in each)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
@@ -308,7 +302,11 @@ def make_split(
 
 
 def list_splits(connection: Connection) -> list[SplitDetails]:
-    """Return the splits of a workspace in the order in which they were made."""
+    """Return the splits of a workspace in the order in which they were made.
+
+    Raises:
+        WorkspaceError: One is not as this program stores it.
+    """
     split = table_of(Split)
     return [_details(row) for row in connection.execute(select(split).order_by(split.c.created_at))]
 
@@ -318,14 +316,19 @@ def find_split(connection: Connection, name: str) -> SplitDetails:
 
     Raises:
         UnknownName: None is called so.
+        WorkspaceError: It is not as this program stores one.
     """
+    return _details(_row(connection, name))
+
+
+def _row(connection: Connection, name: str) -> Row[Any]:
     split = table_of(Split)
     row = connection.execute(select(split).where(split.c.name == name)).first()
     if row is None:
         known = connection.execute(select(split.c.name).order_by(split.c.created_at)).scalars().all()
         hint = f"Splits: {', '.join(known)}." if known else "Make one: workbench split WORKSPACE --name NAME"
         raise UnknownName("Unknown split", f"No split is called {name!r}.", hint)
-    return _details(row)
+    return row
 
 
 def split_parts(split: SplitDetails, part: str | None = None) -> tuple[str, ...]:
@@ -403,12 +406,12 @@ def delete_split(workspace: Workspace, name: str) -> None:
         UnknownName: None is called so.
     """
     with workspace.reading() as connection:
-        found = find_split(connection, name)
+        key = _row(connection, name).id
 
     def write(connection: Connection) -> None:
         label, split = table_of(SplitLabel), table_of(Split)
-        connection.execute(delete(label).where(label.c.split_id == found.id))
-        connection.execute(delete(split).where(split.c.id == found.id))
+        connection.execute(delete(label).where(label.c.split_id == key))
+        connection.execute(delete(split).where(split.c.id == key))
 
     workspace.lane.submit(write).result()
 
@@ -457,16 +460,24 @@ def check_name(connection: Connection, name: str) -> None:
         )
 
 
-def _details(row: Any) -> SplitDetails:
+def _details(row: Row[Any]) -> SplitDetails:
+    """Return a split that was stored.
+
+    Raises:
+        WorkspaceError: It is not as this program stores one; a bundle can hold what another one wrote.
+    """
+    try:
+        plan = TypeAdapter(SplitPlan).validate_json(row.plan)
+        report = TypeAdapter(SplitReport).validate_json(row.report)
+    except ValidationError as error:
+        raise WorkspaceError(
+            "Split cannot be read",
+            f"The split {row.name} is not as this program stores one.",
+            f"Delete it, which keeps items and labels: workbench splits WORKSPACE {shlex.quote(row.name)} "
+            "--delete; or import the bundle once more from where it was published.",
+        ) from error
     return SplitDetails(
-        row.id,
-        row.name,
-        row.kind,
-        SplitPlan.from_json(row.plan),
-        SplitReport.from_json(row.report),
-        row.created_at,
-        row.last_judgment,
-        row.digest,
+        row.id, row.name, row.kind, plan, report, row.created_at, row.last_judgment, row.digest
     )
 
 
@@ -637,7 +648,7 @@ def _report(
             counted[place] / total,
             queries[place],
             sizes[place],
-            None if items.codes is None else len(numpy.unique(items.codes[of_items == place])),
+            _count_codes(items, of_items == place),
             _count_repositories(items, of_items == place),
             _histogram(found, items.ids[of_items == place]),
             _agreement(found.panel, items.ids[of_items == place]),
@@ -671,11 +682,17 @@ def _report(
     return {
         "parts": tuple(figures),
         "leakage": {
-            sort: [{"parts": list(parts), "number": number} for parts, number in numbers.items()]
+            sort: [Shared(parts, number) for parts, number in numbers.items()]
             for sort, numbers in count_leaks(shared).items()
         },
         "leaks": tuple(kept),
     }
+
+
+def _count_codes(items: SplitItems, there: Array) -> int | None:
+    if items.codes is None:
+        return None
+    return len({items.code_texts[code] for code in items.codes[there].tolist()})
 
 
 def _count_repositories(items: SplitItems, there: Array) -> int | None:

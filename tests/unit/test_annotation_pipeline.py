@@ -167,7 +167,7 @@ def test_a_failed_item_has_its_reason_and_is_tried_again_from_where_it_failed(wo
     told = Told()
     annotate(workspace, script_file(tmp_path, REPLIES), told)
     failed = [event for event in told.of(ItemEnded) if event.failure]
-    assert [(event.external_id, event.outcomes, event.failure.title) for event in failed] == [
+    assert [(event.shown_id, event.outcomes, event.failure.title) for event in failed] == [
         ("declined", (), "Model declined")
     ]
     (step,) = [step for step in rows(workspace, StepRow, item_id=6) if step["outcome"] == "failed"]

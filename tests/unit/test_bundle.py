@@ -457,7 +457,7 @@ def test_only_the_whole_workspace_has_these_choices(studied, tmp_path):
     for choice in ({"pseudonyms": True}, {"without_replies": True}):
         with pytest.raises(ExportFailed, match="does not hold the whole workspace"):
             export(studied, tmp_path / "out.jsonl", "jsonl", **choice)
-    with pytest.raises(ExportFailed, match="holds no labels"):
+    with pytest.raises(ExportFailed, match="does not hold the labels"):
         export(studied, tmp_path / "out", "bundle", rater="bo")
 
 

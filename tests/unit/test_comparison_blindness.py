@@ -30,8 +30,8 @@ FILE = "duels.duckdb"
 NAMES = ("alpha", "omega")
 
 
-def duels(folder, *, exchanged):
-    """A workspace with a study; with the names of the sets exchanged, and imported from behind."""
+def duels(folder, *, exchanged, backwards):
+    """A workspace with a study; with the names of the sets exchanged, or imported from behind."""
     folder.mkdir()
     one, other = NAMES[::-1] if exchanged else NAMES
     records = [
@@ -46,9 +46,9 @@ def duels(folder, *, exchanged):
     half = records[:6], records[6:]
     with Workspace.create(folder / FILE) as workspace:
         register_kinds(workspace)
-        for place, part in enumerate(half[::-1] if exchanged else half):
+        for place, part in enumerate(half[::-1] if backwards else half):
             file = folder / f"{part[0]['first_name']}-{place}.jsonl"
-            file.write_text("\n".join(map(json.dumps, part[::-1] if exchanged else part)))
+            file.write_text("\n".join(map(json.dumps, part[::-1] if backwards else part)))
             import_files(workspace, [file])
         with workspace.reading() as connection:
             ids = [one for (one,) in connection.exec_driver_sql("SELECT id FROM item ORDER BY id").fetchall()]
@@ -64,7 +64,10 @@ def duels(folder, *, exchanged):
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     folder = tmp_path_factory.mktemp("blind")
-    return [duels(folder / name, exchanged=exchanged) for name, exchanged in (("a", False), ("b", True))]
+    return [
+        duels(folder / name, exchanged=exchanged, backwards=exchanged)
+        for name, exchanged in (("a", False), ("b", True))
+    ]
 
 
 def numberless(text):
@@ -158,6 +161,39 @@ def test_every_command_prints_the_same(both, workbench, monkeypatch):
         [(out, err) for line, _, out, err in printed[0] if "alpha" not in line and "omega" not in line]
     )
     assert not any(name in text for name in NAMES)
+
+
+BLIND_COMMANDS = (
+    "items WS", "items WS --json", "items WS --text alpha --json", "report WS", "report WS --json", "report WS figures",
+    "study list WS", "report WS preference", "report WS pipeline", "judge WS ITEM better --json",
+    "judge-pairs WS --model scripted:replies.jsonl --estimate", "judge-pairs WS --model scripted:replies.jsonl --limit 1",
+    "replies WS", "sql WS --json FROM/**/runs", "sql WS --json FROM/**/comparisons/**/ORDER/**/BY/**/item",
+)  # fmt: skip
+
+
+def test_a_blind_review_outside_a_study_prints_the_same(tmp_path, workbench, monkeypatch):
+    """Numbers of items and their order are those of the import there."""
+    monkeypatch.setenv("WORKBENCH_RATER", "cora")
+    printed = []
+    for exchanged in (False, True):
+        path = duels(tmp_path / str(exchanged), exchanged=exchanged, backwards=False)
+        monkeypatch.chdir(path.parent)
+        (path.parent / "blind.toml").write_text("[screens]\nblind = true\n")
+        # No verdict, so that the item fails.
+        reply = {"role": "judge", "reply": "neither", "usage": {"tokens_in": 1, "tokens_out": 1}}
+        subjects = [f"{one}-against-{other}/0" for one, other in (NAMES, NAMES[::-1])]
+        replies = [json.dumps(reply | {"subject": subject}) for subject in subjects]
+        (path.parent / "replies.jsonl").write_text("\n".join(replies))
+        monkeypatch.setenv("WORKBENCH_CONFIG", str(path.parent / "blind.toml"))
+        listed = json.loads(workbench("items", FILE, "--json").out)["items"]
+        words = {"WS": FILE, "ITEM": min(one["item"] for one in listed)}
+        for line in BLIND_COMMANDS:
+            done = workbench(*(words.get(word, word) for word in line.split()))
+            printed.append((line, done.code, plain(done.out, path), plain(done.err, path)))
+    half = len(BLIND_COMMANDS)
+    for one, other in zip(printed[:half], printed[half:], strict=True):
+        assert one == other
+        assert "alpha" in one[0] or not any(name in str(one) for name in NAMES)
 
 
 def test_a_packet_is_the_same(both, tmp_path):

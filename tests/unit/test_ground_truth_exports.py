@@ -13,6 +13,8 @@ import krippendorff
 import numpy
 import pytest
 import pytrec_eval
+from judging import judged_workspace
+from study_bench import frozen_study
 
 from store.formats.protocol import formats
 from store.ingest.importing import import_files
@@ -165,6 +167,20 @@ def test_mteb_opened_this_benchmark(tmp_path, workbench, sample_folder, reposito
     assert "path: qrels/train.jsonl" in (out / "README.md").read_text()
 
 
+def test_the_line_of_an_export_names_the_panel(split, work, workbench, tmp_path):
+    panel = RATERS.replace(",", ", ")
+    given = ("--split", "v1", "--part", "dev", "--policy", "majority")
+    for form, said in (
+        ("csv", f"labels by majority of {panel}"),
+        ("beir", f", labels by majority of {panel} ("),
+    ):
+        done = workbench("export", work, tmp_path / form, "--format", form, *given)
+        assert said in " ".join(done.out.split())
+    of_one = ("--rater", "cosqa", "--split", "v1", "--overwrite", "--json")
+    done = workbench("export", work, tmp_path / "csv", "--format", "csv", *of_one)
+    assert (done.json()["rater"], done.json()["panel"]) == ("cosqa", [])
+
+
 def test_a_corpus_of_all_codes_and_a_part_alone(exported, split, work, workbench, tmp_path):
     part = exported("beir", "--part", "test")
     assert {file.name for file in (part / "qrels").iterdir()} == {"test.tsv", "test.jsonl"}
@@ -279,6 +295,23 @@ def test_pseudonyms_where_something_is_published(tmp_path, workbench):
         published = (out / "beir" / "provenance.jsonl").read_text().casefold()
         assert published.count(name.casefold()) >= len(rows)
         assert ("dana" in published) == bool(more)
+
+
+def test_a_split_of_a_studys_labels_has_its_pseudonyms_or_names(tmp_path, workbench):
+    with judged_workspace(tmp_path) as workspace:
+        frozen_study(workspace, ("dana",), seed=1)
+        work = workspace.path
+    for n in (1, 2, 3, 4):
+        assert workbench("judge", work, f"pair/{n}", n % 2, "--rater", "dana").code == 0
+    split = ("--name", "hers", "--rater", "dana", "--study", "rq2", "--ratios", "1:1")
+    assert workbench("study", "close", work, "rq2").code == 0
+    assert workbench("split", work, *split).code == 0
+    for more, names in (((), {"R1"}), (("--names",), {"dana"})):
+        out = tmp_path / f"labels{len(more)}.csv"
+        done = workbench("export", work, out, "--format", "labels", "--split", "hers", *more)
+        assert done.code == 0, done.err
+        with out.open(newline="") as file:
+            assert {row["rater"] for row in csv.DictReader(file)} == names
 
 
 def test_parts_and_folders_of_any_name(work, workbench, tmp_path):

@@ -225,7 +225,11 @@ def test_one_setting_of_responses_is_written(tmp_path):
 @pytest.mark.parametrize(
     ("form", "chosen", "said"),
     [
-        ("answers", {"rater": "dana"}, "format answers holds no labels of raters.*--format labels"),
+        (
+            "answers",
+            {"rater": "dana"},
+            "format answers does not hold the labels of one rater.*--format labels",
+        ),
         ("labels", {"setting": "x"}, "format labels knows no settings"),
         ("jsonl", {"only_kept": True}, "format jsonl does not choose by what a rater keeps"),
         ("crosscodeeval", {"only_kept": True, "setting": ""}, "needs the rater whose labels count.*--rater"),

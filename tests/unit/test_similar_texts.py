@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 
-from store.splits.similar_texts import content_words, duplicate_groups, normalized, similar_pairs, trigrams
+from store.splits.similar_texts import (
+    Components,
+    content_words,
+    duplicate_groups,
+    normalized,
+    similar_pairs,
+    trigrams,
+)
 
 
 def test_the_words_of_a_text():
@@ -60,3 +68,28 @@ def test_similar_pairs_are_those_of_comparing_every_two():
             found = list(similar_pairs(sets, threshold))
             assert {(one, other): number for one, other, number in found} == expected
             assert len(found) == len(expected)
+
+
+def test_of_one_part_no_two_are_compared_even_if_it_grows_meanwhile():
+    family = [frozenset({*"abcdefghi", f"own {n}"}) for n in range(300)]
+    groups = Components(len(family))
+    compared = 0
+    for one, other, similarity in similar_pairs(family, 0.8, groups.find):
+        assert similarity == 9 / 11
+        groups.join(one, other)
+        compared += 1
+    assert compared == len(family) - 1
+    assert set(groups.labels()) == {0}
+    assert list(similar_pairs(family[:3], 0.8, [0, 0, 1].__getitem__)) == [(2, 0, 9 / 11), (2, 1, 9 / 11)]
+
+
+def test_groups_are_those_of_comparing_every_two():
+    draw = random.Random(5)
+    for _ in range(100):
+        texts = [" ".join(draw.sample("bcdefghjklm", draw.randint(3, 9))) for _ in range(30)]
+        bags = [content_words(text) for text in texts]
+        groups = Components(len(texts))
+        for one, other in combinations(range(len(texts)), 2):
+            if len(bags[one] & bags[other]) >= 0.8 * len(bags[one] | bags[other]):
+                groups.join(one, other)
+        assert duplicate_groups(texts) == groups.labels()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from app_at_work import labelled_by_agents
 from small_workspace import pairs_workspace
 
 from store.errors import WorkbenchError
@@ -177,6 +178,18 @@ def test_repositories_apart(tmp_path):
             make_split(workspace, "w", plan(question="completion.keep", disjoint="query,code"))
 
 
+def test_a_code_in_two_repositories_is_one_code(tmp_path, workbench):
+    lines = [
+        {"id": f"p{n}", "query": f"alpha{n}", "code": "one code", "repository": f"of/{n}", "label": 1}
+        for n in range(4)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    work = tmp_path / "work.duckdb"
+    workbench("import", work, tmp_path / "pairs.jsonl", "--label-as", "ana")
+    made = workbench("split", work, "--name", "v", "--rater", "ana", "--ratios", "1:1", "--json").json()
+    assert [(part["codes"], part["repositories"]) for part in made["parts"]] == [(1, 2), (1, 2)]
+
+
 def test_labels_are_shared_out_where_that_is_asked(tmp_path):
     rows = [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", float(n % 10 == 0)) for n in range(400)]
     with labelled(tmp_path, rows) as workspace:
@@ -275,6 +288,34 @@ def test_a_split_keeps_its_labels_of_then(tmp_path, workbench):
         assert workspace.native().execute("SELECT count(*) FROM split_label").fetchone() == (0,)
 
 
+def test_a_split_of_agents_labels_ends_before_the_first_judgment(tmp_path, workbench):
+    pairs = [(f"p{n}", f"alpha{n} beta{n}", f"code {n}") for n in range(4)]
+    with pairs_workspace(tmp_path, pairs) as workspace:
+        register_kinds(workspace)
+        labelled_by_agents(workspace, [(n, float(n % 2), "tested") for n in range(1, 5)], name="run:x")
+        labelled_by_agents(workspace, [(1, 1.0, "tested")], name="run:y")
+        make_split(workspace, "v", plan(against="run:x", parts=parse_ratios("1:1")))
+        labelled_by_agents(workspace, [(2, 1.0, "tested")], name="run:z")
+        workspace.native().execute(
+            "UPDATE verdict SET created_at = now() WHERE id = (SELECT max(id) FROM verdict)"
+        )
+        work = workspace.path
+    for n in range(4):
+        workbench("judge", work, f"p{n}", 1, "--rater", "dana")
+    for more, form, rows in (
+        ((), "labels", 0),
+        ((), "jsonl", 0),
+        (("--rater", "run:x"), "csv", 4),
+        (("--rater", "run:y"), "csv", 1),
+        (("--rater", "run:z"), "csv", 0),
+        (("--now",), "labels", 4),
+        (("--rater", "run:z", "--now"), "csv", 1),
+    ):
+        out = tmp_path / f"{'-'.join(more)}.{form}"
+        done = workbench("export", work, out, "--format", form, "--split", "v", *more, "--json")
+        assert (done.json()["records"] if done.code == 0 else 0) == rows, (form, more, done.err)
+
+
 def test_groups_go_where_most_is_lacking():
     parts = parse_ratios("8:1:1")
     counts = numpy.ones((1000, 1), dtype=int)
@@ -369,3 +410,28 @@ def test_a_table_of_codes_names_few_of_its_fields_where_it_is_refused(tmp_path, 
     assert len(refused.err) < 10_000
     # What is only written is no choice.
     assert "trec-qrels" not in refused.err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "plan = 'no JSON'",
+        "plan = replace(plan, 'query', 'nothing')",
+        "plan = replace(plan, '0.5', '\"half\"')",
+        "report = '{}'",
+        "report = replace(report, 'number', 'nothing')",
+        "report = 'null'",
+    ],
+)
+def test_a_split_that_another_program_wrote_is_refused_and_can_be_deleted(tmp_path, workbench, change):
+    rows = [(f"p{n}", f"alpha{n} beta{n}", "one code", 0.0) for n in range(4)]
+    with labelled(tmp_path, rows) as workspace:
+        assert make_split(workspace, "v", plan(parts=parse_ratios("1:1"))).report.leakage
+        # As an import of a bundle does, whose tables are taken as they are.
+        workspace.native().execute(f"UPDATE split SET {change}")
+    work = tmp_path / "work.duckdb"
+    export = ("export", work, tmp_path / "out.csv", "--format", "csv", "--split", "v")
+    for command in (("splits", work), ("splits", work, "v", "--now"), export):
+        assert workbench(*command).says("The split v is not as this program stores one")
+    assert workbench("splits", work, "v", "--delete", "--json").json()["deleted"]
+    assert workbench("splits", work, "--json").json()["splits"] == []

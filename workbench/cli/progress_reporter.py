@@ -55,7 +55,7 @@ class ProgressReporter:
             case JobProgressed():
                 self._progressed(event)
             case ItemEnded(failure=failure) if failure is not None and not isinstance(failure, NeedsSandbox):
-                self._last_failure = f"{event.external_id}: {failure}"
+                self._last_failure = f"{event.shown_id}: {failure}"
                 self._failed(_Failure(failure.title, str(failure), self._last_failure))
             case ItemEnded():
                 self._print_held()

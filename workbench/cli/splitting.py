@@ -166,7 +166,7 @@ def splits_command(
             _refuse(connection, loaded)
             if name is None:
                 every = list_splits(connection)
-            else:
+            elif not delete:
                 found = find_split(connection, name)
                 changes = split_changes(connection, found) if now else None
         if name is not None and delete:
@@ -176,9 +176,11 @@ def splits_command(
             print_json({"workspace": workspace, "splits": [one.to_dict() for one in every]})
         else:
             _print_list(every)
+    elif delete and as_json:
+        print_json({"workspace": workspace, "split": name, "deleted": True})
     elif as_json:
         differing = {} if changes is None else {"now": _changes_as_json(changes)}
-        print_json({"workspace": workspace, **found.to_dict(), **differing, "deleted": delete})
+        print_json({"workspace": workspace, **found.to_dict(), **differing})
     elif delete:
         say(f"The split {name} was deleted; its items and labels stay.")
     else:
@@ -346,8 +348,8 @@ def _print_split(found: SplitDetails) -> None:
         [
             (
                 sort,
-                " and ".join(one["parts"]),
-                one["number"],
+                " and ".join(one.parts),
+                one.number,
                 "leak" if sort in promised else "not kept apart",
             )
             for sort, numbers in report.leakage.items()
