@@ -109,7 +109,7 @@ def true_labels(
         raise ExportFailed(
             "Other labels",
             f"The split {found.name} is of the labels of {found.plan.against}, not of {policy}.",
-            "Leave --policy away, or make a split of those labels.",
+            "Leave --policy out, or make a split of those labels.",
         )
     parts = split_parts(found, part)
     items, responses, values, part_of = split_labels(connection, found, parts)
@@ -124,7 +124,7 @@ def true_labels(
         there = ~numpy.isnan(values)
         if not there.any():
             raise ExportFailed(
-                "No true labels", "No item of the split has a true label now.", "Leave --now away."
+                "No true labels", "No item of the split has a true label now.", "Leave --now out."
             )
         items, responses, values = items[there], responses[there], values[there]
         part_of = [name for name, inside in zip(part_of, there.tolist(), strict=True) if inside]

@@ -274,7 +274,7 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         raise ImportFailed(
             "Not of this format",
             f"{file.path} is {sample.container}, which {name} is not. Nothing was imported.",
-            "Leave --format away to have it detected from the content.",
+            "Leave --format out to have it detected from the content.",
         )
     fitting = _mapped(named, mapping)
     return Input(file, sample, fitting, fitting.layout(sample), False, "named")

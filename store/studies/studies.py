@@ -533,7 +533,7 @@ def shown_guideline(
     frozen = (manifest or {}).get("guideline_sha256")
     of_hash = next((one for one in stored.values() if frozen and digest([one.text]) == frozen), None)
     own = stored.get(kind.guideline_version)
-    current = ShownGuideline(own and own.id, kind.guideline_version, kind.guideline)
+    current = ShownGuideline(own.id if own else None, kind.guideline_version, kind.guideline)
     return stored.get(protocol.guideline) or of_hash or current
 
 

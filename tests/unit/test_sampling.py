@@ -142,4 +142,4 @@ def test_a_blind_review_has_no_strata(workbench, study, monkeypatch):
 
 def test_formats_without_pairs_have_no_sample(workbench, study):
     done = workbench("export", study, "a.jsonl", "--format", "answers", "--sample-pairs", "3", "--json")
-    assert "Leave --sample-pairs away" in done.json()["error"]["hint"]
+    assert "Leave --sample-pairs out" in done.json()["error"]["hint"]
