@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual import events, on, work
 from textual.app import App, SystemCommand
@@ -61,6 +61,9 @@ SWITCH_SECONDS = 0.001
 a key is handled in several turns."""
 
 
+Then = Literal["", "practice", "work"]
+
+
 def _catalogue() -> type[Provider]:
     from screens.palette import CatalogueProvider
 
@@ -72,6 +75,7 @@ class WorkbenchApp(App[None]):
 
     Attributes:
         context: The context of every screen.
+        then: What follows when the app has ended: the practice, or what one practised for; empty for nothing.
     """
 
     TITLE = "workbench"
@@ -108,6 +112,7 @@ class WorkbenchApp(App[None]):
             runs=RunChoice(self, program),
         )
         self._leaving = False
+        self.then: Then = ""
 
     # -- keys -----------------------------------------------------------------------------------------
 
@@ -159,9 +164,6 @@ class WorkbenchApp(App[None]):
         self.call_after_refresh(self._first_screen_shown)
 
     def _first_screen_shown(self) -> None:
-        if self.context.program.begin_with is not None:
-            # Only now is there a screen for the events of the job.
-            self.context.jobs.start(self.context.program.begin_with)
         self._warm_up()
 
     @work(thread=True, group="warm-up")
@@ -177,6 +179,9 @@ class WorkbenchApp(App[None]):
             # The start has put the collector off; see workbench.start.
             freeze_existing()
             self.call_later(self.set_interval, 1.0, self._collect_when_idle)
+        if self.context.program.begin_with is not None:
+            # Only now: the agents' work would keep the first judgment waiting for what it needs.
+            self.call_later(self.context.jobs.start, self.context.program.begin_with)
 
     def _collect_when_idle(self) -> None:
         collect_when_idle(time.monotonic() - self.context.last_key.time)
@@ -237,6 +242,7 @@ class WorkbenchApp(App[None]):
                 alarm=True,
             )
             recorder.retry()
+            self.then = ""
             return
         self.exit()
 
@@ -424,6 +430,18 @@ class WorkbenchApp(App[None]):
         from screens.review.screen import ReviewScreen
 
         self.push_screen(ReviewScreen.resumed(self.context, self))
+
+    def practise(self) -> None:
+        """Leave for the practice, from which one comes back."""
+        self._leave_for("practice")
+
+    def begin_work(self) -> None:
+        """Leave the practice for what one came from."""
+        self._leave_for("work")
+
+    def _leave_for(self, then: Then) -> None:
+        self.then = then
+        self.call_later(self.action_quit)
 
     def action_show_keys(self) -> None:
         """List the keys of the screen that is shown, and of its parts and dialogs."""

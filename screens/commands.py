@@ -16,6 +16,8 @@ from store.record.scales import Scale, ScaleValue
 
 Scope = Literal[
     "app",
+    "welcome",
+    "details",
     "home",
     "sitting",
     "queue",
@@ -51,6 +53,7 @@ Scope = Literal[
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
 
 DIALOGS: tuple[tuple[Scope, ...], ...] = (
+    ("details",),
     ("editor",),
     ("filter", "value"),
     ("order",),
@@ -66,6 +69,7 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
+    "welcome": ("details", "import"),
     "home": ("import", "start"),
     "sitting": ("consent",),
     "queue": ("list", "line", "filter", "value", "order", "runs", "views", "confirm"),
@@ -88,6 +92,8 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
 
 WHERE: dict[Scope, str] = {
     "app": "Everywhere",
+    "welcome": "First run",
+    "details": "New workspace",
     "home": "Home",
     "sitting": "Home of a rater in a study",
     "queue": "Queue",
@@ -184,6 +190,28 @@ COMMANDS: tuple[Command, ...] = (
         "Write what is still unsaved, then leave; Ctrl+C copies a selection in a text field.",
         priority=True,
     ),
+    Command("welcome.open", "enter", "open", "open", "Open the line at the cursor."),
+    Command("welcome.demo", "d", "open_demo", "demo", "Open the demo: sample data, agents at work."),
+    Command("welcome.practice", "t", "practise", "practise", "Practise on ten items with known answers."),
+    Command("welcome.import", "i", "import_file", "import a file", "Import a file into a new workspace."),
+    Command("welcome.new", "n", "make_workspace", "new workspace", "Make an empty workspace."),
+    Command("welcome.up", "up,k", "move(-1)", "line above", "Go to the line above.", on_line=False),
+    Command("welcome.down", "down,j", "move(1)", "line below", "Go to the line below.", on_line=False),
+    Command("welcome.leave", "q,escape", "app.quit", "quit", "Leave; nothing is made."),
+    Command("details.confirm", "enter", "confirm", "goes on", "Go on with what is filled in.", priority=True),
+    Command(
+        "details.keep",
+        "ctrl+s",
+        "keep",
+        "keeps the name",
+        "Go on, and keep the name in the configuration.",
+        priority=True,
+    ),
+    Command("details.leave", "escape", "leave", "leaves", "Leave; nothing is made."),
+    Command("details.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False),
+    Command(
+        "details.previous", "up", "app.focus_previous", "field before", "Go to the one before.", on_line=False
+    ),
     Command(
         "home.resume", "enter", "resume", "resume", "Go on where you left off; open the figure at the cursor."
     ),
@@ -200,6 +228,14 @@ COMMANDS: tuple[Command, ...] = (
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
     Command("home.export", "x", "open_export", "export", "Write labels or items to a file."),
+    Command(
+        "home.practice",
+        "t",
+        "practise",
+        "practise",
+        "Practise the keys on ten items with known answers; where the sample is.",
+        on_line=False,
+    ),
     Command("home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze, follow them."),
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
     Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),

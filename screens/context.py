@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from screens.external_programs import ExternalPrograms
     from screens.input_guard.guard import LastKey
     from screens.jobs.jobs import Jobs
+    from screens.lesson import Lesson
     from screens.notices import Notices
     from screens.recorder import Recorder
     from screens.run_choice import RunChoice
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from screens.test_runner import TestRunner
     from store.events import Report
     from store.first_look import FirstLook
+    from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
     from store.record.rater_ref import RaterRef
     from store.record.scope import RunRef
@@ -65,6 +67,8 @@ class AppContext:
         make_expert_runs: Makes what runs the tests that the rater asks for. Called in a thread.
         make_plan: Composes what a run over items of a kind, started from the app, does; see `plan`.
         import_file: Imports a file, given its path and a callback for progress.
+        look_at_file: Looks at the beginning of a file, given the same.
+        check_file: Does all that an import of a file does but import it, given the same.
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
         first_look: The first reads of the workspace, made before there was a screen; None for none.
@@ -72,6 +76,7 @@ class AppContext:
         begin_with: A run to start once the first screen is shown; None for none.
         run: The run of the agents whose labels are shown at first; None for the default one of each kind.
         study: The open study that the rater works in; None for none. Its items are all that screens show.
+        lessons: The items of a practice, whose answers are known; empty for real work.
     """
 
     workspace: Workspace
@@ -82,6 +87,8 @@ class AppContext:
     make_expert_runs: Callable[[], ExpertTests]
     make_plan: Callable[[str], Plan]
     import_file: Callable[[Path, Report], ImportReport]
+    look_at_file: Callable[[Path, Report], FilePreview]
+    check_file: Callable[[Path, Report], ImportReport]
     load_sample: Callable[[], JobSettings]
     is_sample: Callable[[], bool]
     first_look: FirstLook | None = None
@@ -89,6 +96,7 @@ class AppContext:
     begin_with: JobSettings | None = None
     run: RunRef | None = None
     study: StudyPlace | None = None
+    lessons: tuple[Lesson, ...] = ()
 
     @property
     def scope(self) -> Scope:

@@ -99,3 +99,9 @@ class Navigator(Protocol):
 
     def open_sitting(self, session: StudySession) -> None:
         """Go to another sitting of a study, or to another study; what shows the one before is closed."""
+
+    def practise(self) -> None:
+        """Leave for the practice, from which one comes back."""
+
+    def begin_work(self) -> None:
+        """Leave the practice for what one came from."""

@@ -24,6 +24,7 @@ from screens.context import AppContext, Plan
 from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
 from store.ingest.importing import import_files
+from store.ingest.preview import preview_file
 from store.record.actions import Action, Recorder
 from store.record.raters import ensure_rater, question_number, register_kinds
 from store.tables.columns import table_of
@@ -77,6 +78,8 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         make_expert_runs=lambda: ExpertTests(workspace, ExpertRunSettings),
         make_plan=lambda _kind: plan,
         import_file=lambda path, report: import_files(workspace, [path], progress=report),
+        look_at_file=preview_file,
+        check_file=lambda path, report: import_files(workspace, [path], progress=report, dry_run=True),
         load_sample=lambda: JobSettings(model="scripted:none"),
         is_sample=lambda: False,
     )

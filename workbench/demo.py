@@ -1,108 +1,21 @@
-"""The demo: the sample data in a workspace of its own, and the whole pipeline run over it."""
+"""The demo: the sample data in a workspace of its own."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from platformdirs import user_data_dir
-from sqlalchemy import select
 
 from store.errors import WorkspaceError
-from store.kinds.counting import in_order
-from store.kinds.pair import MATCH
-from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
-from store.queries.current import current_verdicts, first_values
-from store.queries.queue import items_by_kind
-from store.record.raters import register_kinds
-from store.record.scope import RunRef, Scope
-from store.tables.columns import table_of
-from store.tables.imported import Item
-from store.tables.people import Rater
-from store.workspace.duckdb import Workspace
-from store.workspace.journal import journal_path
-from workbench.sample import NOTICE, holds_sample, import_sample, sample_raters
+from workbench.sample import holds_sample, import_sample
 
 if TYPE_CHECKING:
-    from agents.jobs.report import JobReport
+    from store.workspace.duckdb import Workspace
+    from workbench.lazy_config import LazyConfig
 
 FILE_NAME = "demo.duckdb"
-
-
-@dataclass(frozen=True, slots=True)
-class MajorityAgreement:
-    """How often the agents and the majority of the sample's raters say the same.
-
-    Attributes:
-        n: Items with a label of the agents and a majority of the raters.
-        agreed: Those of them where both are the same.
-        ties: Items with a label of the agents whose raters are evenly split.
-        raters: The raters' names.
-    """
-
-    n: int
-    agreed: int
-    ties: int
-    raters: tuple[str, ...]
-
-    @property
-    def share(self) -> float | None:
-        """The share of items on which both agree; None without items."""
-        return self.agreed / self.n if self.n else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {
-            "n": self.n,
-            "agreed": self.agreed,
-            "share": self.share,
-            "ties": self.ties,
-            "raters": list(self.raters),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class DemoReport:
-    """The report of the demo's run.
-
-    Attributes:
-        workspace: The workspace file.
-        items: How many items of each kind the workspace holds.
-        annotation: The report of the agents' job over the pairs.
-        judged: That of the judge's job over the comparisons.
-        with_majority: The agents against the majority of the sample's raters.
-        among_raters: The observed agreement among the sample's raters.
-        alpha: Their Krippendorff's alpha, nominal.
-    """
-
-    workspace: Path
-    items: Mapping[str, int]
-    annotation: JobReport
-    judged: JobReport
-    with_majority: MajorityAgreement
-    among_raters: Agreement
-    alpha: Agreement
-
-    def to_dict(self, *, blind: bool = False) -> dict[str, Any]:
-        """Return it as JSON-able fields; a blind review leaves out figures that disclose labels."""
-        fields = {
-            "workspace": str(self.workspace),
-            "notice": NOTICE,
-            "items_by_kind": dict(self.items),
-            **self.annotation.to_dict(blind=blind),
-            "judged": self.judged.to_dict(blind=blind),
-        }
-        if blind:
-            return fields
-        return {
-            **fields,
-            "agreement_with_majority": self.with_majority.to_dict(),
-            "agreement_among_raters": self.among_raters.to_dict(),
-            "krippendorff_alpha_of_raters": self.alpha.to_dict(),
-        }
 
 
 def demo_path(given: Path | None) -> Path:
@@ -112,7 +25,44 @@ def demo_path(given: Path | None) -> Path:
     return given / FILE_NAME if given.is_dir() else given
 
 
-def build_demo(path: Path, *, fresh: bool = False, own_place: bool = False) -> None:
+def open_demo(
+    config: LazyConfig,
+    rater: str | None,
+    *,
+    at: Path | None = None,
+    fresh: bool = False,
+    practice: bool = False,
+) -> int:
+    """Open the demo in the app, with the agents at work.
+
+    Args:
+        config: The configuration.
+        rater: The rater's name on the command line; None for the configured one.
+        at: The demo's file, or a folder for it; None for its own place.
+        fresh: Whether one that is there is deleted first.
+        practice: Whether the rater practises first.
+
+    Returns:
+        The exit code.
+    """
+    from workbench.app_session import run_app, run_practice
+    from workbench.job_settings import sample_annotation
+
+    if practice:
+        code, goes_on = run_practice(config, rater)
+        if not goes_on:
+            return code
+    path = demo_path(at)
+    return run_app(
+        path,
+        config,
+        rater,
+        annotation=sample_annotation(config.whole),
+        make=partial(build_demo, path, fresh=fresh, own_place=at is None),
+    )
+
+
+def build_demo(path: Path, *, fresh: bool = False, own_place: bool = False) -> Workspace:
     """Make the demo's workspace, or complete the one that is there.
 
     Args:
@@ -121,22 +71,36 @@ def build_demo(path: Path, *, fresh: bool = False, own_place: bool = False) -> N
         own_place: Whether the file is at the demo's own path, so that it may be deleted whatever
             version of the sample it holds.
 
+    Returns:
+        The open workspace.
+
     Raises:
         WorkspaceError: The file is a workspace of something else, or cannot be opened.
     """
+    from store.workspace.duckdb import Workspace
+
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         with Workspace.open(path) as workspace:
             if not (own_place and fresh):
                 _refuse_other_work(workspace, own_place=own_place)
         if fresh:
-            _delete(path)
-    with Workspace.open(path, create=True) as workspace:
-        register_kinds(workspace)
+            delete_workspace(path)
+    workspace = Workspace.open(path, create=True)
+    try:
         import_sample(workspace)
+    except BaseException:
+        workspace.close()
+        raise
+    return workspace
 
 
 def _refuse_other_work(workspace: Workspace, *, own_place: bool) -> None:
+    from sqlalchemy import select
+
+    from store.tables.columns import table_of
+    from store.tables.imported import Item
+
     with workspace.reading() as connection:
         empty = connection.execute(select(table_of(Item).c.id).limit(1)).first() is None
     if empty or holds_sample(workspace):
@@ -154,51 +118,9 @@ def _refuse_other_work(workspace: Workspace, *, own_place: bool) -> None:
     )
 
 
-def _delete(path: Path) -> None:
+def delete_workspace(path: Path) -> None:
     """Delete a workspace file with what belongs to it, and nothing that only has a similar name."""
+    from store.workspace.journal import journal_path
+
     for old in (path, path.with_name(path.name + ".wal"), journal_path(path)):
         old.unlink(missing_ok=True)
-
-
-def demo_report(workspace: Workspace, annotation: JobReport, judged: JobReport) -> DemoReport:
-    """Put together what the demo prints, from the records.
-
-    Args:
-        workspace: The demo's workspace.
-        annotation: The report of the agents' job over the pairs.
-        judged: That of the judge's job over the comparisons.
-    """
-    labels, verdicts, rater = (
-        first_values(questions=[MATCH.name]),
-        current_verdicts(Scope(run=RunRef(annotation.run_id, annotation.run_name))),
-        table_of(Rater),
-    )
-    with workspace.reading() as connection:
-        given = connection.execute(
-            select(rater.c.name, labels.c.item_id, labels.c.value)
-            .join(rater, rater.c.id == labels.c.rater_id)
-            .where(rater.c.name.in_(sample_raters()))
-            .order_by(rater.c.name)
-        ).all()
-        ruled = connection.execute(select(verdicts.c.item_id, verdicts.c.value))
-        agents: dict[int, float] = {row.item_id: row.value for row in ruled}
-    items = items_by_kind(workspace)
-    raters = tuple(dict.fromkeys(row.name for row in given))
-    by_item: dict[int, dict[str, float]] = defaultdict(dict)
-    for row in given:
-        by_item[row.item_id][row.name] = row.value
-    units = {number: [values.get(name) for name in raters] for number, values in sorted(by_item.items())}
-    majorities = {number: majority(values) for number, values in units.items() if number in agents}
-    agreed = sum(value == agents[number] for number, value in majorities.items() if value is not None)
-    ties = sum(value is None for value in majorities.values())
-    return DemoReport(
-        workspace=workspace.path,
-        items={kind: items[kind] for kind in in_order(items)},
-        annotation=annotation,
-        judged=judged,
-        with_majority=MajorityAgreement(len(majorities) - ties, agreed, ties, raters),
-        among_raters=raw_agreement(units.values()),
-        alpha=krippendorff_alpha(
-            [[values[place] for values in units.values()] for place in range(len(raters))]
-        ),
-    )

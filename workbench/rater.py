@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from typing import TYPE_CHECKING
 
+from store.errors import WorkbenchError
 from store.record.rater_ref import checked_name
 
 if TYPE_CHECKING:
@@ -27,6 +28,14 @@ def rater_name(given: str | None, config: Config | LazyConfig) -> str | None:
         return checked_name(given)
     name = config.rater if config.rater is not None else _login()
     return checked_name(name) if name.strip() else None
+
+
+def known_rater(config: Config | LazyConfig) -> str:
+    """Return the configured rater's name, or the login name; empty where none is known or may be stored."""
+    try:
+        return rater_name(None, config) or ""
+    except WorkbenchError:
+        return ""
 
 
 def rater_name_in(workspace: Workspace, given: str | None, config: Config | LazyConfig) -> str | None:

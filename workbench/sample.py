@@ -28,7 +28,7 @@ IMPORTED = (
 )
 """The files that are imported: items of every kind, labels of raters, responses of models."""
 
-FILES = (*IMPORTED, "study.json", "study-labels.csv", "replies.jsonl", "manifest.json")
+FILES = (*IMPORTED, "study.json", "study-labels.csv", "practice.json", "replies.jsonl", "manifest.json")
 
 WHEELS = "wheels"
 """The folder of the two packages that candidates of the sample lack."""

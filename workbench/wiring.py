@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
     from agents.settings import ExpertRunSettings, JobSettings
+    from screens.lesson import Lesson
     from screens.study_place import StudyPlace
     from store.events import Report
     from store.first_look import FirstLook
+    from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
     from store.record.rater_ref import RaterRef
     from store.record.scope import RunRef
@@ -70,6 +72,7 @@ def make_context(
     start_with: Literal["home", "queue", "resume", "adjudicate"] = "home",
     repositories: Path | None = None,
     study: str | None = None,
+    lessons: tuple[Lesson, ...] = (),
 ) -> AppContext:
     """Compose what the app works with.
 
@@ -86,6 +89,7 @@ def make_context(
         start_with: The screen to open on.
         repositories: The folder with checkouts of repositories; None for the configured one.
         study: The study that the rater works in; None for the first open one with something left to do.
+        lessons: The items of a practice; empty for real work.
     """
     settings = config.screens if repositories is None else replace(config.screens, repositories=repositories)
     prepare = Once(lambda: _register_kinds(workspace))
@@ -122,12 +126,15 @@ def make_context(
         make_runner=make_runner,
         make_expert_runs=make_expert_tests,
         make_plan=lambda kind: _plan(workspace, config, annotation, kind),
-        import_file=lambda path, report: _import_file(workspace, path, report),
+        import_file=lambda path, report: import_file(workspace, path, report),
+        look_at_file=look_at_file,
+        check_file=lambda path, report: import_file(workspace, path, report, dry_run=True),
         load_sample=load_sample,
         is_sample=lambda: holds_sample(workspace),
         first_look=first_look,
         start_with=start_with,
         begin_with=annotation,
+        lessons=lessons,
         run=run or (first_look.run if first_look else None),
         study=None
         if first_look and not first_look.in_study and study is None
@@ -181,7 +188,15 @@ def _configured(workspace: Workspace, config: Config, kind: str) -> JobSettings:
         raise
 
 
-def _import_file(workspace: Workspace, path: Path, report: Report) -> ImportReport:
+def look_at_file(path: Path, report: Report) -> FilePreview:
+    """Look at the beginning of a file, for the import dialog."""
+    from store.ingest.preview import preview_file
+
+    return preview_file(path, report)
+
+
+def import_file(workspace: Workspace, path: Path, report: Report, *, dry_run: bool = False) -> ImportReport:
+    """Import a file for the import dialog, or do everything but that."""
     from store.ingest.importing import import_files
 
-    return import_files(workspace, [path], progress=report)
+    return import_files(workspace, [path], progress=report, dry_run=dry_run)

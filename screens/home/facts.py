@@ -182,7 +182,7 @@ def read_details(workspace: Workspace, scope: Scope) -> Iterator[dict[str, Any]]
             yield {"activity": activity(connection, scope)}
         if not scope.hides_lists:
             yield {"labels": label_table(connection, scope)}
-        yield _runs(connection)
+            yield _runs(connection)
         studies = tuple(_studies(connection, scope))
         open_study = next((one.name for one in studies if one.state == "open"), "")
         yield {"studies": studies, "open_study": open_study}

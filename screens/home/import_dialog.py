@@ -1,14 +1,16 @@
-"""The dialog in which a file is imported; the path stays when something is wrong with it."""
+"""The dialog in which a file is looked at and imported; the path stays when something is wrong with it."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -18,6 +20,7 @@ from textual.screen import ModalScreen
 from textual.suggester import Suggester
 from textual.timer import Timer
 from textual.widgets import Input, Static
+from textual.worker import get_current_worker
 
 from screens.commands import bindings
 from screens.help import first_key, hint
@@ -29,8 +32,11 @@ from store.formatting import pluralize
 from store.workspace.journal import JOURNAL_SUFFIX
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from screens.settings import ScreenSettings
     from store.events import Progress, Report
+    from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".zst")
@@ -45,6 +51,9 @@ BAR_AFTER_SECONDS = 1.0
 
 TICK_SECONDS = 0.25
 """How often the bar is brought up to date."""
+
+LEAST_CELLS, MOST_CELLS = 14, 60
+"""Cells of a column of the first records."""
 
 LOOKED_AT = 2_000
 """Entries of a folder that are looked at; a folder of a corpus may hold a million."""
@@ -89,22 +98,53 @@ class FileSuggester(Suggester):
         return matches[0] if matches else None
 
 
-class ImportScreen(ModalScreen["ImportReport | None"]):
-    """Imports a file; dismissed with the report of the last one that was, None when none was.
+@dataclass(frozen=True, slots=True)
+class Imports:
+    """What the dialog does with a file; each gets a path and a callback for progress, in a thread.
+
+    Attributes:
+        look: Looks at its beginning.
+        check: Does everything but import.
+        import_file: Imports it.
+    """
+
+    look: Callable[[Path, Report], FilePreview]
+    check: Callable[[Path, Report], ImportReport]
+    import_file: Callable[[Path, Report], ImportReport]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """How the dialog was left.
+
+    Attributes:
+        report: The report of the last import.
+        judge: Whether the rater asked for the first item to judge.
+    """
+
+    report: ImportReport
+    judge: bool = False
+
+
+class ImportScreen(ModalScreen["Imported | None"]):
+    """Looks at a file, then imports it; dismissed with what was imported, None when nothing was.
 
     Args:
-        import_file: Imports a file, and reports its progress; called in a thread.
+        imports: What looks at a file and imports it.
     """
 
     CSS_PATH: ClassVar[str] = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("import"))
 
-    def __init__(self, settings: ScreenSettings, import_file: Callable[[Path, Report], ImportReport]) -> None:
+    def __init__(self, settings: ScreenSettings, imports: Imports) -> None:
         super().__init__()
         self._settings = settings
-        self._import_file = import_file
+        self._imports = imports
         self._report: ImportReport | None = None
         self._importing = False
+        # The path that was looked at, and what the look told.
+        self._looked_at = ""
+        self._preview = Content("")
         # Written by the thread that imports, read by the timer.
         self._progress: Progress | None = None
         self._began = 0.0
@@ -112,14 +152,13 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         self._ticking: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the path, the files that match, and what came of it."""
+        """Lay out the path, the files that match, what was found in one, and what came of it."""
         with Vertical(classes="modal") as box:
             box.border_title = "Import a file"
             yield Input(id="path", placeholder="path of a file", suggester=FileSuggester())
             yield Static(id="files")
             yield Static(id="outcome")
-            keys = hint(self._settings, ("import.complete", "completes the path"), ("import.leave", "leaves"))
-            yield Static(Content(f"Enter imports · {keys}"), classes="keys")
+            yield Static(classes="keys")
 
     @property
     def _leaving_key(self) -> str:
@@ -129,19 +168,105 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         """List what is in the folder."""
         self._list_files("")
         self._show_message(
-            "Pairs (CoSQA, CoSQA+), completions (CrossCodeEval), repository questions (SWE-QA, MT-bench, "
-            "issue threads), what models made of them, labels; also JSON lines, CSV or Parquet. The format "
-            "is found out and said. All or nothing: with one faulty record nothing is imported."
+            "Pairs, completions, repository questions, comparisons; what models made of them; labels. "
+            "JSON lines, JSON, CSV or Parquet; the format is detected, and shown before anything is imported."
         )
+        self._show_keys()
 
-    def _show_message(self, text: str, state: str = "") -> None:
+    def _show_keys(self) -> None:
+        """Say what Enter does now, and the other keys."""
+        if self._typed and self._looked_at == self._typed:
+            enter = "imports"
+        elif self._typed or self._report is None:
+            enter = "shows what is in it"
+        else:
+            enter = "opens the first item to judge" if self._report.items_added else "closes"
+        completes = [("import.complete", "completes the path")] if self._typed or not self._report else []
+        keys = hint(self._settings, *completes, ("import.leave", "leaves"))
+        self.query_one(".keys", Static).update(Content(f"Enter {enter} · {keys}"))
+
+    @property
+    def _typed(self) -> str:
+        return self.query_one("#path", Input).value.strip()
+
+    def _show_message(self, text: str, state: str = "", *, preview: bool = False) -> None:
+        """Show what came of a file, under what was found in it where that is asked for."""
         self.set_class(state == "failed", "-failed")
         self.set_class(state == "done", "-done")
-        self.query_one("#outcome", Static).update(Content(text))
+        style = {"failed": "$text-error", "done": "$text-success"}.get(state, "")
+        said = Content.styled(text, style)
+        self.query_one("#outcome", Static).update(
+            Content("\n").join([self._preview, said]) if preview else said
+        )
 
     @on(Input.Changed, "#path")
     def _path_changed(self, event: Input.Changed) -> None:
         self._list_files(event.value)
+        self._looked_at = ""
+        self.workers.cancel_group(self, "look")
+        if event.value.strip():
+            self._show_message("")
+        in_thread(
+            self,
+            lambda: _is_file(event.value.strip()),
+            partial(self._look_at_file, event.value.strip()),
+            group="is file",
+        )
+        self._show_keys()
+
+    # -- looking at a file -----------------------------------------------------------------------------
+
+    def _look_at_file(self, typed: str, is_file: bool) -> None:
+        """Look at a file as soon as its whole name is there."""
+        if is_file and typed == self._typed and not self._importing:
+            self._look(typed)
+
+    def _look(self, typed: str) -> None:
+        self._show_message("Reading …")
+        path, done = Path(typed).expanduser(), partial(self._looked, typed)
+        in_thread(
+            self, lambda: self._imports.look(path, _stop_if_cancelled), done, self._failed, group="look"
+        )
+
+    def _looked(self, typed: str, found: FilePreview) -> None:
+        if typed != self._typed or self._importing:
+            return
+        self._looked_at = typed
+        width = max(20, self.query_one("#outcome", Static).content_size.width)
+        first, heading, *rows = preview_lines(found, width)
+        self._preview = Content.assemble(
+            (first, "bold"), (f"\n{heading}", "$text-muted"), *(f"\n{row}" for row in rows)
+        )
+        self._show_message("Counting …", preview=True)
+        self._show_keys()
+        path, done = Path(typed).expanduser(), partial(self._checked, typed)
+        in_thread(
+            self,
+            lambda: self._imports.check(path, _stop_if_cancelled),
+            done,
+            self._check_failed,
+            group="look",
+        )
+
+    def _checked(self, typed: str, report: ImportReport) -> None:
+        if typed == self._typed and not self._importing:
+            files = [one_line(file.sentence(dry_run=True).partition("), ")[2], 400) for file in report.files]
+            mark = "✓" if report.adds else "·"
+            lines = [f"{mark} {line}" for line in files[:LISTED]] + report.beside_files()
+            if not report.adds:
+                lines.append("Nothing new.")
+            self._show_message("\n".join(lines), preview=True)
+
+    def _check_failed(self, error: WorkbenchError) -> None:
+        if not self._importing:
+            # Nothing would be imported; Enter looks again, at what was mended meanwhile.
+            self._looked_at = ""
+            self._show_keys()
+            self._show_message("\n".join(_error_lines(error)), "failed", preview=True)
+
+    def _failed(self, error: WorkbenchError) -> None:
+        if not self._importing:
+            self._show_message("\n".join(_error_lines(error)), "failed")
 
     def _list_files(self, typed: str) -> None:
         in_thread(self, partial(matching_files, typed), partial(self._files_listed, typed), group="files")
@@ -154,9 +279,14 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
             lines.append(f"… and {len(found) - LISTED:,} more")
         if not found:
             lines = ["nothing here that can be imported"]
-        if not typed and self._report is not None:
+        if found == [typed] or (not typed and self._report is not None):
             lines = []
-        self.query_one("#files", Static).update(Content("\n".join(lines)))
+        self._show_files(lines)
+
+    def _show_files(self, lines: Sequence[str]) -> None:
+        files = self.query_one("#files", Static)
+        files.display = bool(lines)
+        files.update(Content("\n".join(lines)))
 
     def action_complete(self) -> None:
         """Complete the path as far as it is unambiguous, to the first match where it is not."""
@@ -177,17 +307,31 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         typed = event.value.strip()
         if self._importing:
             return
-        if not typed:
-            if self._report is not None:
-                self.dismiss(self._report)
+        if not typed and self._report is not None:
+            self.dismiss(Imported(self._report, judge=self._report.items_added > 0))
             return
+        if not typed:
+            self._take_first_file()
+            return
+        if self._looked_at != typed:
+            self._look(typed)
+            return
+        self.workers.cancel_group(self, "look")
         self._importing = True
         self._progress, self._began = None, time.monotonic()
         self._what = f"Importing {one_line(typed, 60)} …"
         self._show_message(self._what)
         self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
-        work = partial(self._import_file, Path(typed).expanduser(), self._take_progress)
+        work = partial(self._imports.import_file, Path(typed).expanduser(), self._take_progress)
         in_thread(self, work, self._import_done, self._import_failed, group="import", exclusive=False)
+
+    def _take_first_file(self) -> None:
+        """Type the first file of the folder, which is looked at then."""
+        files = [name for name in matching_files("") if not name.endswith("/")]
+        if files:
+            box = self.query_one("#path", Input)
+            box.value = files[0]
+            box.cursor_position = len(box.value)
 
     def _take_progress(self, progress: Progress) -> None:
         self._progress = progress
@@ -214,24 +358,23 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
 
     def _import_failed(self, error: WorkbenchError) -> None:
         self._ended()
-        parts = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
-        lines = [one_line(line, 300) for line in parts if line.strip()]
-        if len(lines) > SHOWN_LINES:
-            lines[SHOWN_LINES:] = [
-                "… the same command without the app says all: workbench import WORKSPACE FILE"
-            ]
-        self._show_message("! " + "\n".join(lines), "failed")
+        self._looked_at = ""
+        self._show_message("\n".join(_error_lines(error)), "failed")
+        self._show_keys()
 
     def _import_done(self, report: ImportReport) -> None:
         self._ended()
         self._report = report
         lines = [one_line(file.sentence(), 700) for file in report.files] + report.beside_files()
-        closed = f"{self._leaving_key} closes this; home then says what to do next."
-        lines.append(closed if report.adds else "Nothing new.")
+        if not report.adds:
+            lines.append("Nothing new.")
+        with self.prevent(Input.Changed):
+            self.query_one("#path", Input).value = ""
+        self._show_files([])
         self._show_message(
             f"{'✓' if report.adds else '·'} " + "\n".join(lines), "done" if report.adds else ""
         )
-        self.query_one("#path", Input).value = ""
+        self._show_keys()
 
     def action_leave(self) -> None:
         """Leave; while a file is imported, show that the import goes on."""
@@ -241,4 +384,71 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
             self._show_message(self._what)
             self._show_progress()
             return
-        self.dismiss(self._report)
+        self.dismiss(None if self._report is None else Imported(self._report))
+
+
+def _is_file(typed: str) -> bool:
+    try:
+        return bool(typed) and Path(typed).expanduser().is_file()
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def _stop_if_cancelled(progress: Progress) -> None:
+    """End a look at a file that nobody waits for any more.
+
+    Raises:
+        WorkbenchError: Nobody does.
+    """
+    if get_current_worker().is_cancelled:
+        raise WorkbenchError("Stopped", "Another file is looked at.", "")
+
+
+def _error_lines(error: WorkbenchError) -> list[str]:
+    parts = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
+    lines = [one_line(line, 300) for line in parts if line.strip()]
+    if len(lines) > SHOWN_LINES:
+        lines[SHOWN_LINES:] = ["… the same command without the app says all: workbench import WORKSPACE FILE"]
+    return [f"! {lines[0]}", *lines[1:]]
+
+
+def preview_lines(found: FilePreview, width: int) -> list[str]:
+    """Return what was found in a file as lines: the format, and the first records as a table.
+
+    Args:
+        found: What was found.
+        width: Cells of a line.
+    """
+    lines = [one_line(f"{found.holds} · {found.format} ({found.why})", width)]
+    cells = [
+        _column_cells(name, [row[place] for row in found.rows]) for place, name in enumerate(found.columns)
+    ]
+    # As many columns as have room for a word or two.
+    most = max(1, (width + 2) // (LEAST_CELLS + 2))
+    shown = range(min(len(cells), most))
+    given = _shared_out([cells[place] for place in shown], width)
+    for row in (found.columns, *found.rows):
+        texts = (one_line(row[place], given[place]) for place in shown)
+        lines.append(
+            "  ".join(
+                text + " " * (given[place] - cell_len(text)) for place, text in enumerate(texts)
+            ).rstrip()
+        )
+    if len(cells) > most:
+        lines.append(one_line(f"and {', '.join(found.columns[most:])}", width))
+    if found.more:
+        lines.append(f"and {pluralize(found.more, 'more file', 'more files')} in the folder")
+    return lines
+
+
+def _column_cells(name: str, values: Sequence[str]) -> int:
+    return max(cell_len(one_line(text, MOST_CELLS)) for text in (name, *values))
+
+
+def _shared_out(wanted: Sequence[int], width: int) -> list[int]:
+    """Return the cells of columns that together fit a width, the narrow ones whole."""
+    left, given = width - 2 * (len(wanted) - 1), [0] * len(wanted)
+    for number, place in enumerate(sorted(range(len(wanted)), key=lambda one: wanted[one])):
+        given[place] = min(wanted[place], max(1, left // (len(wanted) - number)))
+        left -= given[place]
+    return given

@@ -19,7 +19,7 @@ from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings, command_named
 from screens.home import panels
 from screens.home.facts import TITLE_CELLS, HomeDetails, HomeFacts, for_agents, read_details, read_facts
-from screens.home.import_dialog import ImportScreen
+from screens.home.import_dialog import Imported, Imports, ImportScreen
 from screens.home.panel import Line, Panel, Piece
 from screens.jobs.job_line import JobLine
 from screens.threads import in_thread
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
     from screens.navigator import Navigator
-    from store.ingest.report import ImportReport
     from store.queries.home import PairAgreement
     from store.record.actions import Action
 
@@ -205,6 +204,8 @@ class HomeScreen(BaseScreen):
             return not self.empty and not self.context.settings.blind
         if command.id == "home.adjudicate":
             return not self.empty and not self._why_not_adjudicate
+        if command.id == "home.practice":
+            return self.facts is not None and self.facts.sample
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
 
     def label_now(self, command: Command) -> str:
@@ -336,6 +337,8 @@ class HomeScreen(BaseScreen):
         if counts.flagged:
             steps.append(("home.flagged", f"⚑ {counts.flagged:,} flagged"))
         steps += self._agents_step(facts)
+        if facts.sample and counts.left == counts.total:
+            steps.append(("home.practice", "practise the keys on ten items with known answers"))
         left = f"{counts.left:,} without your label" if counts.left else "all have your label"
         steps.append(("home.queue", f"all {pluralize(counts.total, 'item')}, {left}"))
         return steps
@@ -461,10 +464,21 @@ class HomeScreen(BaseScreen):
     def action_import_file(self) -> None:
         """Import a file."""
 
-        def imported(report: ImportReport | None) -> None:
+        def imported(done: Imported | None) -> None:
             self.read()
+            if done is not None and done.judge:
+                self.navigator.resume()
 
-        self.app.push_screen(ImportScreen(self.context.settings, self.context.program.import_file), imported)
+        program = self.context.program
+        imports = Imports(program.look_at_file, program.check_file, program.import_file)
+        self.app.push_screen(ImportScreen(self.context.settings, imports), imported)
+
+    def action_practise(self) -> None:
+        """Practise the keys on items with known answers; only where the sample is, which they are of."""
+        if self.facts is not None and self.facts.sample:
+            self.navigator.practise()
+        else:
+            self.context.notices.show("No practice here", "`workbench demo --train` has one.")
 
     def action_annotate(self) -> None:
         """Let the agents annotate what has no label."""

@@ -21,6 +21,8 @@ from store.formatting import pluralize
 from store.kinds.counting import counted_kinds
 from store.queries.queue import items_by_kind, queue_ids
 from store.queries.rows import QueueFilter, Status
+from store.studies.dashboard import GoldScore
+from store.studies.practice import practice_score
 from store.studies.session import SittingProgress, StudySession, sitting_progress
 from store.workspace.duckdb import Workspace
 
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from store.record.scope import Scope
 
 BAR_CELLS = 30
+
+DRAIN_SECONDS = 5.0
+"""Seconds to wait for the last answer of a practice to be stored before it is counted."""
 
 _STATUSES: tuple[Status, ...] = ("judged", "cannot_decide", "skipped", "open")
 
@@ -162,6 +167,26 @@ class EndCard(Static):
         steps.append((keys["undo"], "takes back what you did last in this sitting"))
         self.update(Content("\n").join([*lines, Content(""), *_keyed(steps)]))
 
+    def show_practice(self, score: GoldScore | None, keys: Mapping[str, str]) -> None:
+        """Show how many items of a practice were right, and that the real work follows.
+
+        Args:
+            score: The score; None before it is read.
+            keys: The first keys of the commands follow, previous and undo.
+        """
+        self.border_title = Content("End of the practice")
+        if score is None:
+            self.update(Content("Counting …"))
+            return
+        lines = [
+            Content.styled(f"{score.right:,} of {pluralize(score.given, 'item')} right.", "bold"),
+            drawn_bar(score.right, score.given, BAR_CELLS),
+            Content(""),
+        ]
+        steps = [(keys["follow"], "begins the real work"), (keys["previous"], "the item before")]
+        steps.append((keys["undo"], "takes back your last answer"))
+        self.update(Content("\n").join([*lines, *_keyed(steps)]))
+
 
 def what_is_next(found: SittingProgress) -> list[str]:
     """Return the next steps of a rater in a study, as sentences."""
@@ -226,23 +251,31 @@ class EndOfList:
         done = partial(self._counted, self._counts)
         in_thread(self._shared.screen, self._read, done, self._failed, group="end", exclusive=False)
 
-    def _read(self) -> ListCounts | SittingProgress:
+    def _read(self) -> ListCounts | SittingProgress | GoldScore:
         context = self._shared.context
+        if context.study is not None and context.program.lessons:
+            # What is on its way to the disk is counted, too.
+            context.workspace.lane.drain(DRAIN_SECONDS)
+            session = context.study.session
+            with context.workspace.reading() as connection:
+                return practice_score(connection, session.study.id, session.rater.id)
         if context.study is not None:
             with context.workspace.reading() as connection:
                 return sitting_progress(connection, context.study.session)
         return count_list(context.workspace, context.scope, list(self._order.ids))
 
-    def _counted(self, number: int, found: ListCounts | SittingProgress) -> None:
+    def _counted(self, number: int, found: ListCounts | SittingProgress | GoldScore) -> None:
         if number == self._counts:
             self._lay_out(found)
 
-    def _lay_out(self, found: ListCounts | SittingProgress | None) -> None:
+    def _lay_out(self, found: ListCounts | SittingProgress | GoldScore | None) -> None:
         if not self._order.at_end:
             return
-        keys = {name: self._shared.key(name) for name in ("unjudged", "back", "previous", "undo")}
+        keys = {name: self._shared.key(name) for name in ("unjudged", "back", "previous", "undo", "follow")}
         card, study = self._shared.screen.query_one(EndCard), self._shared.context.study
-        if study is not None:
+        if self._shared.context.program.lessons:
+            card.show_practice(found if isinstance(found, GoldScore) else None, keys)
+        elif study is not None:
             card.show_sitting(study.session, found if isinstance(found, SittingProgress) else None, keys)
-        elif not isinstance(found, SittingProgress):
+        elif not isinstance(found, SittingProgress | GoldScore):
             card.show(" · ".join(self._header.listed()), self._order.total, found, keys)

@@ -41,6 +41,7 @@ from screens.review.end_card import EndCard, EndOfList
 from screens.review.item_tests import ItemTests
 from screens.review.next_item import next_open, restored_order
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
+from screens.review.practice import Practice, PracticeLines
 from screens.review.reference_cover import ReferenceCover
 from screens.review.score_line import SCORES, ScoreLine
 from screens.review.search import FIND, PaneSearch
@@ -134,6 +135,7 @@ class ReviewScreen(BaseScreen):
         self.sides = Sides(shared, self.panes, self._show_chosen)
         self.scores = ScoreLine(shared, self.judging, self.panes.focus_active)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
+        self.practice = Practice(shared, self.order)
         self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
         self.session.drafts = (
             self.comments.drafts,
@@ -184,6 +186,8 @@ class ReviewScreen(BaseScreen):
             with Vertical(id="case"):
                 yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
+        if self.practice.is_on:
+            yield PracticeLines()
         with Foot():
             yield LineInput(id=FIND, placeholder="find in this pane")
             yield LineInput(id=SCORES, placeholder="7 8 9 9, or 7899; 0 is 10")
@@ -352,6 +356,7 @@ class ReviewScreen(BaseScreen):
     def _arrive(self, view: ItemView) -> None:
         """Restore the places of an item that has just come, and mention its drafts."""
         self.sides.scroll_together()
+        self.practice.arrive(view)
         self.judging.complete_undo_message(view)
         self.panes.by_id.end_cursors()
         for part in view.case:
@@ -429,6 +434,7 @@ class ReviewScreen(BaseScreen):
         self._show_nothing("", "")
         # The message on what was just recorded stays, with the reasons that it may be given.
         self.shared.show_message(message, choices=choices)
+        self.practice.end()
         self.end.show()
 
     def _not_read(self, error: Exception, place: OrderPlace | None) -> None:
@@ -459,6 +465,7 @@ class ReviewScreen(BaseScreen):
     def show_recorded(self, action: Action) -> None:
         """Show what an action makes of the item on the screen."""
         self.citations.recorded(action)
+        self.practice.recorded(action)
         self.header.show_claim()
 
     def go_on(self) -> None:
@@ -469,6 +476,7 @@ class ReviewScreen(BaseScreen):
         """Leave the item on the screen for that of an undo or redo."""
         self.session.remember()
         self.items.forget(undone.action.item_id)
+        self.practice.forget()
         self.search.stop()
         self.scores.close()
         self.citations.keep_undone(undone.action, redo=undone.redo)
@@ -589,6 +597,8 @@ class ReviewScreen(BaseScreen):
         elif pressed == "escape":
             # On a slow line an arrow key can begin with a lone Escape, which must not throw the rater out.
             self.shared.show_message(f"Nothing to end here; {self.shared.key('back')} goes back.")
+        elif self.practice.is_on:
+            self.navigator.begin_work()
         else:
             self.keep_place()
             self.dismiss()
@@ -649,8 +659,11 @@ class ReviewScreen(BaseScreen):
         return "edit" if self.item.editable else command.label if self.item.has_test else "write a test"
 
     def action_dispatch(self, command_id: str) -> None:
-        """Do what a command of the review does."""
-        self.dispatcher.run(command_id)
+        """Do what a command of the review does; at the end of a practice two of them begin the real work."""
+        if self.practice.is_over and command_id in ("review.follow", "review.unjudged"):
+            self.navigator.begin_work()
+        else:
+            self.dispatcher.run(command_id)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a key that commands share means this action now."""

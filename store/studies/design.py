@@ -264,7 +264,7 @@ def _mix(
 def _check_names(
     items: Sequence[StudyItem], raters: Sequence[RaterName], gold: Sequence[Key], training: Sequence[Key]
 ) -> None:
-    if not items:
+    if not items and not training:
         raise WorkbenchError(
             "No items", "A study needs items to judge.", "Choose some items, or import some."
         )

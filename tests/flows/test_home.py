@@ -30,6 +30,7 @@ from screens.home.panel import Panel
 from screens.home.screen import HomeScreen
 from screens.jobs.screen import JobsScreen
 from screens.queue.screen import QueueScreen
+from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
 from store.events import Progress, Report, silent
@@ -201,7 +202,9 @@ async def test_a_blind_home_counts_nothing_of_the_agents(workspace: Workspace) -
     app = app_of(workspace, blind=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
-        await until(pilot, lambda: home_of(app).details.runs)
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert home_of(app).details.runs == ()
         assert "blind: the agents' labels not read" in about(app)
         assert "agree" not in about(app)
         assert "8 of 10" not in about(app)
@@ -241,11 +244,17 @@ async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_fold
         modal = app.screen
         await pilot.press(*"some", "tab")
         assert modal.query_one("#path", Input).value == "some_pairs.jsonl"
-        await pilot.press("enter")
         outcome = modal.query_one("#outcome", Static)
+        await until(pilot, lambda: "1 record; 1 item would be added" in str(outcome.content))
+        assert "pairs · jsonl (json lines with the fields code, id, query)" in str(outcome.content)
+        assert re.search(r"id +query +code\na1 +add two numbers +def add", str(outcome.content))
+        assert items_in(empty) == 0
+        await pilot.press("enter")
         await until(pilot, lambda: "1 item added" in str(outcome.content))
-        assert "jsonl" in str(outcome.content)
-        await pilot.press("escape")
+        assert "Enter opens the first item to judge" in str(modal.query_one(".keys", Static).content)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+        await pilot.press("q")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "some_pairs" in about(app))
         assert items_in(empty) == 1
         assert "Enter" in steps(app)
@@ -264,7 +273,7 @@ async def test_a_faulty_file_imports_nothing_and_keeps_what_was_typed(
         modal = app.screen
         outcome = modal.query_one("#outcome", Static)
         await until(pilot, lambda: modal.has_class("-failed"))
-        assert str(outcome.content).startswith("! ")
+        assert "! Nothing was imported\n1 record cannot be taken" in str(outcome.content)
         assert modal.query_one("#path", Input).value == "bad.jsonl"
         assert outcome.region.bottom <= 24
         await pilot.press("escape")
@@ -351,9 +360,12 @@ async def test_the_import_names_the_key_that_leaves_it(empty: Workspace, in_fold
         await ready(pilot)
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, ImportScreen))
-        await pilot.press(*"some_pairs.jsonl", "enter")
+        await pilot.press(*"some_pairs.jsonl")
         outcome = app.screen.query_one("#outcome", Static)
-        await until(pilot, lambda: "F3 closes this" in str(outcome.content))
+        await until(pilot, lambda: "would be added" in str(outcome.content))
+        await pilot.press("enter")
+        await until(pilot, lambda: "1 item added" in str(outcome.content))
+        assert "F3 leaves" in str(app.screen.query_one(".keys", Static).content)
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 
@@ -391,7 +403,9 @@ async def test_a_long_import_shows_how_far_it_is(
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, ImportScreen))
         outcome = app.screen.query_one("#outcome", Static)
-        await pilot.press(*"some_pairs.jsonl", "enter")
+        await pilot.press(*"some_pairs.jsonl")
+        await until(pilot, lambda: "would be added" in str(outcome.content))
+        await pilot.press("enter")
         await pilot.pause(0.2)
         assert "░" not in str(outcome.content)
         monkeypatch.setattr("screens.home.import_dialog.BAR_AFTER_SECONDS", 0.0)

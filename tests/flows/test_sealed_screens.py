@@ -46,6 +46,8 @@ CLOSED = {
         "BudgetScreen",
         "RunScreen",
         "ImportScreen",
+        # Before there is a workspace.
+        *("WelcomeScreen", "DetailsScreen"),
     ),
     *("NewStudyScreen", "NewComparisonsScreen", "NewSplitScreen", "ConfirmScreen", "ExportScreen"),
 }

@@ -26,7 +26,7 @@ from pictures import MEDIUM, NARROW, WIDE, at, states
 from small_workspace import GOOD, WRONG, pairs_workspace
 from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from agents.jobs.budget import Budget
 from agents.jobs.errors import BudgetReached
@@ -372,7 +372,7 @@ def test_home_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, i
 
 
 def import_steps(name: str, outcome: str) -> Steps:
-    """Open the import, type a name, and import unless there is nothing to wait for."""
+    """Open the import and type a name; wait for what is found in the file, and import it where that is asked."""
 
     async def steps(pilot: Pilot[Any]) -> None:
         await at_home(pilot)
@@ -380,6 +380,9 @@ def import_steps(name: str, outcome: str) -> Steps:
         screen = pilot.app.screen
         assert isinstance(screen, ImportScreen)
         if outcome:
+            found = screen.query_one("#outcome", Static)
+            await until(pilot, lambda: "would be" in str(found.content) or screen.has_class("-failed"))
+        if outcome == "-done":
             await pilot.press("enter")
             await until(pilot, lambda: screen.has_class(outcome))
         await settled(pilot)
@@ -387,9 +390,10 @@ def import_steps(name: str, outcome: str) -> Steps:
     return steps
 
 
-@at(NARROW)
+@at(NARROW, WIDE)
 @pytest.mark.parametrize(
-    ("name", "outcome"), [("pa", ""), ("pairs.jsonl", "-done"), ("bad.jsonl", "-failed")]
+    ("name", "outcome"),
+    [("pa", ""), ("pairs.jsonl", "preview"), ("pairs.jsonl", "-done"), ("bad.jsonl", "-failed")],
 )
 def test_import(
     empty: Workspace, in_folder: Path, snap_compare: Snap, size: tuple[int, int], name: str, outcome: str

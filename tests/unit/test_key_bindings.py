@@ -60,6 +60,7 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
     listed = {
         scope: "\n".join(lines(sections(scope, ScreenSettings())))
         for scope in (
+            "welcome",
             "home",
             "sitting",
             "queue",

@@ -66,9 +66,9 @@ from store.sql_views.views import views
 from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
 from workbench import study_session
+from workbench.app_session import run_app
 from workbench.cli.program import program
 from workbench.lazy_config import LazyConfig
-from workbench.start import run_app
 
 SITTING = ("clear-match", "failing", "environment", "timeout", "tested")
 """The items of ana's first sitting, in their order."""

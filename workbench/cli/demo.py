@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli.options import AsJson, ConfigFile, RaterName, command, given_rater, settings
-from workbench.start import in_terminal, run_app
+from workbench.start import in_terminal
 
 if TYPE_CHECKING:
-    from workbench.demo import DemoReport
+    from workbench.demo_report import DemoReport
 
 
 @command
@@ -27,6 +27,9 @@ def demo_command(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over: delete the demo that is there, with its judgments.")
     ] = False,
+    train: Annotated[
+        bool, typer.Option("--train", help="Practise the keys first, on ten items with known answers.")
+    ] = False,
     rater: RaterName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -36,27 +39,28 @@ def demo_command(
     It holds items of every kind of work. The agents' replies in it were written by hand and are no model's
     output; test programs are really executed. Without a terminal it does what --headless does.
     """
-    from agents.sandbox.errors import INSTALL_HINT
-    from agents.sandbox.registry import RESTRICTED
-    from store.workspace.duckdb import Workspace
-    from workbench.cli.annotate import annotate, report_end
-    from workbench.demo import build_demo, demo_path, demo_report
-    from workbench.job_settings import SAMPLE_KINDS, sample_annotation
-    from workbench.lazy_config import LazyConfig
-    from workbench.output import note, print_json
+    from workbench.demo import build_demo, demo_path, open_demo
 
     loaded = settings(config)
-    path = demo_path(at)
-    build_demo(path, fresh=fresh, own_place=at is None)
-    jobs = [sample_annotation(loaded, kind) for kind in SAMPLE_KINDS]
     if not headless and in_terminal():
-        code = run_app(path, LazyConfig(config=loaded), given_rater(rater), annotation=jobs[0])
+        from workbench.lazy_config import LazyConfig
+
+        configured, who = LazyConfig(config=loaded), given_rater(rater)
+        code = open_demo(configured, who, at=at, fresh=fresh, practice=train)
         if code:
             raise typer.Exit(code)
         return
+    from agents.sandbox.errors import INSTALL_HINT
+    from agents.sandbox.registry import RESTRICTED
+    from workbench.cli.annotate import annotate, report_end
+    from workbench.demo_report import demo_report
+    from workbench.job_settings import SAMPLE_KINDS, sample_annotation
+    from workbench.output import note, print_json
+
     if not headless:
         note("No terminal: the demo runs without the app, as with --headless.")
-    with Workspace.open(path) as workspace:
+    jobs = [sample_annotation(loaded, kind) for kind in SAMPLE_KINDS]
+    with build_demo(demo_path(at), fresh=fresh, own_place=at is None) as workspace:
         report = demo_report(workspace, *(annotate(workspace, job) for job in jobs))
     if as_json:
         print_json(report.to_dict(blind=loaded.screens.blind))

@@ -120,7 +120,8 @@ def root(
     """Check what automated agents decided about code, in the terminal.
 
     `workbench WORKSPACE` opens a workspace; without one it opens the configured workspace, or
-    workbench.duckdb in the current folder. `workbench demo` shows everything with sample data.
+    workbench.duckdb in the current folder, or asks how to begin where there is neither. `workbench demo`
+    shows everything with sample data.
     """
     remember(rater=rater, config=config)
     if context.invoked_subcommand is None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.start import COMMANDS, STARTS, StartWith
+from workbench.app_session import StartWith
+from workbench.start import COMMANDS, STARTS
 
 _VALUED = ("--rater", "--config", "--start", "--run", "--repositories", "--study")
 _BLIND = "--blind"

@@ -1,0 +1,129 @@
+"""The dialog that asks for the file of a new workspace, and for the name of who judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from screens.commands import bindings
+from screens.form import line
+from screens.help import hint
+from screens.widgets.text.sanitize import one_line
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from screens.welcome.choice import FirstRun
+
+ENDING = ".duckdb"
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What was filled in.
+
+    Attributes:
+        rater: The rater's name.
+        path: The file of the new workspace; None where none was asked for.
+    """
+
+    rater: str
+    path: Path | None = None
+
+
+class DetailsScreen(ModalScreen["Details | None"]):
+    """Asks for a workspace's file and a rater's name, as far as they are needed.
+
+    Args:
+        first_run: What the first run begins with.
+        title: The title.
+        path: The file that is offered; None to ask for the name alone.
+    """
+
+    CSS_PATH: ClassVar[str] = "welcome.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("details"))
+
+    def __init__(self, first_run: FirstRun, title: str, path: Path | None) -> None:
+        super().__init__()
+        self._first_run = first_run
+        self._title = title
+        self._path = path
+
+    def compose(self) -> ComposeResult:
+        """Lay out the fields, what is wrong with them, and the keys."""
+        with Vertical(classes="modal") as box:
+            box.border_title = Content(self._title)
+            if self._path is not None:
+                yield line("File", "path", self._path.name, value=str(self._path))
+            yield line("Your name", "rater", "dana", value=self._first_run.rater)
+            yield Static("It is stored with every judgment.", classes="hint")
+            yield Static(id="problem")
+            yield Static(self._keys(), classes="keys")
+
+    def _keys(self) -> Content:
+        settings, file = self._first_run.settings, one_line(str(self._first_run.config), 56)
+        keys = hint(settings, ("details.confirm", "goes on"), ("details.leave", "leaves"))
+        kept = hint(settings, ("details.keep", f"goes on, and keeps the name in {file}"))
+        return Content(f"{keys}\n{kept}")
+
+    def on_mount(self) -> None:
+        """Begin with what is asked for."""
+        self.query_one("#rater", Input).focus()
+
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        self._say("")
+
+    def _say(self, problem: str) -> None:
+        self.query_one("#problem", Static).update(Content(f"! {problem}" if problem else ""))
+
+    def _filled_in(self) -> Details | None:
+        """Return what was filled in; None where it will not do, which is said."""
+        path = None
+        try:
+            rater = self._first_run.check_name(self.query_one("#rater", Input).value)
+        except WorkbenchError as error:
+            self._say(" ".join(filter(None, (error.message, error.hint))))
+            self.query_one("#rater", Input).focus()
+            return None
+        if self._path is not None:
+            typed = self.query_one("#path", Input).value.strip() or str(self._path)
+            path = Path(typed if typed.endswith(ENDING) else f"{typed}{ENDING}").expanduser()
+            if path.exists():
+                self._say(f"{one_line(str(path), 60)} exists. Choose another name, or open it.")
+                self.query_one("#path", Input).focus()
+                return None
+            if not path.parent.is_dir():
+                self._say(f"There is no folder {one_line(str(path.parent), 60)}.")
+                self.query_one("#path", Input).focus()
+                return None
+        return Details(rater, path)
+
+    def action_confirm(self) -> None:
+        """Go on with what was filled in."""
+        if (details := self._filled_in()) is not None:
+            self.dismiss(details)
+
+    def action_keep(self) -> None:
+        """Write the name into the configuration, and go on."""
+        details = self._filled_in()
+        if details is None:
+            return
+        try:
+            self._first_run.keep_name(details.rater)
+        except WorkbenchError as error:
+            self._say(" ".join(filter(None, (error.message, error.hint))))
+            return
+        self.dismiss(details)
+
+    def action_leave(self) -> None:
+        """Leave without going on."""
+        self.dismiss(None)
