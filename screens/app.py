@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from screens.items.views import Piece
     from screens.navigator import OpenedReview
     from screens.queue.query import QueueQuery
-    from store.queries.rows import Ids, QueueFilter
+    from store.queries.rows import Ids, QueueFilter, ViewQuery
     from store.studies.session import StudySession
 
 LEAVE_SECONDS = 10.0
@@ -367,6 +367,17 @@ class WorkbenchApp(App[None]):
         from screens.splits.new import NewSplitScreen
 
         self.push_screen(NewSplitScreen(self.context, self))
+
+    def open_export(self, listed: ViewQuery | None = None) -> None:
+        """Show the form of an export; a rater of an open study is refused.
+
+        Args:
+            listed: The queue whose items can be chosen; None for none.
+        """
+        if not self.context.is_sealed():
+            from screens.exporting.screen import ExportScreen
+
+            self.push_screen(ExportScreen(self.context, self, listed))
 
     def open_queue(self, wanted: QueueFilter | None = None) -> None:
         """Show the queue as it was left; the first time, as it was in the session before.

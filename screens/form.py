@@ -179,7 +179,16 @@ class FormFoot(Generic[Plan, Saved]):
             self._show(words)
         failed = partial(self._show_wrong, self._generation)
         work = partial(self._save, plan)
-        in_thread(self._screen, work, self._saved, failed, group="save", exclusive=False)
+        in_thread(self._screen, work, self._end_saving, failed, group="save", exclusive=False)
+
+    @property
+    def saving(self) -> bool:
+        """Whether the plan is being saved."""
+        return self._saving
+
+    def _end_saving(self, saved: Saved) -> None:
+        self._saving = False
+        self._saved(saved)
 
     def _show_counted(self, generation: int, lines: Sequence[str]) -> None:
         if generation == self._generation and not self._saving:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -25,31 +27,48 @@ if TYPE_CHECKING:
 
 _KEY_CELLS = 13
 """Cells of a key and the gap after it."""
+_COLUMN_CELLS, _GAP = 50, 2
+"""Cells that a column has at least, and those between two."""
 
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Answer", ("accept", "undecided", "reason", "ask", "ask_back", "undo", "redo")),
-    ("Mark", ("skip", "flag", "comment", "cite", "follow")),
-    ("Go", ("next", "previous", "unjudged", "back")),
     (
-        "Read",
+        "Judging",
         (
-            "guideline",
-            "pane",
-            "pane_back",
-            "tab",
-            "tab_back",
-            "find",
-            "find_back",
-            "failure",
-            "sides",
-            "zoom",
+            *("accept", "both_bad", "undecided", "reason", "skip", "flag", "comment", "cite", "follow"),
+            *("ask", "ask_back", "undo", "redo"),
         ),
     ),
-    ("Show", ("guideline", "wrap", "numbers", "source", "cover", "open_file")),
-    ("Tests and texts", ("run", "edit", "edit_outside", "other_run")),
-    ("Copy", ("copy", "copy_file", "pager")),
+    ("Moving", ("next", "previous", "unjudged", "find", "find_back", "failure", "back")),
+    (
+        "Panes",
+        (
+            *("pane", "pane_back", "tab", "tab_back", "sides", "zoom", "guideline", "wrap", "numbers"),
+            "source",
+        ),
+    ),
+    (
+        "Item",
+        (
+            *("run", "edit", "edit_outside", "other_run", "compare", "differences", "cover", "open_file"),
+            *("copy", "copy_file", "pager"),
+        ),
+    ),
 )
-"""The commands of the review in groups, by their ids without `review.`."""
+"""The commands of the review in groups, by their ids without `review.`; others come last in the last one."""
+
+MOVING = frozenset(
+    {"up", "down", "page_up", "page_down", "first", "last", "next", "previous", "home", "end", "pane"}
+)
+"""The verbs of commands that move over a screen."""
+
+LEGEND = (
+    ("●  ○", "Judged by you; not yet."),
+    ("◆", "The agents' label, or their work."),
+    ("▲", "You and the agents disagree."),
+    ("⚑", "You flagged it."),
+    ("…  !", "It is being saved; it could not be saved."),
+)
+"""The signs that screens without a legend of their own use, with their meanings."""
 
 SIGNS = (
     ("●  ○", "You have labelled the item, or not yet."),
@@ -125,11 +144,16 @@ def sections(scope: Scope, settings: ScreenSettings, asked: Scale | None = None)
         yield Section("Signs", SIGNS)
     elif own:
         values = [] if scope not in JUDGING else [*_values(own, settings, asked)]
-        rows = (row(command) for command in own if label_key(command) is None)
+        moves = [command for command in own if command.id.partition(".")[2] in MOVING]
+        rows = (row(command) for command in own if label_key(command) is None and command not in moves)
         yield Section(WHERE[scope], (*values, *rows))
+        if moves:
+            yield Section("Moving", tuple(map(row, moves)))
     if scope == "queue":
         yield Section("Signs of a line", QUEUE_SIGNS)
         yield Section("Marks, one for each item of a group", MARKS)
+    elif scope not in ("review", "app"):
+        yield Section("Signs", LEGEND)
     yield Section(WHERE["app"], tuple(map(row, commands_of("app"))))
     for part in (*WITHIN.get(scope, ()), "keys"):
         yield Section(WHERE[part], tuple(map(row, commands_of(part))))
@@ -141,9 +165,9 @@ def _review_sections(
     by_verb = {command.id.removeprefix("review."): command for command in commands}
     grouped = {verb for _, verbs in GROUPS for verb in verbs}
     others = tuple(verb for verb in by_verb if verb not in grouped and label_key(by_verb[verb]) is None)
-    for title, verbs in (*GROUPS, ("More", others)):
+    for title, verbs in GROUPS:
         rows = list(_values(commands, settings, asked)) if title == GROUPS[0][0] else []
-        for verb in verbs:
+        for verb in (*verbs, *(others if title == GROUPS[-1][0] else ())):
             command = by_verb[verb]
             keys = keys_of(command, settings).split(",")
             free = [key for key in map(str.strip, keys) if asked is None or asked.value_of(key) is None]
@@ -182,12 +206,48 @@ class _KeyList(Static):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        width = max(self.size.width, 2 * _KEY_CELLS)
-        rows = []
-        for line in self._lines:
-            style = "" if line.startswith(" ") or not line else "bold $text-accent"
-            rows += [Content.styled(row, style) for row in wrap(line, width)]
-        self.update(Content("\n").join(rows))
+        columns = max(1, (self.size.width + _GAP) // (_COLUMN_CELLS + _GAP))
+        width = max((self.size.width + _GAP) // columns - _GAP, 2 * _KEY_CELLS)
+        self.update(Content("\n").join(beside(columned(self._lines, columns, width), width)))
+
+
+def columned(lines: Sequence[str], columns: int, width: int) -> list[list[str]]:
+    """Return lines as columns of about the same height, in order; groups, apart by empty lines, stay whole.
+
+    Args:
+        lines: The lines of the list.
+        columns: How many columns there are at most.
+        width: The cells of each, to which lines are wrapped.
+    """
+    groups: list[list[str]] = [[]]
+    for line in lines:
+        if line:
+            groups[-1] += wrap(line, width)
+        else:
+            groups.append([])
+    heights = [len(group) + 1 for group in groups]
+    for limit in range(max(heights), sum(heights) + 1):
+        found: list[list[str]] = [[]]
+        for group in groups:
+            if found[-1] and len(found[-1]) + 1 + len(group) > limit:
+                found.append([])
+            found[-1] += ["", *group] if found[-1] else group
+        if len(found) <= columns:
+            return found
+    return [list(lines)]
+
+
+def beside(columns: Sequence[Sequence[str]], width: int) -> list[Content]:
+    """Return columns side by side, a row each."""
+    rows = []
+    for parts in zip_longest(*columns, fillvalue=""):
+        cells: list[Content] = []
+        for place, part in enumerate(parts):
+            style = "" if part.startswith(" ") or not part else "bold $text-accent"
+            filled = "" if place == len(parts) - 1 else " " * (width - cell_len(part) + _GAP)
+            cells += [Content.styled(part, style), Content(filled)]
+        rows.append(Content("").join(cells))
+    return rows
 
 
 def wrap(line: str, width: int) -> list[str]:
@@ -213,7 +273,7 @@ class KeysScreen(ModalScreen[None]):
     DEFAULT_CSS = """
     KeysScreen { align: center middle; }
     KeysScreen Vertical {
-        width: 78; max-width: 96%; height: auto; max-height: 92%;
+        width: 96%; max-width: 170; height: auto; max-height: 92%;
         border: round $primary; border-title-color: $text-primary; background: $surface; padding: 0 1;
     }
     KeysScreen VerticalScroll { height: auto; max-height: 100%; scrollbar-size: 1 1; }

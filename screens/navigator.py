@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from screens.items.views import Piece
     from screens.queue.query import QueueQuery
-    from store.queries.rows import Ids, QueueFilter
+    from store.queries.rows import Ids, QueueFilter, ViewQuery
     from store.studies.session import StudySession
 
 
@@ -89,6 +89,13 @@ class Navigator(Protocol):
 
     def open_new_split(self) -> None:
         """Show the form of a new split."""
+
+    def open_export(self, listed: ViewQuery | None = None) -> None:
+        """Show the form of an export; a rater of an open study is refused.
+
+        Args:
+            listed: The queue whose items can be chosen; None for none.
+        """
 
     def open_sitting(self, session: StudySession) -> None:
         """Go to another sitting of a study, or to another study; what shows the one before is closed."""

@@ -17,9 +17,11 @@ from sqlalchemy import Connection, insert, select, update
 
 from store.ingest.importing import import_files
 from store.queries.item import item_access
+from store.queries.rows import QueueFilter, ViewQuery
 from store.record.ids import now
 from store.record.raters import ensure_rater, find_rater, register_kinds
 from store.record.revisions import REVISION
+from store.record.saved_views import save_view
 from store.record.scope import ADJUDICATE, Scope, Sitting
 from store.record.session import save_session
 from store.studies.protocol import StudyProtocol
@@ -38,6 +40,8 @@ OUTSIDE = "extra/1"
 """An item that only the busy workspace has; in no study."""
 UNKNOWN = "nowhere/1"
 """An item that no workspace has."""
+OWN_VIEW = "todo"
+"""The name that a view of ana gets; in the busy workspace another one has it already."""
 SECRETS = (
     *("ben", "chi", "zoe", "judge-x", RUN_NAME, "full:scripted", "secret", OUTSIDE, "Not doubled", DRAFT),
     *("clear_match", "unclear", "screener", "arbiter", "test_only_newline"),
@@ -168,6 +172,10 @@ def hide(path: Path, *, only: Collection[int] | None = None) -> None:
             for column in ("question", "reference"):
                 ben.say(item, REVISION + column, text=f"secret {column}")
         workspace.lane.submit(_scores_and_people).result()
+        with workspace.reading() as connection:
+            of_ben = Scope(find_rater(connection, "ben"))
+        for name in ("secret view", OWN_VIEW):
+            save_view(workspace, of_ben, name, ViewQuery(QueueFilter(text="secret")))
         new_study(workspace, DRAFT, StudyProtocol("pair"), [ChosenItem(pairs[0])], ("ben", "chi"))
         withdraw(workspace, STUDY, "chi")
         save_session(workspace, ben.rater.id, "review", {"item": pairs[0]})

@@ -23,6 +23,7 @@ COMMANDS = (
     "merge",
     "export",
     "items",
+    "views",
     "sql",
     "judge",
     "revise",

@@ -198,7 +198,7 @@ class HomeScreen(BaseScreen):
         if command.id == "home.annotate":
             possible = self.plan is None or self.plan.annotation is not None
             return self._has_work_for_agents and possible and self.context.jobs.running is None
-        if command.id in ("home.resume", "home.queue", "home.studies", "home.sql", "home.reports"):
+        if command.id.removeprefix("home.") in ("resume", "queue", "studies", "sql", "reports", "export"):
             return not self.empty
         if command.id == "home.splits":
             return not self.empty and not self.context.settings.blind
@@ -419,6 +419,11 @@ class HomeScreen(BaseScreen):
             self.context.notices.show("Blind review", "The agents' labels are not shown.")
         elif self._holds_items():
             self.navigator.open_queue(LEFT_OVER[part])
+
+    def action_open_export(self) -> None:
+        """Write labels or items to a file."""
+        if self._holds_items():
+            self.navigator.open_export()
 
     def action_open_queue(self) -> None:
         """Open the list of all items."""

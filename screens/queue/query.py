@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from screens.queue.fields import ORDERS, fields
 from store.kinds.spec import task_kinds
-from store.queries.rows import QueueFilter, QueueSort
+from store.queries.rows import QueueFilter, QueueSort, ViewQuery
 
 
 @dataclass(frozen=True, slots=True)
-class QueueQuery:
-    """The filter and the order of a queue.
-
-    Attributes:
-        wanted: Which items.
-        sort: In which order.
-        grouped: Whether items of one group, such as the pairs of a query, are together on a line.
-    """
-
-    wanted: QueueFilter = field(default_factory=QueueFilter)
-    sort: QueueSort = field(default_factory=QueueSort)
-    grouped: bool = True
+class QueueQuery(ViewQuery):
+    """The filter, the order and the grouping of a queue, as a session keeps them."""
 
     @classmethod
     def of(cls, kept: Any, *, blind: bool) -> QueueQuery:

@@ -36,7 +36,7 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.counting import in_order
 from store.kinds.spec import task_kinds
-from store.queries.rows import QueueFilter, QueueSort
+from store.queries.rows import QueueFilter, QueueSort, ViewQuery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -422,6 +422,8 @@ class QueueScreen(BaseScreen):
         """Offer only what has an effect: no opening of an empty list, no clearing without a filter."""
         if command.id == "queue.run":
             return not self.context.scope.hides_lists and bool(self.context.runs.shown)
+        if command.id == "queue.export":
+            return self.context.study is None
         if command.id == "queue.open":
             return not self._generation or self.items.count > 0
         if command.id == "queue.group":
@@ -520,6 +522,29 @@ class QueueScreen(BaseScreen):
             self.app.push_screen(
                 RunScreen(self.context.settings, runs, self.context.runs.chosen, default), chosen
             )
+
+    def action_choose_view(self, *, saves: bool = False) -> None:
+        """Choose a saved view; rename or delete one.
+
+        Args:
+            saves: Whether a name for what is listed is asked at once.
+        """
+        from screens.queue.views import ViewsScreen
+
+        def chosen(query: ViewQuery | None) -> None:
+            if query is not None:
+                self.load_queue(QueueQuery(query.wanted, query.sort, query.grouped))
+
+        self.app.push_screen(ViewsScreen(self.context, self.queue_query, saves=saves), chosen)
+
+    def action_save_view(self) -> None:
+        """Save what is listed as a view."""
+        self.action_choose_view(saves=True)
+
+    def action_open_export(self) -> None:
+        """Write the items of the queue, or others, to a file."""
+        self.keep_place()
+        self.navigator.open_export(self.queue_query)
 
     def action_group(self) -> None:
         """List the items of a group on one line, or each item on its own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,14 +26,29 @@ from store.queries.labels import named_question
 from store.record.ids import now
 from store.record.revisions import current_texts
 from store.sql import count, quoted
+from store.workspace.schema import tables_of
 
 _ROWS, _LINES = 5_000, 1_000
+_COUNTED = 2_000
+"""Records that a dry run looks at one by one; of more their number is estimated."""
 _TIMES = f"TIMESTAMPFORMAT '{ISO_8601}'"
 _COPY = {
     "jsonl": f"FORMAT json, {_TIMES}",
     "csv": f"FORMAT csv, HEADER, {_TIMES}",
     "parquet": "FORMAT parquet, COMPRESSION zstd",
 }
+
+
+class Counted(Exception):
+    """Ends a writer in a dry run, once it is known how much it would write.
+
+    Args:
+        result: How much.
+    """
+
+    def __init__(self, result: WriteResult) -> None:
+        super().__init__()
+        self.result = result
 
 
 def batches(cursor: duckdb.DuckDBPyConnection, select: str) -> Iterator[list[tuple[Any, ...]]]:
@@ -53,6 +69,7 @@ class SelectedRows:
 
     def of(self, *names: str, part: str | None = None) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the values of some columns, in batches of rows."""
+        self.content.end_dry_run(self.written)
         yield from batches(self.content.cursor, self._selected(names, part))
 
     def _selected(self, columns: Sequence[str], part: str | None) -> str:
@@ -70,6 +87,7 @@ class SelectedRows:
     ) -> WriteResult:
         """Write them to a file, and return how many they are."""
         content, total = self.content, self.written.records
+        content.end_dry_run(self.written)
         content.progress(Progress("writing", 0, total))
         target = quoted(str(content.target if file is None else file))
         select = self.select
@@ -86,6 +104,8 @@ class WorkspaceContent:
 
     Attributes:
         cursor: A native cursor of the workspace, inside a read transaction.
+        of_view: Whether only the items of a saved view are written.
+        dry_run: Whether it is only counted what would be written; see `Counted`.
     """
 
     cursor: duckdb.DuckDBPyConnection
@@ -100,6 +120,17 @@ class WorkspaceContent:
     pseudonyms: bool = False
     without_replies: bool = False
     with_withdrawn: bool = False
+    of_view: bool = False
+    dry_run: bool = False
+
+    def end_dry_run(self, result: WriteResult) -> None:
+        """End the writer where nothing is to be written.
+
+        Raises:
+            Counted: This is a dry run.
+        """
+        if self.dry_run:
+            raise Counted(result)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -241,10 +272,17 @@ class WorkspaceContent:
         Raises:
             ExportFailed: There is none.
         """
-        return labels.labels_by_item(self.cursor, self.rater_id, task_kinds()[kind])
+        found = labels.labels_by_item(self.cursor, self.rater_id, task_kinds()[kind])
+        self.end_dry_run(found[0])
+        return found
 
     def bundle(self) -> WriteResult:
         """Write every table of the workspace, and a manifest, to the target."""
+        if self.dry_run:
+            rows = (count(self.cursor, f'SELECT count(*) FROM "{table}"') for table in tables_of(self.cursor))
+            self.end_dry_run(
+                WriteResult(sum(rows), estimated=self.without_replies or not self.with_withdrawn)
+            )
         return write_bundle(
             self.cursor,
             self.target,
@@ -267,6 +305,8 @@ class WorkspaceContent:
         """Yield the wanted responses to items of a kind with their scores, pending ones last."""
         for entry in self.items(kind, responses=True):
             yield from (found for found in entry.responses if self.wanted(found[0]))
+        if self.of_view:
+            return
         yield from (found for found in pending(self.cursor, task_kinds()[kind]) if self.wanted(found[0]))
 
     def answers(self, kind: str) -> Mapping[int, Mapping[str, float]]:
@@ -314,6 +354,13 @@ class WorkspaceContent:
         """
         total = count(self.cursor, f"SELECT count(*) FROM {table}")
         written = left_out = 0
+        if self.dry_run:
+            looked_at = list(islice((record is not None for record in records), _COUNTED))
+            written, left_out = looked_at.count(True), looked_at.count(False)
+            if written:
+                more = len(looked_at) == _COUNTED < total
+                self.end_dry_run(WriteResult(total if more else written, left_out, estimated=more))
+            raise ExportFailed("Nothing to export", nothing, "See what is there: workbench items WORKSPACE")
         with self.target.open("w", encoding="utf-8", newline="\n") as file:
             for record in records:
                 if record is None:

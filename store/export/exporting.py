@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from sqlalchemy import Connection
 
 from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
-from store.export.content import WorkspaceContent
+from store.export.content import Counted, WorkspaceContent
 from store.export.labels import create_exported_items
 from store.export.studied import count_withdrawn, create_exported_records
 from store.export.true_labels import TRUE_LABELS, TrueLabels, create_true_labels, true_labels
@@ -33,6 +34,19 @@ from store.workspace.protected_paths import own_files, refuse_to_replace
 
 _MEMORY = "1GB"
 """What the database holds at most during an export; the rest of a sort is put beside the workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewItems:
+    """The items of a saved view, for whoever exports them.
+
+    Attributes:
+        name: The name of the view; empty for the list of the queue.
+        ids: The items.
+    """
+
+    name: str
+    ids: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +75,9 @@ class ExportReport:
         changes: How the labels of now differ from those of the split, where labels of now were asked for.
         names_left: Where names of people are found although they were replaced: rows by table and column.
         panel: The raters of the policy whose labels were written; none where these are one rater's.
+        view: The saved view whose items were written, empty for the list of the queue; None for all items.
+        dry_run: Whether nothing was to be written.
+        estimated: Whether `records` is an estimate, in a dry run.
     """
 
     destination: str
@@ -82,6 +99,9 @@ class ExportReport:
     changes: SplitChanges | None = None
     names_left: Mapping[str, int] = field(default_factory=dict)
     panel: Sequence[str] = ()
+    view: str | None = None
+    dry_run: bool = False
+    estimated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -108,8 +128,10 @@ def export(
     corpus: Corpus = "judged",
     pseudonyms: bool = False,
     without_replies: bool = False,
+    view: ViewItems | None = None,
     progress: Report | None = None,
     overwrite: bool = False,
+    dry_run: bool = False,
 ) -> ExportReport:
     """Write the full record, labels, or items and responses of models, to a file: whole or not at all.
 
@@ -134,8 +156,10 @@ def export(
         corpus: Which codes a retrieval benchmark holds, where the format is one.
         pseudonyms: Whether all people of a bundle have pseudonyms.
         without_replies: Whether a bundle leaves out the replies of models.
+        view: The saved view whose items alone are written; None for all.
         progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
+        dry_run: Whether everything is checked and counted, and nothing written.
 
     Returns:
         How much was written and left out.
@@ -161,6 +185,12 @@ def export(
         "without_replies": without_replies,
     }
     _check_choices(form, chosen)
+    if view is not None and form.whole_workspace:
+        raise ExportFailed(
+            "Not of this format", f"The format {form.name} holds the whole workspace.", "Leave --view away."
+        )
+    if view is not None and sample is not None:
+        raise ExportFailed("View or sample", "A view says which items are written.", "Give one of them.")
     _check_split(rater, policy, split, part, sample, now=now)
     whose: RaterRef | None = None
     truth: TrueLabels | None = None
@@ -191,7 +221,10 @@ def export(
         panel = truth.raters if truth.name in POLICIES else ()
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
     _check(target, form, overwrite=overwrite)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    partial, nowhere = target.with_name(f".{target.name}.{os.getpid()}.part"), ExitStack()
+    if dry_run:
+        # Writers may open files before they ask for what to write.
+        partial = Path(nowhere.enter_context(tempfile.TemporaryDirectory())) / target.name
     cursor = workspace.native()
     try:
         if form.folder:
@@ -200,7 +233,7 @@ def export(
         cursor.execute("BEGIN")
         if truth is not None:
             create_true_labels(cursor, truth)
-        chosen_items = None if sample is None else sample.item_ids
+        chosen_items = view.ids if view is not None else None if sample is None else sample.item_ids
         create_exported_items(cursor, chosen_items, split=split is not None)
         create_exported_records(
             cursor,
@@ -222,12 +255,15 @@ def export(
             pseudonyms=pseudonyms,
             without_replies=without_replies,
             with_withdrawn=with_withdrawn,
+            of_view=view is not None,
+            dry_run=dry_run,
         )
         with workspace.limited_memory(_MEMORY):
             written = _write(form, wanted)
         left = count_withdrawn(cursor) if form.choices & {"study", "withdrawn"} and not with_withdrawn else 0
         cursor.execute("COMMIT")
-        _put_in_place(partial, target)
+        if not dry_run:
+            _put_in_place(partial, target)
     except OSError as error:
         raise ExportFailed(
             "Cannot write",
@@ -237,6 +273,7 @@ def export(
     finally:
         cursor.close()
         _remove(partial)
+        nowhere.close()
     return ExportReport(
         str(destination),
         form.name,
@@ -257,6 +294,9 @@ def export(
         None if truth is None else truth.changes,
         written.names_left,
         panel,
+        None if view is None else view.name,
+        dry_run,
+        written.estimated,
     )
 
 
@@ -386,6 +426,8 @@ def _write(form: Format, wanted: WorkspaceContent) -> WriteResult:
     assert form.write is not None
     try:
         return form.write(wanted)
+    except Counted as counted:
+        return counted.result
     except duckdb.Error as error:
         raise ExportFailed(
             "Cannot write", f"{error}. Nothing was written.", "Choose another place."

@@ -74,18 +74,19 @@ def create_exported_items(
         item_ids: The items; None for all.
         split: Whether they are those of a split, which the table true_label holds with their parts.
     """
+    if item_ids is not None:
+        cursor.execute("CREATE OR REPLACE TEMP TABLE chosen_item (id BIGINT)")
+        cursor.execute("INSERT INTO chosen_item SELECT unnest(?::BIGINT[])", [list(item_ids)])
     if split:
+        only = "" if item_ids is None else " WHERE item_id IN (FROM chosen_item)"
         cursor.execute(
-            "CREATE OR REPLACE TEMP TABLE split_item AS SELECT DISTINCT item_id AS id, part FROM true_label"
+            "CREATE OR REPLACE TEMP TABLE split_item AS "
+            f"SELECT DISTINCT item_id AS id, part FROM true_label{only}"
         )
         cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS FROM split_item")
         return
-    if item_ids is None:
-        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id, '' AS part FROM item")
-        return
-    cursor.execute("CREATE OR REPLACE TEMP TABLE sampled_item (id BIGINT)")
-    cursor.execute("INSERT INTO sampled_item SELECT unnest(?::BIGINT[])", [list(item_ids)])
-    cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id, '' AS part FROM sampled_item")
+    table = "item" if item_ids is None else "chosen_item"
+    cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id, '' AS part FROM {table}")
 
 
 def create_words(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -111,7 +112,8 @@ def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | Non
     if rater_id == TRUE_LABELS:
         cursor.execute(
             f"CREATE OR REPLACE TEMP TABLE {CURRENT_LABEL} AS SELECT item_id, question_id, response_ref_id, "
-            f"{TRUE_LABELS}::BIGINT AS rater_id, value, NULL::UUID AS id FROM true_label"
+            f"{TRUE_LABELS}::BIGINT AS rater_id, value, NULL::UUID AS id FROM true_label "
+            f"WHERE item_id IN {EXPORTED}"
         )
         return
     cursor.execute(

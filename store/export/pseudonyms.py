@@ -31,6 +31,7 @@ _NAMED_COLUMNS: Mapping[tuple[str, str], str] = {
     ("workspace_fact", "value"): "names_in_fields(value)",
     ("pending_response", "scores"): "names_in_fields(scores)",
     ("study_rater", "experience"): "names_in_words(experience)",
+    ("saved_view", "name"): "names_in_words(name)",
     ("judgment", "comment"): "CASE WHEN comment = '' THEN '' ELSE names_in_words(comment) END",
     ("judgment", "reason"): "CASE WHEN reason = '' THEN '' ELSE names_in_words(reason) END",
     ("sent_back", "note"): "names_in_words(note)",

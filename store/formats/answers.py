@@ -96,6 +96,7 @@ ANSWERS = Format(
     layouts=(recognized_by("response", question_id="id", model="text", answer="text"),),
     converter=Answers,
     write=write_answers,
+    carries="Models' answers to repository questions, with judges' scores.",
     choices=frozenset({"setting"}),
     holds=("answer", "answers"),
 )

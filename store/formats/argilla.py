@@ -219,6 +219,8 @@ ARGILLA = Format(
     ),
     converter=ArgillaRecords,
     write=write_argilla,
+    carries="Pairs with the labels of all people, or of one rater, for Argilla.",
+    suffix=".json",
     holds=("label", "labels"),
     inner_fields=INNER_FIELDS,
 )

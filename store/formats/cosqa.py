@@ -45,5 +45,7 @@ COSQA = Format(
         ),
     ),
     write=write_cosqa,
+    carries="Pairs with one rater's labels, as CoSQA's JSON.",
+    suffix=".json",
     needs_rater=True,
 )

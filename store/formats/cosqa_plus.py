@@ -128,6 +128,8 @@ COSQA_PLUS = Format(
         ),
     ),
     write=write_cosqa_plus,
+    carries="Pairs with one rater's labels, as the three files of CoSQA+.",
+    suffix="",
     needs_rater=True,
     folder=True,
 )

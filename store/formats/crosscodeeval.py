@@ -218,6 +218,7 @@ CROSSCODEEVAL = Format(
     layouts=(recognized_by("completion", prompt="text", groundtruth="text", metadata="object"),),
     converter=Tasks,
     write=write_tasks,
+    carries="Completion tasks with their context, as CrossCodeEval has them.",
     choices=frozenset({"rater", "policy", "setting", "only_kept", "split"}),
     holds=("completion", "completions"),
     leaves_out=("completion without the label to keep it", "completions without the label to keep them"),

@@ -189,6 +189,8 @@ LABEL_STUDIO = Format(
     ),
     converter=LabelStudioTasks,
     write=write_label_studio,
+    carries="Pairs with the labels of all people, or of one rater, for Label Studio.",
+    suffix=".json",
     holds=("label", "labels"),
     inner_fields=INNER_FIELDS,
 )

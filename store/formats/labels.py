@@ -63,5 +63,7 @@ LABELS = Format(
     ),
     unless=frozenset({"record", "action"}),
     write=write_labels,
+    carries="One line for each item, question and rater: the labels that count, of items of every kind.",
+    suffix=".csv",
     holds=("label", "labels"),
 )

@@ -18,6 +18,9 @@ MATRIX = Format(
     containers=ANY,
     layouts=(),
     write=partial(write_matrix, wide=True),
+    carries="A column for each rater, a row for each item: the input of agreement measures.",
+    suffix=".csv",
+    opened_by="workbench measure agreement {path}",
     choices=frozenset({"policy", "sample", "study", "split"}),
     holds=("unit", "units"),
 )
@@ -27,6 +30,8 @@ MATRIX_LONG = Format(
     containers=ANY,
     layouts=(),
     write=partial(write_matrix, wide=False),
+    carries="A row for each item and rater, with the reason where a label is missing.",
+    suffix=".csv",
     choices=frozenset({"policy", "sample", "study", "split"}),
     holds=("label", "labels"),
 )

@@ -244,6 +244,7 @@ MT_BENCH = Format(
     ),
     converter=Single,
     write=write_judgments,
+    carries="Judges' scores of answers, in MT-bench's single form.",
     choices=frozenset({"setting"}),
     holds=("score of an answer", "scores of answers"),
     leaves_out=("answer without a score", "answers without a score"),

@@ -123,6 +123,7 @@ PREDICTIONS = Format(
     unless=frozenset({"metadata"}),
     converter=Predictions,
     write=write_predictions,
+    carries="Completions by models.",
     choices=frozenset({"setting"}),
     holds=("completion by a model", "completions by models"),
 )

@@ -129,6 +129,7 @@ PRODIGY = Format(
     layouts=(recognized_by("pair", answer="text", _input_hash="integer", _task_hash="integer"),),
     converter=ProdigyTasks,
     write=write_prodigy,
+    carries="Pairs with the labels of all people, or of one rater, for Prodigy.",
     holds=("label", "labels"),
     inner_fields=INNER_FIELDS,
 )

@@ -189,12 +189,14 @@ class WriteResult:
         left_out: Rows of its sort that are not in the file: items without a label, answers without a score.
         others: Items of other kinds that have labels of the rater, by kind.
         names_left: Where names of people are found although they were replaced: rows by table and column.
+        estimated: Whether `records` is an estimate: of a dry run that did not look at all of them.
     """
 
     records: int
     left_out: int = 0
     others: Mapping[str, int] = field(default_factory=dict)
     names_left: Mapping[str, int] = field(default_factory=dict)
+    estimated: bool = False
 
 
 class Rows(Protocol):
@@ -397,6 +399,9 @@ class Format:
         layouts: The sorts of records it has; a file holds one of them. None: it cannot be read.
         unless: Columns whose presence shows another format.
         write: Writes the workspace's records; None when it cannot be written.
+        carries: A sentence on what is in it when it is written, for a form that offers formats.
+        suffix: The ending of the name that is proposed for it; empty for a folder.
+        opened_by: What opens it, with {path} in place of its name; by default an import where it can be read.
         needs_rater: Whether only the labels of one rater can be written.
         of_run: Whether it holds the work of one run, which is named as the rater; the newest by default.
         choices: The choices that an export has.
@@ -418,6 +423,9 @@ class Format:
     layouts: tuple[Layout, ...]
     unless: frozenset[str] = frozenset()
     write: Callable[[Export], WriteResult] | None = None
+    carries: str = ""
+    suffix: str = ".jsonl"
+    opened_by: str = ""
     needs_rater: bool = False
     of_run: bool = False
     choices: frozenset[Choice] = frozenset({"rater", "policy", "sample", "study", "split"})

@@ -169,6 +169,7 @@ QUESTIONS = Format(
     ),
     converter=Questions,
     write=write_questions,
+    carries="Repository questions with their context and reference answers.",
     choices=frozenset({"setting", "split"}),
     holds=("repository question", "repository questions"),
 )

@@ -135,6 +135,9 @@ BEIR = Format(
     containers=JSON,
     layouts=(),
     write=write_beir,
+    carries="A retrieval benchmark for BEIR and MTEB: queries, codes and graded pairs.",
+    suffix="",
+    opened_by='datasets.load_dataset("{path}", "queries")',
     needs_rater=True,
     folder=True,
     choices=frozenset({"rater", "policy", "sample", "study", "split", "corpus"}),
@@ -142,13 +145,21 @@ BEIR = Format(
     published=True,
 )
 COIR = replace(
-    BEIR, name="coir", description="CoIR: the data sets queries-corpus and qrels", write=write_coir
+    BEIR,
+    name="coir",
+    description="CoIR: the data sets queries-corpus and qrels",
+    write=write_coir,
+    carries="A retrieval benchmark for CoIR: queries, codes and graded pairs.",
+    opened_by='datasets.load_dataset("{path}/queries-corpus", "queries")',
 )
 TREC_QRELS = replace(
     BEIR,
     name="trec-qrels",
     description="TREC: query 0 code label, a line for each graded pair",
     write=write_trec_qrels,
+    carries="Graded pairs, one a line, for TREC's tools.",
+    suffix=".txt",
+    opened_by='ir_measures.read_trec_qrels("{path}")',
     folder=False,
     choices=BEIR.choices - {"corpus"},
     published=False,

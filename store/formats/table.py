@@ -55,6 +55,7 @@ JSONL = Format(
     layouts=(TABLE,),
     unless=frozenset({"record", "action", "_server_id", "_task_hash"}),
     write=partial(write_table, "jsonl"),
+    carries="Every judgment and mark of all raters, with its item; or one rater's labels of pairs.",
     choices=frozenset({"rater", "policy", "sample", "study", "withdrawn", "split"}),
 )
 CSV = replace(
@@ -63,6 +64,7 @@ CSV = replace(
     description="CSV with a header: the same columns",
     containers=frozenset({"CSV"}),
     write=partial(write_table, "csv"),
+    suffix=".csv",
 )
 PARQUET = replace(
     JSONL,
@@ -70,4 +72,5 @@ PARQUET = replace(
     description="Parquet: the same columns",
     containers=frozenset({"Parquet"}),
     write=partial(write_table, "parquet"),
+    suffix=".parquet",
 )

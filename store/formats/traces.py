@@ -306,6 +306,7 @@ TRACES = Format(
     ),
     converter=Traces,
     write=write_traces,
+    carries="All that a run of the agents did with each item: replies, tests, verdicts.",
     of_run=True,
     choices=frozenset({"rater", "sample"}),
     holds=("trace", "traces"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from store.kinds.spec import task_kinds
 
@@ -144,6 +144,45 @@ class QueueSort:
 
     key: SortKey = "position"
     descending: bool = False
+
+
+_FILTER = tuple(one.name for one in fields(QueueFilter) if one.name not in ("items", "named"))
+"""The parts of a filter that a view has; a list of single items is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewQuery:
+    """What a view lists, and how.
+
+    Attributes:
+        wanted: Which items.
+        sort: In which order.
+        grouped: Whether the items of a group, such as the pairs of a query, are on one line.
+    """
+
+    wanted: QueueFilter = field(default_factory=QueueFilter)
+    sort: QueueSort = field(default_factory=QueueSort)
+    grouped: bool = True
+
+    @property
+    def by_agents(self) -> bool:
+        """Whether it rests on the agents' labels."""
+        return self.wanted.by_agents or self.sort.key == "agent"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able values, without the parts that let everything through."""
+        wanted = {name: getattr(self.wanted, name) for name in _FILTER}
+        given = {name: value for name, value in wanted.items() if value not in (None, "")}
+        return {"filter": given, "sort": asdict(self.sort), "grouped": self.grouped}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> ViewQuery:
+        """Return what `to_dict` returned; parts that this version does not know are left out."""
+        wanted = {name: one for name, one in value.get("filter", {}).items() if name in _FILTER}
+        sort = QueueSort(**value.get("sort", {}))
+        if sort.key not in get_args(SortKey):
+            sort = QueueSort()
+        return cls(QueueFilter(**wanted), sort, value.get("grouped") is not False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ async def test_hostile_reasons_errors_and_raters_are_harmless(tmp_path: Path) ->
     with bench(tmp_path, [evil_case(), evil_case(name="second")]) as workspace:
         rater = ensure_rater(workspace, "dana [red]a[/]b")
         app = review_app(workspace, rater=rater.name)
-        async with app.run_test(size=SIZE) as pilot:
+        async with app.run_test(size=SIZE, notifications=True) as pilot:
             await painted(pilot)
             assert harmless(screen_text(app))
             app.context.notices.report_error(WorkbenchError(HOSTILE, HOSTILE, HOSTILE))
@@ -248,6 +248,6 @@ def test_a_harmless_line_keeps_words_and_emoji() -> None:
 async def test_no_data_is_markup_in_a_context_of_its_own(tmp_path: Path) -> None:
     with bench(tmp_path, [evil_case()]) as workspace:
         app = WorkbenchApp(context_of(workspace))
-        async with app.run_test(size=SIZE) as pilot:
+        async with app.run_test(size=SIZE, notifications=True) as pilot:
             app.context.notices.show("Title", MARKUP, alarm=True)
             await until(pilot, lambda: "[red]not red[/red]" in screen_text(app))

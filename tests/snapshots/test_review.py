@@ -41,6 +41,7 @@ from screens.judging.judgment_builder import SessionProgress
 from screens.queue.query import QueueQuery
 from screens.recorder import Recorder
 from screens.review.bars import ClaimLine
+from screens.settings import ScreenSettings
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
 from store.workspace.duckdb import Workspace
@@ -240,6 +241,19 @@ def test_review(snap_compare: Snap, workspace: Workspace, state: str, size: tupl
     assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
 
 
+@states(["open", "revealed"], in_both=["open", "revealed"])
+def test_revealed_by_an_answer(
+    snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]
+) -> None:
+    async def revealed(pilot: Pilot[Any]) -> None:
+        await press(pilot, "1")
+        await settled(pilot)
+
+    app = review_app(workspace, at=3, settings=ScreenSettings(reveal_after_answer=True))
+    steps = keys() if state == "open" else revealed
+    assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
+
+
 @states(["open", "judged", "accept"], in_both=["open"])
 def test_blind(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
     steps = {"open": keys(), "judged": keys("1", "p"), "accept": keys("tab", "a")}[state]
@@ -278,7 +292,6 @@ def test_unreadable(snap_compare: Snap, workspace: Workspace, size: tuple[int, i
 @at(WIDE)
 @pytest.mark.parametrize("theme", ["textual-light", "ansi-dark"])
 def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, size: tuple[int, int]) -> None:
-    from screens.settings import ScreenSettings
 
     async def judged(pilot: Pilot[Any]) -> None:
         await press(pilot, "0")

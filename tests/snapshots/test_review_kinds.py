@@ -88,6 +88,13 @@ def shown(pane_id: str, *then: str) -> Steps:
     return steps
 
 
+async def scores_typed(pilot: Pilot[Any]) -> None:
+    """Type some of an answer's scores in one line."""
+    await press(pilot, "S")
+    await pilot.press(*"789")
+    await pilot.pause()
+
+
 STATES: dict[str, tuple[int, Steps]] = {
     "completion": (TASK, keys()),
     "completion-all": (TASK, keys("f", "a", "b", "a", "p")),
@@ -98,6 +105,7 @@ STATES: dict[str, tuple[int, Steps]] = {
     "completion-many": (MANY, shown("response-H", "a", "b")),
     "question": (QUESTION, keys()),
     "question-reasons": (QUESTION, keys("2")),
+    "question-scores-line": (QUESTION, scores_typed),
     "question-not-parsed": (QUESTION, keys(*"aaaaa")),
     "question-all": (QUESTION, keys("f", *"aaaaa", *"345", "p")),
     "question-zoomed": (QUESTION, shown("issue", "z")),
@@ -122,7 +130,15 @@ PARTS: dict[str, tuple[int, Steps]] = {
 
 
 @states(
-    STATES, in_both={"completion", "completion-all", "completion-covered", "question", "question-reasons"}
+    STATES,
+    in_both={
+        "completion",
+        "completion-all",
+        "completion-covered",
+        "question",
+        "question-reasons",
+        "question-scores-line",
+    },
 )
 def test_kinds(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
     at, steps = STATES[state]

@@ -16,7 +16,7 @@ from textual.dom import DOMNode
 import screens
 from screens.commands import WHERE, WITHIN, all_commands, commands_of, label_key
 from screens.help import first_key, hint, with_keys
-from screens.keys_screen import lines, sections, wrap
+from screens.keys_screen import columned, lines, sections, wrap
 from screens.settings import ScreenSettings
 from store.kinds.answer import ANSWER
 
@@ -74,6 +74,7 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
             "new_study",
             "splits",
             "new_split",
+            "export",
             "sql",
             "reports",
         )
@@ -97,17 +98,35 @@ def test_words_that_need_further_rows_stand_below_each_other() -> None:
 def test_the_values_of_a_scale_are_listed_in_its_order() -> None:
     accuracy = next(spec for spec in ANSWER.questions if spec.title == "accuracy")
     answer = next(sections("review", ScreenSettings(), accuracy.scale))
-    assert answer.title == "Answer"
+    assert answer.title == "Judging"
     assert [key for key, _ in answer.rows[:10]] == ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"]
     assert answer.rows[9][1].startswith("Answer 10 ")
 
 
 def test_a_filter_lists_what_contains_it_with_its_title() -> None:
     found = lines(section.matching("wrap") for section in sections("review", ScreenSettings()))
-    assert found == ["Show", " W            Wrap long lines, or let them run on."]
+    assert found == ["Panes", " W            Wrap long lines, or let them run on."]
     copying = lines(section.matching("COPY") for section in sections("review", ScreenSettings()))
-    assert copying[0] == "Copy"
-    assert len(copying) >= 4
+    assert copying == ["Item", " y            Copy the selection, or the pane, exactly."]
+
+
+def test_groups_of_keys_stay_whole_in_columns_of_about_the_same_height() -> None:
+    listed = lines(sections("review", ScreenSettings()))
+    for columns in (1, 2, 3):
+        found = columned(listed, columns, 56)
+        assert len(found) == columns
+        # Nothing is lost, and every column begins with the title of a group.
+        assert [row for column in found for row in column if row] == [
+            row for line in listed if line for row in wrap(line, 56)
+        ]
+        assert all(not column[0].startswith(" ") for column in found)
+        assert max(map(len, found)) <= 1.5 * sum(map(len, found)) / columns
+
+
+def test_every_screen_has_a_legend_of_its_signs() -> None:
+    for scope in ("home", "queue", "review", "splits", "export"):
+        legend = next(each for each in sections(scope, ScreenSettings()) if each.title.startswith("Signs"))
+        assert {"●  ○", "◆"} <= {sign for sign, _ in legend.rows}
 
 
 def test_the_scopes_are_named() -> None:

@@ -24,6 +24,7 @@ from sealed_bench import (
     FILE,
     OF_ANSWERS,
     OUTSIDE,
+    OWN_VIEW,
     SECRETS,
     STUDY,
     UNKNOWN,
@@ -53,10 +54,11 @@ from store.queries import (
     queue,
     responses,
     runs,
+    saved_views,
     sent_back,
     shown_texts,
 )
-from store.queries.rows import QueueFilter, QueueSort
+from store.queries.rows import QueueFilter, QueueSort, ViewQuery
 from store.record.actions import Action
 from store.record.expert_runs import WITHOUT_TEST
 from store.record.ids import now
@@ -90,12 +92,25 @@ COMMANDS: dict[str, list[str]] = {
         "WS --rater ben",
         "WS --rater zoe",
         "WS --rater nobody",
+        "WS --view todo",
+        "WS --view nothing --json",
         "WS --sample-pairs 3",
         "WS --sample-pairs 10",
         "WS --sample-pairs 3 --stratify label",
         "WS --sample-pairs 3 --stratify label:ben --json",
         f"WS --study {STUDY} --json",
         f"WS --study {DRAFT}",
+    ],
+    "views": [
+        "WS",
+        "WS --json",
+        "WS --save todo --kind pair --status open",
+        "WS --json",
+        "WS --save agents --agent 1",
+        "WS --save todo",
+        "WS --rename todo later",
+        "WS --delete nothing",
+        "WS --delete later",
     ],
     "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
     "splits": ["WS", "WS parts --json", "WS parts --now"],
@@ -160,6 +175,7 @@ COMMANDS: dict[str, list[str]] = {
         "WS out.csv --format csv --rater ana",
         "WS out.csv --format csv --rater zoe",
         "WS out.csv --format csv --run full:scripted",
+        "WS out.csv --format csv --rater ana --view todo --dry-run",
         "WS out.csv --format csv --rater ana --sample-pairs 3 --stratify label:ben",
     ],
     "import": ["WS extra.jsonl --dry-run", "WS pairs.jsonl", "WS nothing.jsonl"],
@@ -499,6 +515,14 @@ QUERIES = {
         refused(lambda f=f, o=o: [int(n) for n in queue.queue_ids(w, s, f, o)])
         for f, o in [*((f, None) for f in FILTERS), *((None, o) for o in SORTS)]
     ],
+    "list_views": lambda w, c, s, ids: saved_views.list_views(c, s),
+    "find_view": lambda w, c, s, ids: refused(lambda: saved_views.find_view(c, s, OWN_VIEW)),
+    "view_ids": lambda w, c, s, ids: [
+        refused(lambda f=f: [int(n) for n in saved_views.view_ids(w, s, ViewQuery(f))]) for f in FILTERS
+    ],
+    "refuse_hidden_view": lambda w, c, s, ids: [
+        refused(lambda f=f: saved_views.refuse_hidden_view(s, ViewQuery(f))) for f in FILTERS
+    ],
     "items_by_kind": lambda w, c, s, ids: queue.items_by_kind(w, s),
     "queue_rows": lambda w, c, s, ids: queue.queue_rows(w, s, ids),
     "shown_by_kind": lambda w, c, s, ids: runs.shown_by_kind(c, s),
@@ -626,6 +650,7 @@ OFF = {
     "items of the sitting, counted": ("store.queries.progress.in_scope", lambda *_: true(), "progress"),
     "items of the sitting, by kind": ("store.queries.queue.in_scope", lambda *_: true(), "items_by_kind"),
     "items of the sitting, in rows": ("store.queries.queue.in_scope", lambda *_: true(), "queue_rows"),
+    "views of others": ("store.queries.saved_views._may_see_view", lambda *_: true(), "list_views"),
     "records, in views": ("store.sql_views.views.may_see", lambda *_: true(), "views"),
     "items of the sitting, in views": ("store.sql_views.views.in_scope", lambda *_: true(), "views"),
     "agents' work, in views": ("store.sql_views.views.hides_agents", lambda *_: false(), "views"),

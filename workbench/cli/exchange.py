@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,13 +17,10 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
-from workbench.cli.splitting import change_lines
 
 if TYPE_CHECKING:
     from store.events import Progress
-    from store.export.exporting import ExportReport
     from store.workspace.duckdb import Workspace as OpenWorkspace
-    from workbench.config import Config
 
 
 _SHOWN = 20
@@ -287,9 +283,15 @@ def export_command(
     without_replies: Annotated[
         bool, typer.Option("--without-replies", help="A bundle without the replies of models.")
     ] = False,
+    view: Annotated[
+        str | None, typer.Option("--view", metavar="NAME", help="Only the items of this saved view.")
+    ] = None,
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything and count it; write nothing.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -299,13 +301,16 @@ def export_command(
     Pairs with the labels of one rater are written without the rater's name: give it when they are imported,
     --label-as NAME.
     """
-    from store.export.exporting import export
+    from store.export.exporting import ViewItems, export
+    from store.export.summary import export_lines, reveals
     from store.kinds.pair import PAIR
     from store.queries.runs import all_runs, named_run
+    from store.queries.saved_views import find_view, view_ids
     from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.rater import rater_name
+    from workbench.study_session import open_session, refuse_in_study
 
     if str(destination) == "-":
         raise WorkbenchError(
@@ -329,6 +334,12 @@ def export_command(
                 named = named_run(all_runs(connection), run)
             rater, chosen = named.name, RunRef(named.id, named.name)
         sample = choice.take(opened, PAIR.name, chosen)
+        items: ViewItems | None = None
+        if view is not None:
+            with opened.reading() as connection:
+                scope = open_session(connection, loaded, given_rater(None)).scope
+                found = find_view(connection, scope, view)
+            items = ViewItems(found.name, view_ids(opened, scope, found.query).tolist())
         report = export(
             opened,
             destination,
@@ -348,17 +359,21 @@ def export_command(
             corpus=corpus.value,
             pseudonyms=pseudonyms,
             without_replies=without_replies,
+            view=items,
             progress=progress_callback(bar),
             overwrite=overwrite,
+            dry_run=dry_run,
         )
-    revealed = _revealed(report, loaded)
+    revealed = reveals(report, rater_name(None, loaded)) if loaded.screens.blind else None
     if as_json:
         print_json({"workspace": workspace, **report.to_dict(), "reveals": revealed})
         return
     print_strata(sample)
-    say(*_exported(report))
+    say(*export_lines(report))
     if revealed:
         say(f"You review blind, and this export holds {revealed}: read it when your review is over.")
+    if dry_run:
+        say("This was a dry run: nothing was written.")
 
 
 @command
@@ -396,65 +411,6 @@ def recover_command(
         placeless = pluralize(len(report.rejected), "record")
         say(f"{placeless} cannot be restored here, and can be read in {report.rejects}:")
         say(*(f"  line {number}: {reason}" for number, reason in report.rejected[:_SHOWN]))
-
-
-LABEL_FREE = ("crosscodeeval", "predictions", "questions")
-"""Formats that hold no labels unless a rater is named."""
-
-
-def _revealed(report: ExportReport, loaded: Config) -> str | None:
-    """Return whose labels an export holds that a blind review does not show; None where there are none."""
-    from workbench.rater import rater_name
-
-    if not loaded.screens.blind:
-        return None
-    if report.rater is not None:
-        return None if report.rater == rater_name(None, loaded) else f"the labels of {report.rater}"
-    return None if report.format in LABEL_FREE else "the labels of every rater"
-
-
-def _exported(report: ExportReport) -> Iterator[str]:
-    """Yield the lines that say what an export wrote."""
-    from store.export.labels import count_by_kind
-    from store.formats.protocol import find_format
-
-    form = find_format(report.format)
-    of_one = report.rater is not None and form.holds is None
-    whose = f"{report.rater} of {', '.join(report.panel)}" if report.panel else report.rater
-    if form.holds is not None:
-        what = pluralize(report.records, *form.holds)
-        what += "" if whose is None else f", {'labels by' if report.panel else 'rater'} {whose}"
-    elif of_one:
-        what = f"{pluralize(report.records, 'current label')} {'by' if report.panel else 'of'} {whose}"
-    else:
-        what = f"{pluralize(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
-    place = "a folder" if report.folder else "a file"
-    yield f"{report.destination}: {what} ({report.format}, {place})."
-    if report.study is not None:
-        raters = "pseudonyms" if report.pseudonyms else "names"
-        yield f"Of the study {report.study} alone, with the raters' {raters}."
-    elif report.pseudonyms:
-        yield "People have pseudonyms in place of their names."
-    if report.names_left:
-        where = ", ".join(f"{column} ({rows:,})" for column, rows in report.names_left.items())
-        yield f"Names of people also stand in {where}. Read them before you publish."
-    if report.split is not None:
-        yield f"Of the split {report.split}: {', '.join(report.parts)}."
-    if report.changes is not None:
-        yield from change_lines(report.changes)
-    if report.withdrawn:
-        records = pluralize(report.withdrawn, "record")
-        yield f"Left out: {records} of raters who withdrew. The full record has them with --with-withdrawn."
-    if report.left_out and form.leaves_out is not None:
-        yield f"Left out: {pluralize(report.left_out, *form.leaves_out)}."
-    elif report.left_out:
-        yield f"Left out: {pluralize(report.left_out, 'item')} without a label of {report.rater}."
-    if report.others:
-        others = count_by_kind(report.others)
-        yield f"Left out, since this format holds pairs: labels of {others}. Write them: --format labels"
-    if of_one:
-        option = f"--label-as {shlex.quote(report.rater or '')}"
-        yield f"The labels are written without the rater's name; to import them elsewhere as theirs: {option}"
 
 
 def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:

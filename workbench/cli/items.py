@@ -122,6 +122,10 @@ def items_command(
         int | None, typer.Option(min=1, help="At most so many items; all of them with --json, else 500.")
     ] = None,
     text: Annotated[str, typer.Option(help="Only items that contain this text.")] = "",
+    view: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The items of this saved view, in its order; see workbench views."),
+    ] = None,
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
@@ -138,8 +142,9 @@ def items_command(
     from store.queries.item import item_texts
     from store.queries.queue import queue_ids, queue_rows
     from store.queries.responses import judges_scores
-    from store.queries.rows import QueueFilter, phrase_of
+    from store.queries.rows import QueueFilter, QueueSort, phrase_of
     from store.queries.runs import shown_by_kind
+    from store.queries.saved_views import find_view, refuse_hidden_view
     from store.queries.sent_back import notes_for
     from store.workspace.duckdb import Workspace
     from workbench.output import harmless, print_json, print_table, say
@@ -149,6 +154,11 @@ def items_command(
     wanted = QueueFilter(
         kind=None if kind is None else find_kind(kind), status=status.value if status else None, text=text
     )
+    sort = QueueSort()
+    if view is not None and wanted != QueueFilter():
+        raise WorkbenchError(
+            "View or filter", "A view says which items are listed.", "Leave --kind, --status and --text away."
+        )
     check_view(given_rater(rater), loaded)
     choice = SampleChoice(sample_pairs, seed, stratify)
     choice.check(blind=blind)
@@ -159,8 +169,12 @@ def items_command(
             if session.study is not None:
                 choice.refuse_in_study()
             shown = {} if scope.hides_lists else shown_by_kind(connection, scope)
+            if view is not None:
+                found_view = find_view(connection, scope, view)
+                refuse_hidden_view(scope, found_view.query)
+                wanted, sort = found_view.query.wanted, found_view.query.sort
         rater_of = scope.rater.name if scope.rater else ""
-        ids = [int(number) for number in queue_ids(opened, scope, wanted)]
+        ids = [int(number) for number in queue_ids(opened, scope, wanted, sort)]
         sample = choice.take(opened, wanted.kind or PAIR.name, scope.run)
         if sample is not None:
             taken = frozenset(sample.item_ids)
@@ -189,6 +203,7 @@ def items_command(
             {
                 "rater": rater_of,
                 "study": None if session.study is None else session.study.study.name,
+                "view": view,
                 "filter": wanted.sentence(),
                 "blind": blind,
                 "runs": {kind: run.name for kind, run in shown.items()},

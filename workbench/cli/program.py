@@ -31,6 +31,7 @@ from workbench.cli import (
     splitting,
     sql,
     studying,
+    viewing,
 )
 from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
 from workbench.cli.sandbox import sandbox_command, sandbox_commands
@@ -136,6 +137,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("merge", copies.merge_command, "Merge what agents recorded in a copy."),
     ("export", exchange.export_command, "Write judgments to a file."),
     ("items", items.items_command, "List items with their labels."),
+    ("views", viewing.views_command, "List, save and delete filters under a name."),
     ("sql", sql.sql_command, "Run a SELECT over the views of a workspace."),
     ("judge", judging.judge_command, "Record a judgment, or many from standard input."),
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),

@@ -15,8 +15,6 @@ from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_
 from workbench.cli.report_agreement import named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sqlalchemy import Connection
 
     from store.splits.grouping import Disjoint
@@ -152,6 +150,7 @@ def splits_command(
     as_json: AsJson = False,
 ) -> None:
     """List the splits of a workspace, or show one: sizes, balance, agreement and leakage of its parts."""
+    from store.splits.changes_text import change_lines
     from store.splits.splits import delete_split, find_split, list_splits, split_changes
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
@@ -371,28 +370,6 @@ def _print_leaks(found: SplitDetails) -> None:
         if leak.sort != "same code":
             say(*(f"  {text}" for text in dict.fromkeys(leak.texts)))
         say(f"  items {leak.items[0]} and {leak.items[1]}")
-
-
-def change_lines(changes: SplitChanges, shown: int = 10) -> Iterator[str]:
-    """Yield lines that say how the labels of now differ from those of a split."""
-    from store.formatting import pluralize
-
-    if not changes:
-        yield "The true labels are what they were when the split was made."
-        return
-    if changes.changed:
-        yield f"{pluralize(len(changes.changed), 'label')} changed since:"
-        for item, then, today in changes.changed[:shown]:
-            yield f"  {item}: {then:g}, now {today:g}"
-        if changes.changed[shown:]:
-            yield f"  and {len(changes.changed) - shown:,} more"
-    for names, what in (
-        (changes.gone, "without a true label now"),
-        (changes.new, "labelled since, in no part"),
-    ):
-        if names:
-            more = f", and {len(names) - shown:,} more" if names[shown:] else ""
-            yield f"{pluralize(len(names), 'item')} {what}: {', '.join(names[:shown])}{more}"
 
 
 def _changes_as_json(changes: SplitChanges) -> dict[str, object]:

@@ -1,0 +1,1 @@
+"""The form in which an export is chosen, counted before it is written, and written."""

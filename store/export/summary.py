@@ -1,0 +1,71 @@
+"""What an export wrote, or would write, in words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from store.export.exporting import ExportReport
+from store.export.labels import count_by_kind
+from store.formats.protocol import find_format
+from store.formatting import pluralize
+from store.splits.changes_text import change_lines
+
+LABEL_FREE = ("crosscodeeval", "predictions", "questions")
+"""Formats that hold no labels unless a rater is named."""
+
+
+def reveals(report: ExportReport, own: str | None) -> str | None:
+    """Return whose labels an export holds that a blind review does not show; None where there are none.
+
+    Args:
+        report: The export.
+        own: The name of the rater of the review; None for nobody.
+    """
+    if report.rater is not None:
+        return None if report.rater == own else f"the labels of {report.rater}"
+    return None if report.format in LABEL_FREE else "the labels of every rater"
+
+
+def export_lines(report: ExportReport) -> Iterator[str]:
+    """Yield the lines that say what an export wrote, or would write."""
+    form = find_format(report.format)
+    of_one = report.rater is not None and form.holds is None
+    whose = f"{report.rater} of {', '.join(report.panel)}" if report.panel else report.rater
+    if form.holds is not None:
+        what = pluralize(report.records, *form.holds)
+        what += "" if whose is None else f", {'labels by' if report.panel else 'rater'} {whose}"
+    elif of_one:
+        what = f"{pluralize(report.records, 'current label')} {'by' if report.panel else 'of'} {whose}"
+    else:
+        what = f"{pluralize(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
+    what = f"about {what}" if report.estimated else what
+    place = "a folder" if report.folder else "a file"
+    yield f"{report.destination}: {what} ({report.format}, {place})."
+    if report.view is not None:
+        yield f"Only items of the view {report.view}." if report.view else "Only items that the queue lists."
+    if report.study is not None:
+        raters = "pseudonyms" if report.pseudonyms else "names"
+        yield f"Of the study {report.study} alone, with the raters' {raters}."
+    elif report.pseudonyms:
+        yield "People have pseudonyms in place of their names."
+    if report.names_left:
+        where = ", ".join(f"{column} ({rows:,})" for column, rows in report.names_left.items())
+        yield f"Names of people also stand in {where}. Read them before you publish."
+    if report.split is not None:
+        yield f"Of the split {report.split}: {', '.join(report.parts)}."
+    if report.changes is not None:
+        yield from change_lines(report.changes)
+    if report.withdrawn:
+        records = pluralize(report.withdrawn, "record")
+        yield f"Left out: {records} of raters who withdrew. The full record has them with --with-withdrawn."
+    if report.left_out and form.leaves_out is not None:
+        yield f"Left out: {pluralize(report.left_out, *form.leaves_out)}."
+    elif report.left_out:
+        yield f"Left out: {pluralize(report.left_out, 'item')} without a label of {report.rater}."
+    if report.others:
+        others = count_by_kind(report.others)
+        yield f"Left out, since this format holds pairs: labels of {others}. Write them: --format labels"
+    if of_one:
+        option = f"--label-as {shlex.quote(report.rater or '')}"
+        yield f"The labels are written without the rater's name; to import them elsewhere as theirs: {option}"

@@ -1,0 +1,116 @@
+"""Saved views: a filter, an order and the grouping of the queue under a name, for everybody in the workspace.
+
+Which items a view holds is asked anew for whoever uses it: "judged" are those that they judged.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Table, select, true
+
+from store.errors import HiddenData, UnknownName
+from store.queries.queue import queue_ids
+from store.queries.rows import ViewQuery
+from store.tables.columns import table_of
+from store.tables.people import Rater
+from store.tables.views import SavedView
+
+if TYPE_CHECKING:
+    from store.queries.rows import Ids
+    from store.record.scope import Scope
+    from store.workspace.duckdb import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDetails:
+    """A saved view.
+
+    Attributes:
+        id: Its key.
+        name: Its name.
+        rater: Who made it.
+        query: What it lists.
+        made_at: When it was made.
+    """
+
+    id: UUID
+    name: str
+    rater: str
+    query: ViewQuery
+    made_at: datetime
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values for JSON."""
+        return {
+            "name": self.name,
+            "rater": self.rater,
+            "made_at": self.made_at,
+            "sentence": self.query.wanted.sentence(),
+            **self.query.to_dict(),
+        }
+
+
+def list_views(connection: Connection, scope: Scope) -> list[ViewDetails]:
+    """Return the saved views by name.
+
+    In a study a rater sees their own alone: a name could tell of the work of others.
+
+    Args:
+        connection: A reading connection.
+        scope: Who looks.
+    """
+    view, rater = table_of(SavedView), table_of(Rater)
+    found = select(view, rater.c.name.label("rater")).join(rater, rater.c.id == view.c.rater_id)
+    found = found.where(_may_see_view(scope, view))
+    return [
+        ViewDetails(row.id, row.name, row.rater, ViewQuery.from_dict(json.loads(row.query)), row.created_at)
+        for row in connection.execute(found.order_by(view.c.name, view.c.rater_id != scope.rater_id))
+    ]
+
+
+def _may_see_view(scope: Scope, view: Table) -> ColumnElement[bool]:
+    """Return the condition that a view is not kept from a rater."""
+    return true() if scope.sitting is None else view.c.rater_id == scope.rater_id
+
+
+def find_view(connection: Connection, scope: Scope, name: str) -> ViewDetails:
+    """Return the view of that name; the rater's own where several have made one.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    there = list_views(connection, scope)
+    for view in there:
+        if view.name == name:
+            return view
+    known = ", ".join(view.name for view in there) or "none yet"
+    raise UnknownName("Unknown view", f"No saved view is called {name!r}.", f"Views: {known}.")
+
+
+def view_ids(workspace: Workspace, scope: Scope, query: ViewQuery) -> Ids:
+    """Return the items of a view for whoever asks, in its order.
+
+    Raises:
+        HiddenData: It rests on the agents' labels, and the session does not show them in lists.
+    """
+    refuse_hidden_view(scope, query)
+    return queue_ids(workspace, scope, query.wanted, query.sort)
+
+
+def refuse_hidden_view(scope: Scope, query: ViewQuery) -> None:
+    """Refuse a view that rests on the agents' labels where lists do not tell of them.
+
+    Raises:
+        HiddenData: It does.
+    """
+    if query.by_agents and scope.hides_lists:
+        raise HiddenData(
+            "Hidden labels",
+            "This view rests on the agents' labels, which a blind review and a study keep out of lists.",
+            "Choose another view.",
+        )

@@ -1,0 +1,162 @@
+"""Exports and saved views in the app: a view saved in the queue, and its items written by the form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from app_at_work import app_of, context_of, label, recorded, until
+from review_bench import screen_text
+from small_workspace import GOOD, pairs_workspace
+from textual.pilot import Pilot
+from textual.widgets import Checkbox, Input, Select
+
+from screens.app import WorkbenchApp
+from screens.exporting.options import Items, Whose
+from screens.exporting.screen import ExportScreen
+from screens.queue.screen import QueueScreen
+from screens.queue.views import ViewsScreen
+from screens.settings import ScreenSettings
+from store.ingest.bundle import import_bundle
+from store.queries.rows import QueueFilter, ViewQuery
+from store.queries.saved_views import list_views
+from store.record.saved_views import save_view
+from store.workspace.duckdb import Workspace
+
+PAIRS = [(f"q/{number}", f"query {number}", f"{GOOD}# {number}\n") for number in range(6)]
+
+
+def judged(folder: Path) -> Workspace:
+    """Six pairs, of which dana has judged two."""
+    workspace = pairs_workspace(folder, PAIRS)
+    rater = context_of(workspace).rater
+    assert rater is not None
+    recorded(workspace, rater, *[label(workspace, rater, number, 1.0) for number in (1, 2)])
+    return workspace
+
+
+async def says(pilot: Pilot[Any], words: str) -> None:
+    """Wait for words on the screen."""
+    await until(pilot, lambda: words in screen_text(pilot.app), words)
+
+
+def names(app: WorkbenchApp) -> list[str]:
+    """The names of the saved views."""
+    with app.context.workspace.reading() as connection:
+        return [view.name for view in list_views(connection, app.context.scope)]
+
+
+async def test_a_view_from_the_queue_to_a_file(tmp_path: Path) -> None:
+    with judged(tmp_path) as workspace:
+        app = app_of(workspace)
+        async with app.run_test(size=(100, 40)) as pilot:
+            app.open_queue(QueueFilter(status="judged"))
+            await says(pilot, "2 of 6")
+            # Saved, refused under the same name, renamed.
+            await pilot.press("w")
+            await says(pilot, "A name for: judged")
+            await pilot.press(*"mine", "enter")
+            await says(pilot, "▸ mine")
+            await pilot.press("n", *"mine", "enter")
+            await says(pilot, "There is a view mine already")
+            await pilot.press("escape", "r", *"2", "enter")
+            await until(pilot, lambda: names(app) == ["2"])
+            await says(pilot, "▸ 2 ")
+            await pilot.press("escape", "c")
+            await says(pilot, "6 of 6")
+            # It lists the same again.
+            await pilot.press("v")
+            await says(pilot, "made by dana")
+            await pilot.press("enter")
+            await says(pilot, "2 of 6")
+
+            # Its items alone are written.
+            await pilot.press("x")
+            form = app.screen
+            assert isinstance(form, ExportScreen)
+            await says(pilot, "2 judgments and marks, of every rater")
+            assert form.query_one("#items", Select).value == Items("list")
+            form.query_one("#items", Select).value = Items("view", "2")
+            await says(pilot, "Only items of the view 2.")
+            form.query_one("#format", Select).value = "csv"
+            form.query_one("#whose", Select).value = Whose("rater", "dana")
+            out = tmp_path / "mine.csv"
+            form.query_one("#file", Input).value = str(out)
+            await says(pilot, "2 current labels of dana")
+            assert not out.exists()
+            await pilot.press("ctrl+s")
+            await says(pilot, "✓ Written to")
+            assert "Import it elsewhere: workbench import" in screen_text(app)
+            assert out.read_text().count("q/") == 2
+            # What is there is replaced only after a question.
+            out.write_text("kept")
+            await pilot.press("ctrl+s")
+            await says(pilot, "What is in it would be lost.")
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is form)
+            assert out.read_text() == "kept"
+            await pilot.press("ctrl+s")
+            await says(pilot, "What is in it would be lost.")
+            await pilot.press("enter")
+            await until(pilot, lambda: out.read_text() != "kept")
+            await says(pilot, "✓ Written to")
+
+            # Back in the queue the view is deleted.
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+            await pilot.press("v")
+            await says(pilot, "made by dana")
+            await pilot.press("d", "enter")
+            await says(pilot, "No view is saved yet")
+            assert names(app) == []
+
+
+async def test_the_form_refuses_before_it_writes(tmp_path: Path) -> None:
+    with judged(tmp_path) as workspace:
+        app = app_of(workspace)
+        async with app.run_test(size=(100, 40)) as pilot:
+            await says(pilot, "pairs")
+            await pilot.press("x")
+            form = app.screen
+            assert isinstance(form, ExportScreen)
+            await says(pilot, "2 judgments and marks")
+            box, file = form.query_one("#format", Select), form.query_one("#file", Input)
+            assert file.value == "pairs-jsonl.jsonl"
+            box.value = "beir"
+            await says(pilot, "Choose whose in “Labels of”")
+            assert file.value == "pairs-beir"
+            form.query_one("#whose", Select).value = Whose("policy", "majority")
+            await says(pilot, "2 graded pairs")
+            assert form.query_one("#of-question").display
+            box.value = "predictions"
+            await says(pilot, "There are no completions by models")
+            assert not form.query_one("#of-whose").display
+            file.value = str(tmp_path / "no" / "file")
+            box.value = "jsonl"
+            await says(pilot, "is not a folder")
+            file.value = ""
+            box.value = "bundle"
+            form.query_one("#pseudonyms", Checkbox).value = True
+            file.value = str(tmp_path / "bundle")
+            await says(pilot, "People have pseudonyms in place of their names.")
+            assert not form.query_one("#of-items").display
+            await pilot.press("ctrl+s")
+            await says(pilot, "✓ Written to")
+        assert import_bundle(tmp_path / "again.duckdb", tmp_path / "bundle").pseudonyms
+
+
+async def test_a_blind_review_keeps_views_of_the_agents_labels_closed(tmp_path: Path) -> None:
+    with judged(tmp_path) as workspace:
+        query = ViewQuery(QueueFilter(agreement="disagree"))
+        save_view(workspace, context_of(workspace).scope, "dis", query)
+        app = app_of(workspace, settings=ScreenSettings(blind=True))
+        async with app.run_test(size=(80, 24)) as pilot:
+            app.open_queue()
+            await says(pilot, "6 of 6")
+            await pilot.press("v")
+            await says(pilot, "hidden")
+            await pilot.press("enter")
+            await says(pilot, "rests on the agents")
+            assert isinstance(app.screen, ViewsScreen)
+            await pilot.press("escape", "x")
+            await says(pilot, "You review blind, and this holds")

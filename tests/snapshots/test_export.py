@@ -1,0 +1,55 @@
+"""Pictures of the form of an export, of saved views, and of the help in columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_at_work import app_of, context_of, label, recorded, until
+from pictures import NARROW, WIDE, at
+from review_bench import screen_text, settled
+from small_workspace import GOOD, pairs_workspace
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from store.queries.rows import QueueFilter, QueueSort, ViewQuery
+from store.record.saved_views import save_view
+
+VIEWS = {
+    "to do": ViewQuery(QueueFilter(kind="pair", status="open")),
+    "differs": ViewQuery(QueueFilter(agreement="disagree"), QueueSort("title", descending=True)),
+}
+
+SHOWN: dict[str, tuple[str, ...]] = {
+    "2 judgments and marks": ("x",),
+    "Choose whose in": ("x", "enter", "up", "up", "up", "up", "up", "up", "up", "up", "enter"),
+    "made by dana": ("tab", "v"),
+    "A name for: all items": ("tab", "w"),
+    "List a saved view": ("tab", "question_mark"),
+}
+
+
+@at(NARROW, WIDE)
+@pytest.mark.parametrize("shown", SHOWN, ids=("export", "refused", "views", "save-view", "help"))
+def test_export(snap_compare: Any, tmp_path: Path, shown: str, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[Any]) -> None:
+        await settled(pilot)
+        for key in SHOWN[shown]:
+            await pilot.press(key)
+            await settled(pilot)
+            if key == "tab":
+                await until(pilot, lambda: "2 of 6 judged" in screen_text(pilot.app), "the progress")
+        for box in pilot.app.screen.query(Input):
+            box.cursor_blink = False
+        await until(pilot, lambda: shown in screen_text(pilot.app), shown)
+        await settled(pilot)
+
+    pairs = [(f"q/{number}", f"query {number}", f"{GOOD}# {number}\n") for number in range(6)]
+    with pairs_workspace(tmp_path, pairs) as workspace:
+        context = context_of(workspace)
+        assert context.rater is not None
+        recorded(workspace, context.rater, *[label(workspace, context.rater, item, 1.0) for item in (1, 2)])
+        for name, query in VIEWS.items():
+            save_view(workspace, context.scope, name, query)
+        assert snap_compare(app_of(workspace), run_before=steps, terminal_size=size)
