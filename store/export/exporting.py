@@ -74,10 +74,10 @@ class ExportReport:
         digest: The digest of the split's labels.
         changes: How the labels of now differ from those of the split, where labels of now were asked for.
         names_left: Where names of people are found although they were replaced: rows by table and column.
-        panel: The raters of the policy whose labels were written; none where these are one rater's.
         view: The saved view whose items were written, empty for the list of the queue; None for all items.
         dry_run: Whether nothing was to be written.
         estimated: Whether `records` is an estimate, in a dry run.
+        panel: The raters of the policy whose labels were written; none where these are one rater's.
     """
 
     destination: str
@@ -98,10 +98,10 @@ class ExportReport:
     digest: str | None = None
     changes: SplitChanges | None = None
     names_left: Mapping[str, int] = field(default_factory=dict)
-    panel: Sequence[str] = ()
     view: str | None = None
     dry_run: bool = False
     estimated: bool = False
+    panel: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -293,10 +293,10 @@ def export(
         None if truth is None or truth.split is None else truth.split.digest,
         None if truth is None else truth.changes,
         written.names_left,
-        panel,
         None if view is None else view.name,
         dry_run,
         written.estimated,
+        panel,
     )
 
 
