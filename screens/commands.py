@@ -227,10 +227,6 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
-<<<<<<< HEAD
-=======
-    Command("home.export", "x", "open_export", "export", "Write labels or items to a file."),
->>>>>>> views21
     Command(
         "home.practice",
         "t",
@@ -239,10 +235,7 @@ COMMANDS: tuple[Command, ...] = (
         "Practise the keys on ten items with known answers; where the sample is.",
         on_line=False,
     ),
-<<<<<<< HEAD
     Command("home.export", "x", "open_export", "export", "Write labels or items to a file."),
-=======
->>>>>>> views21
     Command("home.studies", "s", "open_studies", "studies", "Show the studies: make, freeze, follow them."),
     Command("home.adjudicate", "a", "adjudicate", "adjudicate", "Rule on what raters disagree about."),
     Command("home.splits", "p", "open_splits", "splits", "Show the splits: parts, balance and leakage."),
