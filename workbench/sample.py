@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NOTICE = (
     "The agents' replies, the completions, the answers and the scores in the sample were written by hand and "
-    "are no model's output; its models, its judge and its raters are pretended. Test programs are really "
+    "are not a model's output; its models, its judge and its raters are fictional. Test programs are really "
     "executed."
 )
 IMPORTED = (

@@ -54,7 +54,7 @@ EMPTY = (
     "No split yet.",
     "",
     "A split divides the items with a true label into train, dev and test sets, which share no query and no "
-    "near-duplicates of one. It keeps their labels of now, for exports that others can repeat.",
+    "near-duplicates of one. It stores their current labels, so that exports can be repeated.",
 )
 
 

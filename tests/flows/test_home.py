@@ -228,7 +228,7 @@ async def test_the_sample_is_never_taken_for_a_models_output(workspace: Workspac
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         notes = home_of(app).query_one("#notes", Static)
-        assert "written by hand and are no model's output" in str(notes.content)
+        assert "written by hand and are not a model's output" in str(notes.content)
         assert "bubblewrap" in str(notes.content)
         assert notes.region.bottom <= 24
         assert notes.region.height >= 3

@@ -82,7 +82,7 @@ def split_command(
 ) -> None:
     """Split the ground truth: `workbench split WS --name v1 --ratios 8:1:1 --policy majority`.
 
-    Near-duplicate queries stay in one part. A split keeps its items and their labels of now; export it with
+    Near-duplicate queries stay in one part. A split stores its items and their current labels; export it with
     workbench export WS OUT --split NAME.
     """
     from store.queries.labels import question_of_items
