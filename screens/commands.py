@@ -323,7 +323,7 @@ COMMANDS: tuple[Command, ...] = (
         )
         for place in range(1, KINDS_WITH_A_KEY + 1)
     ),
-    Command("review.accept", "a", "", "accept", "Give the agents' label that is shown.", judging=True),
+    Command("review.accept", "a", "", "accept", "Accept the agents' label that is shown.", judging=True),
     Command("review.both_bad", "0", "", "both bad", "Both candidates are bad.", judging=True),
     Command(
         "review.undecided", "d", "", "cannot decide", "You cannot decide; then give the reason.", judging=True

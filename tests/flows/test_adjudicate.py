@@ -101,7 +101,7 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
         assert rulings(workspace) == [(2, 1, "ruling", True, False, "it is")]
         # The agents' work is shown at the second press, for good, and the ruling says so.
         assert "2 of 2 disputes" in shown(screen, "place")
-        assert "again shows" in await pressed(pilot, "A")
+        assert "again reveals" in await pressed(pilot, "A")
         await pilot.press("A")
         await until(pilot, lambda: screen.item is not None and screen.item.claim is not None)
         assert "◆ 1" in shown(screen, "raters")
@@ -172,7 +172,7 @@ async def test_a_raters_own_test_is_run_again_and_lines_are_cited(workspace: Wor
         assert (ruling["shown_execution"], ruling["shown_verdict"]) == (again["id"], None)
         # Sent back with a note: the raters get it again, and the ruling stays.
         await pressed(pilot, "p")
-        assert "Name no label" in await pressed(pilot, "b")
+        assert "Do not name a label" in await pressed(pilot, "b")
         await pilot.press(*"line 2?")
         await pilot.press("enter")
         await until(pilot, lambda: "sent back to R1, R2, R3" in screen.shared.message)

@@ -137,7 +137,7 @@ async def test_differences_of_answers_are_marked_in_their_source(tmp_path: Path)
             assert not left.is_rendered
             assert "~ def o" in screen_text(app)
             await press(pilot, "M")
-            assert "marked in texts as they stand" in said(app)
+            assert "marked in the source" in said(app)
             assert not left.is_rendered
             await press(pilot, "equals_sign")
             assert left.is_rendered
@@ -169,7 +169,7 @@ async def _walk(workspace: Workspace, path: Path) -> list[str]:
         await painted(pilot, 1)
         assert line_of(app, JudgingKeyLine).startswith("2 left · 4 right · d cannot decide")
         await pilot.press("0")
-        assert said(app) == "0 is no answer here. Its keys: 2 left · 4 right."
+        assert said(app) == "0 is not an answer here. Its keys: 2 left · 4 right."
         for key in ("2", "p", "right_square_bracket", "right_square_bracket", "n"):
             await press(pilot, key)
             await look()

@@ -104,7 +104,7 @@ async def _adjudicate(workspace: Workspace) -> None:
         cited = [part for part in (subject, *screen.item.case) if any(part.gutter)]
         assert screen.dispute is not None
         assert [part.part for part in cited] == [one.part for one in screen.dispute.labels[0].citations]
-        assert "1 is no answer here" in await pressed(pilot, "1")
+        assert "1 is not an answer here" in await pressed(pilot, "1")
         assert "both bad goes against the raters" in await pressed(pilot, "0")
         await pilot.press(*"no use", "enter")
         await pressed(pilot, "p")

@@ -37,7 +37,7 @@ async def test_a_study_of_comparisons_from_the_form(tmp_path: Path) -> None:
         app = app_of(workspace)
         async with app.run_test(size=(100, 32)) as pilot:
             await pilot.press("s")
-            await until(pilot, lambda: "There is no study yet" in screen_text(app))
+            await until(pilot, lambda: "No study yet" in screen_text(app))
             await pilot.press("c")
             await until(pilot, lambda: "Name two sets of codes" in screen_text(app))
             form = app.screen

@@ -91,12 +91,12 @@ async def test_a_view_from_the_queue_to_a_file(tmp_path: Path) -> None:
             # What is there is replaced only after a question.
             out.write_text("kept")
             await pilot.press("ctrl+s")
-            await says(pilot, "What is in it would be lost.")
+            await says(pilot, "Its contents will be lost.")
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is form)
             assert out.read_text() == "kept"
             await pilot.press("ctrl+s")
-            await says(pilot, "What is in it would be lost.")
+            await says(pilot, "Its contents will be lost.")
             await pilot.press("enter")
             await until(pilot, lambda: out.read_text() != "kept")
             await says(pilot, "✓ Written to")
@@ -107,7 +107,7 @@ async def test_a_view_from_the_queue_to_a_file(tmp_path: Path) -> None:
             await pilot.press("v")
             await says(pilot, "made by dana")
             await pilot.press("d", "enter")
-            await says(pilot, "No view is saved yet")
+            await says(pilot, "No saved view yet")
             assert names(app) == []
 
 
@@ -159,4 +159,4 @@ async def test_a_blind_review_keeps_views_of_the_agents_labels_closed(tmp_path: 
             await says(pilot, "rests on the agents")
             assert isinstance(app.screen, ViewsScreen)
             await pilot.press("escape", "x")
-            await says(pilot, "You review blind, and this holds")
+            await says(pilot, "You review blind, and this file contains")

@@ -251,7 +251,7 @@ async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_fold
         assert items_in(empty) == 0
         await pilot.press("enter")
         await until(pilot, lambda: "1 item added" in str(outcome.content))
-        assert "Enter opens the first item to judge" in str(modal.query_one(".keys", Static).content)
+        assert "Enter open the first item" in str(modal.query_one(".keys", Static).content)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
         await pilot.press("q")
@@ -308,7 +308,7 @@ async def test_agents_are_offered_only_where_they_can_work(empty: Workspace, tmp
         assert list(steps(app)) == ["Enter", "Tab"]
         assert "g start" not in keys(app)
         await pilot.press("g")
-        assert any("No agents work on items" in each for each in notices(app))
+        assert any("No agents label the kinds" in each for each in notices(app))
         await pilot.press("J")
         await until(pilot, lambda: isinstance(app.screen, JobsScreen) and app.screen.runs is not None)
         await until(pilot, lambda: "g start" not in keys(app))
@@ -414,7 +414,7 @@ async def test_a_long_import_shows_how_far_it_is(
         assert bar.count("█") == len(bar) // 4
         assert re.match(r"reading some_pairs\.jsonl · 25% · \d+ s", words)
         await pilot.press("escape")
-        assert str(outcome.content).startswith("Still importing; it cannot be left half done.")
+        assert str(outcome.content).startswith("Still importing; please wait.")
         go_on.set()
         await until(pilot, lambda: "1 item added" in str(outcome.content))
         await pilot.pause(0.1)

@@ -96,7 +96,7 @@ async def test_nothing_has_run_yet_and_nothing_can(workspace: Workspace) -> None
     app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        assert "have not worked in this workspace yet" in text(app, "#now")
+        assert "No job has run in this workspace yet" in text(app, "#now")
         assert "No model is set. Name one in" in text(app, "#now")
         assert not app.screen.query_one("#parts").display
         await pilot.press("p", "x", "escape")
@@ -181,11 +181,11 @@ async def test_nothing_is_started_before_the_estimate_is_seen(
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         await pilot.press("g", "enter")
-        await until(pilot, lambda: "! The estimate comes first" in screen_text(app))
+        await until(pilot, lambda: "! Wait for the estimate" in screen_text(app))
         assert not app.context.jobs.started
         shown.set()
         await until(pilot, lambda: "12 pairs" in screen_text(app))
-        assert "! The estimate comes first" not in screen_text(app)
+        assert "! Wait for the estimate" not in screen_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: "✓ done" in text(app, "#now"))
 
@@ -233,7 +233,7 @@ async def test_nothing_is_started_where_nothing_is_left_to_do(workspace: Workspa
         await start(pilot)
         await until(pilot, lambda: "✓ done · 12 of 12 labelled" in text(app, "#now"))
         await pilot.press("g")
-        await until(pilot, lambda: "nothing to do: all pairs have a label of this run" in screen_text(app))
+        await until(pilot, lambda: "nothing to do: this run has labelled all pairs" in screen_text(app))
         await pilot.press("enter")
         assert isinstance(app.screen, StartScreen)
         assert len(app.context.jobs.started) == 1
@@ -673,7 +673,7 @@ async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Works
             app, "#groups"
         )
         assert items.items.ids.tolist() == [10, 11, 12]
-        assert "r retry these" not in text(app, "KeyLine")
+        assert "r retry" not in text(app, "KeyLine")
         await pilot.press("shift+tab", "shift+tab")
         await until(pilot, lambda: items.items.count == 10)
         assert "▸        10  Screener: 2 different outputs" in text(app, "#groups")

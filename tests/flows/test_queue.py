@@ -479,7 +479,7 @@ async def test_an_error_is_said_and_the_queue_comes_back(
         await pilot.press("r")
         await until(pilot, lambda: bool(screen._failure))
         assert "could not be read" in said(app, "#message")
-        assert "judgments are not touched" in said(app, "#message")
+        assert "judgments are safe" in said(app, "#message")
         _rename(workspace, "pair_gone", "pair")
         await pilot.press("r")
         await until(pilot, lambda: screen._failure is None and read(screen))

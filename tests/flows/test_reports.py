@@ -114,7 +114,7 @@ async def test_reports_and_the_items_behind_their_figures(
                 ("", "Written: pairs-figure-7.svg"),
                 ("figures.csv", "Written: figures.csv"),
                 ("figures.csv", "figures.csv is already there"),
-                ("figures", "none of the ends"),
+                ("figures", "must end in one of"),
             ):
                 await pilot.press("s")
                 if name:
@@ -169,9 +169,9 @@ async def test_a_blind_review_reports_on_its_own_labels_alone(tmp_path: Path) ->
             await pilot.press("r")
             await until(pilot, lambda: "ben · 24 labels" in screen_text(app), "ben's labels")
             text = screen_text(app)
-            assert "Blind review: only" in text
+            assert "Blind review: reports" in text
             for word in ("Agreement", "Confusion", "Accuracy", "Figure", "ana", RUN):
                 assert word not in text, word
             await pilot.press("down")
-            await until(pilot, lambda: "No time is known yet" in screen_text(app), "no times")
+            await until(pilot, lambda: "No times yet" in screen_text(app), "no times")
             assert "eli" not in screen_text(app)

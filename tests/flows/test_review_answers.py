@@ -117,13 +117,13 @@ async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_a
         assert said(app).startswith("Reason: judge overlooks an error · o changes it")
         await press(pilot, "o")
         assert said(app) == "Why another label than ◆ for completeness of answer A?"
-        assert "k reason and score do not fit" in line_of(app, JudgingKeyLine)
+        assert "k reason and score disagree" in line_of(app, JudgingKeyLine)
         await press(pilot, "k")
         # What is not named any more is no reason: the letters do what they do elsewhere.
         await press(pilot, "2", "f", "h")
         assert said(app).startswith("⚑ flagged")
         await press(pilot, "o")
-        assert said(app) == "A reason belongs to an override, and this question has none."
+        assert said(app) == "Only an override has a reason; this question is not one."
         # While it is asked why, no other key does anything.
         await press(pilot, "d", "f")
         assert not said(app).startswith("Flag removed")
@@ -343,7 +343,7 @@ async def test_all_scores_of_an_answer_are_typed_in_one_line(workspace: Workspac
         await pilot.press("x")
         assert said(app) == "'x' is no score: 1 to 10, 0 for 10"
         await pilot.press("backspace", "9", "0", "5")
-        assert said(app) == "4 scores are asked, not 5"
+        assert said(app) == "4 scores are needed, not 5"
         await pilot.press("backspace")
         assert said(app) == "accuracy 7 ◆9 · completeness 8 ◆7 · relevance 9 ◆10 · clarity 10 ◆8"
         await pilot.press("enter")

@@ -175,7 +175,7 @@ async def test_what_cannot_be_cited_is_said(workspace: Workspace) -> None:
     app = review_app(workspace, at=3)
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "tab", "v")
-        assert said(app) == "Nothing to cite in this pane: lines of Code, Test and Run can be cited."
+        assert said(app) == "Nothing to cite in this pane: only lines of Code, Test and Run can be cited."
     blind = review_app(workspace, at=3, blind=True)
     async with blind.run_test(size=WIDE) as pilot:
         await press(pilot, "tab", "v")

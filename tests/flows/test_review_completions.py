@@ -162,7 +162,7 @@ async def test_completions_are_compared_and_read_one_by_one(workspace: Workspace
         await press(pilot, "y")
         # A completion takes the place of the file, for every item that has one there.
         await press(pilot, "left_square_bracket", "x")
-        assert said(app) == "B stands on the left now; x brings File back."
+        assert said(app) == "B is on the left now; x shows File again."
         assert text_of(app, "subject") == "thing_1(value)"
         await press(pilot, "x", "slash")
         await pilot.press(*"value", "enter")
@@ -170,7 +170,7 @@ async def test_completions_are_compared_and_read_one_by_one(workspace: Workspace
         await press(pilot, "escape", "z")
         assert "Zoomed" in said(app)
         assert tabs(app) not in screen_text(app)
-        assert "1 of 3 · Is there a name" in screen_text(app)
+        assert "1 of 3 · Does the reference use a name" in screen_text(app)
 
 
 class OnlyTabs(App[None]):
@@ -224,7 +224,7 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         seen = screen_text(app)
-        assert "1 of 3 · Is there a name" in line_of(app, ClaimLine)
+        assert "1 of 3 · Does the reference use a name" in line_of(app, ClaimLine)
         for _ in range(7):
             await press(pilot, "right_square_bracket")
             seen += screen_text(app)

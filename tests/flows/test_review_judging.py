@@ -121,7 +121,7 @@ async def test_an_override_takes_its_reason_by_one_key_and_can_be_changed(worksp
         await press(pilot, "t")
         await settled(pilot)
         assert judgments(workspace)[-1] == (1, 0, "override", "test is wrong")
-        assert "▲ overrides · test at fault" in line_of(app, ClaimLine)
+        assert "▲ overrides · test is wrong" in line_of(app, ClaimLine)
         await press(pilot, "u")
         await settled(pilot)
         assert "▲ overrides · boundary case" in line_of(app, ClaimLine)
@@ -633,7 +633,7 @@ async def test_the_palette_finds_actions_by_what_their_help_says(workspace: Work
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         await pilot.press("ctrl+p")
-        await pilot.press(*"Take over the agents")
+        await pilot.press(*"Accept the agents")
         from textual.command import CommandPalette
         from textual.widgets import OptionList
 
@@ -676,7 +676,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
         assert not {" a accept", " o reason", " G failure"} & set(re.findall(r" \w \w+", named(app)))
         for key, why in (
             ("a", "Nothing to accept: the agents have no label here. Nothing was recorded."),
-            ("o", "A reason belongs to an override, and this item has none."),
+            ("o", "Only an override has a reason; this item is not one."),
             ("G", "There is no log here."),
         ):
             await press(pilot, key)
@@ -741,7 +741,7 @@ async def test_what_the_review_says_names_the_keys_that_are_configured(workspace
     app = review_app(workspace, settings=ScreenSettings(keys=keys), at=6)
     async with app.run_test(size=(160, 40)) as pilot:
         await painted(pilot)
-        assert "F4 shows them at work" in screen_text(app)
+        assert "F4 shows the jobs" in screen_text(app)
         await press(pilot, "d")
         assert "F2 cancel" in screen_text(app)
         await press(pilot, "f2")

@@ -115,7 +115,7 @@ async def test_what_is_said_moves_no_pane(tmp_path: Path, size: tuple[int, int])
             for key, ends, shown in (
                 ("d", "escape", "query unclear"),
                 ("m", "escape", "save the comment"),
-                ("slash", "escape", "keeps the search"),
+                ("slash", "escape", "keep the search"),
                 ("f", "f", "flag"),
             ):
                 await press(pilot, key)

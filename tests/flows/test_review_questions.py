@@ -95,7 +95,7 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
         assert said(app) == "This item is asked one question."
         # What a pair is not asked says so by its key, and has no name in the palette.
         await pilot.press("5")
-        assert said(app) == "5 is no answer here. Its keys: 1 match · 0 no match."
+        assert said(app) == "5 is not an answer here. Its keys: 1 match · 0 no match."
         await settled(pilot)
         assert not [row for row in given(kinds) if row[0] == 1]
         await pilot.press("ctrl+p", *"review.label")
@@ -126,7 +126,7 @@ async def test_undo_goes_to_the_item_and_the_question(kinds: Workspace) -> None:
         await asked(pilot, 2, 2)
         assert "● A yes · [○] · ○" in line_of(app, ClaimLine)
         await pilot.press("U")
-        await until(pilot, lambda: said(app).startswith("Redone: predictable B perhaps"))
+        await until(pilot, lambda: said(app).startswith("Redone: predictable B nearly"))
         await asked(pilot, 2, 2)
         await settled(pilot)
 
@@ -143,7 +143,7 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
         for _ in range(scored):
             await press(pilot, "t")
         await asked(pilot, 5, scored + 1)
-        assert f" {scored + 1} of 8 · accuracy of {screen.item.current.about}" in line_of(app, ClaimLine)
+        assert f" {scored + 1} of 8 · {screen.item.current.about}" in line_of(app, ClaimLine)
         assert "◆ judge: 3 serious errors · its accuracy is low" in line_of(app, ClaimLine)
         await pilot.press("a")
         await asked(pilot, 5, scored + 2)
@@ -156,15 +156,15 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
         assert "w judge overlooks an error" in line_of(app, JudgingKeyLine)
         # The reason is that of the label that was given, not of the question on the screen.
         await pilot.press("i")
-        await until(pilot, lambda: said(app).startswith("Reason: judge sees an error where none is"))
+        await until(pilot, lambda: said(app).startswith("Reason: judge sees a false error"))
         await press(pilot, "T")
         await settled(pilot)
         assert screen.item.label is not None
         assert screen.item.label.reason == "judge sees a false error"
         await press(pilot, "o")
-        assert said(app) == "Why another label than ◆? Now: judge sees an error where none is."
+        assert said(app) == "Why another label than ◆? Now: judge sees a false error."
         await press(pilot, "k")
-        await until(pilot, lambda: said(app).startswith("Reason: reason and score do not fit"))
+        await until(pilot, lambda: said(app).startswith("Reason: reason and score disagree"))
         await settled(pilot)
     assert given(kinds) == [
         (5, "answer.accuracy@two%23", 3, "accept", ""),

@@ -127,7 +127,9 @@ async def test_another_size_keeps_the_place_and_the_focus(long_one: Workspace, w
     async with app.run_test(size=WIDE) as pilot:
         if pane(app, "subject").wrap != wrapped:
             await press(pilot, "W")
-            assert said(app) == ("Long lines are wrapped." if wrapped else "Long lines run on; ← → scroll.")
+            assert said(app) == (
+                "Long lines are wrapped." if wrapped else "Long lines are not wrapped; ← → scroll."
+            )
         await press(pilot, "pagedown", "pagedown", "pagedown")
         line = pane(app, "subject").first_line
         assert line > 60
@@ -372,7 +374,7 @@ async def test_the_help_names_every_key_of_the_screen(workspace: Workspace) -> N
         await until(pilot, lambda: "Show or hide line numbers." in screen_text(app))
         assert "Answer 1 match." not in screen_text(app)
         await pilot.press(*"zz")
-        await until(pilot, lambda: "No key does anything with “numberzz”." in screen_text(app))
+        await until(pilot, lambda: "No key matches “numberzz”." in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Answer 1 match." in screen_text(app))
         await pilot.press("pagedown", "escape")

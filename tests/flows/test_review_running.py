@@ -256,7 +256,7 @@ async def test_where_agents_wrote_no_test_an_expert_writes_one(workspace: Worksp
         began = area.text
         assert began.startswith("from candidate import is_blank_file\n")
         await pilot.press("ctrl+s")
-        assert editor(app).message.startswith("This is only how a test begins")
+        assert editor(app).message.startswith("This is only a skeleton")
         await pilot.press("escape")
         await painted(pilot)
         assert said(app) == "No test was started."

@@ -230,5 +230,5 @@ async def test_a_label_that_came_while_the_item_was_hidden_is_not_judged_unseen(
         await press(pilot, "f")
         await until(pilot, lambda: screen.item is not None and screen.item.claim is not None)
         typed(app, "1")
-        await until(pilot, lambda: said(app).startswith("Not recorded: the agents' label came just now"))
+        await until(pilot, lambda: said(app).startswith("Not recorded: the agents' label has just arrived"))
         assert judgments(workspace) == []

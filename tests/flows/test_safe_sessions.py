@@ -131,7 +131,7 @@ async def test_undo_of_a_label_that_waits_takes_its_reason_too(workspace: Worksp
         await until(pilot, lambda: len(app.context.recorder.failures) == 2)
         await press(pilot, "u")
         await until(pilot, lambda: not app.context.recorder.unsaved)
-        assert said(app).startswith("Undone: 0 no match (boundary case), overrides ◆ · it was not on disk")
+        assert said(app).startswith("Undone: 0 no match (boundary case), overrides ◆ · it was not saved yet")
         disk.full = False
         await press(pilot, "u")
         await until(pilot, lambda: said(app) == "Nothing to undo.")
@@ -420,7 +420,7 @@ async def test_an_item_that_cannot_be_read_is_said_and_does_not_end_the_session(
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         await pilot.press("n")
-        await until(pilot, lambda: "Your judgments are not touched" in said(app))
+        await until(pilot, lambda: "Your judgments are safe" in said(app))
         assert review_of(app).item is None
         await pilot.press("1")
         assert judgments(workspace) == []

@@ -70,7 +70,7 @@ async def test_a_split_from_the_form_to_its_items_and_its_end(tmp_path: Path) ->
 
             # What changed since: nothing, then a label.
             await pilot.press("w")
-            await until(pilot, lambda: "what they were when" in screen_text(app))
+            await until(pilot, lambda: "are the same" in screen_text(app))
             for rater in ("ana", "ben"):
                 Desk(workspace, rater).judge(1, 0.0)
             await pilot.press("w")

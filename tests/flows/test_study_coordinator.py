@@ -34,7 +34,7 @@ async def test_a_study_from_the_form_to_its_end(tmp_path: Path) -> None:
         app = app_of(workspace)
         async with app.run_test(size=(100, 32)) as pilot:
             await pilot.press("s")
-            await until(pilot, lambda: "There is no study yet" in screen_text(app))
+            await until(pilot, lambda: "No study yet" in screen_text(app))
             await pilot.press("n")
             await until(pilot, lambda: "needs raters" in screen_text(app))
             form = app.screen
@@ -156,4 +156,4 @@ async def test_a_draft_is_replaced_under_its_name_and_deleted_by_a_key(tmp_path:
             await pilot.press("escape", "D", "escape")
             assert _study(workspace).state == "draft"
             await pilot.press("D", "enter")
-            await until(pilot, lambda: "There is no study yet" in screen_text(app))
+            await until(pilot, lambda: "No study yet" in screen_text(app))

@@ -35,7 +35,7 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             assert "withdraw" in screen_text(app)
             await pilot.press("escape")
             await until(pilot, lambda: "18 done" in screen_text(app))
-            assert "before you agree" in screen_text(app)
+            assert "once you agree" in screen_text(app)
             # The agents are kept from the rater: no key for them is named.
             assert "^p palette" in screen_text(app)
             assert "jobs" not in screen_text(app)

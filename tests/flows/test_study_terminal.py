@@ -91,7 +91,7 @@ def test_a_study_goes_from_the_form_to_a_ruling(tmp_path: Path, opened: Any, wor
     terminal = opened(path)
     terminal.wait_for("s studies")
     terminal.press("s")
-    terminal.wait_for("There is no study yet")
+    terminal.wait_for("No study yet")
     terminal.press("n")
     fill_in_the_form(terminal)
     terminal.wait_for(lambda screen: "rq2" in screen and "draft" in screen and "F freeze" in screen)

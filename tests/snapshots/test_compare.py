@@ -84,7 +84,7 @@ def test_form(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -
 
     async def steps(pilot: Pilot[Any]) -> None:
         await pilot.press("s")
-        await until(pilot, lambda: "There is no study yet" in screen_text(app))
+        await until(pilot, lambda: "No study yet" in screen_text(app))
         await pilot.press("c")
         await until(pilot, lambda: "Name two sets" in screen_text(app))
         for box in app.screen.query(Input):

@@ -26,7 +26,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "Choose whose in": ("x", "enter", "up", "up", "up", "up", "up", "up", "up", "up", "enter"),
     "made by dana": ("tab", "v"),
     "A name for: all items": ("tab", "w"),
-    "List a saved view": ("tab", "question_mark"),
+    "Open, rename or delete": ("tab", "question_mark"),
 }
 
 

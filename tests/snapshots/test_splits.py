@@ -29,7 +29,7 @@ def _same_time_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 SHOWN: dict[str, tuple[str, ...]] = {
-    "There is no split yet": ("p",),
+    "No split yet": ("p",),
     "What parts share": ("p", "tab", "down"),
     "24 true labels of pair.match": ("p", "n"),
 }

@@ -152,10 +152,10 @@ async def filled_in(pilot: Pilot[Any]) -> None:
 
 
 COORDINATOR: dict[str, tuple[bool, Steps]] = {
-    "empty": (False, shows("There is no study yet", "s")),
+    "empty": (False, shows("No study yet", "s")),
     "studies": (True, shows("✓ closed", "s")),
     "form": (False, filled_in),
-    "freeze": (True, shows("Fixed from then on", "s", "down", "F")),
+    "freeze": (True, shows("This cannot be changed", "s", "down", "F")),
     "dashboard": (True, shows("Last look", "s", "enter")),
     "draft": (True, shows("F freezes it", "s", "down", "enter")),
     "closed": (True, shows("closed since", "s", "up", "enter")),

@@ -179,7 +179,7 @@ def test_the_commands_print_them(workbench, pairs: Path) -> None:
     assert "ana (human): 24" in workbench("report", pairs, "labels").out
     found = workbench("report", pairs, "time", "--kind", "pair", "--json").json()
     assert (found["report"], found["n"], found["histogram"]) == ("time", 0, [])
-    assert "No time is known yet" in workbench("report", pairs, "time").out
+    assert "No times yet" in workbench("report", pairs, "time").out
     told = workbench("report", pairs, "labels", "--kind", "pair")
     assert (told.code, told.says("--kind belongs to the report time")) == (2, True)
 

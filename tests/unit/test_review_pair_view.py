@@ -262,7 +262,7 @@ def test_empty_panes_say_why_they_are_empty(workspace: Workspace) -> None:
     waiting = {part.id: part.empty for part in view(workspace, "not-looked").case if not part.text}
     assert waiting["verdict"] == waiting["steps"]
     assert waiting["test"] == waiting["verdict"] + " {review.edit} writes one of your own."
-    assert waiting["verdict"].startswith("The agents have not looked at this pair yet.")
+    assert waiting["verdict"].startswith("The agents have not labelled this pair yet.")
     assert waiting["run"] == waiting["verdict"]
 
 
