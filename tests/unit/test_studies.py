@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from threading import Barrier, Thread
 
 import pytest
@@ -10,6 +11,7 @@ from several_kinds import three_kinds
 from sqlalchemy import select
 
 from store.errors import JudgmentRefused, UnknownName, WorkbenchError
+from store.kinds.spec import task_kinds
 from store.queries.current import first_values
 from store.queries.item import item_access
 from store.queries.progress import progress
@@ -26,11 +28,12 @@ from store.studies.studies import (
     find_study,
     freeze_study,
     new_study,
+    study_guideline,
     withdraw,
     withdrawn_assignments,
 )
 from store.tables.columns import table_of
-from store.tables.people import Assignment
+from store.tables.people import Assignment, Question
 
 RATERS = ("ana", "ben", "chi")
 
@@ -208,6 +211,28 @@ def test_a_rater_withdraws_and_is_no_more_sealed(workspace):
         gone = set(connection.execute(withdrawn_assignments()).scalars())
         assert not is_sealed(connection, ben)
     assert gone == {row.id for row in assignments(workspace, ben.id)}
+
+
+def test_a_frozen_study_keeps_its_guide_and_questions_get_their_new_text(workspace, monkeypatch):
+    made(workspace)
+    study = freeze_study(workspace, "rq2")
+    made(workspace, name="draft")
+    pair = task_kinds()["pair"]
+    newer = replace(
+        pair,
+        guideline="Other words.",
+        guideline_version="later",
+        questions=(replace(pair.questions[0], text="Match?"),),
+    )
+    monkeypatch.setitem(task_kinds(), "pair", newer)
+    register_kinds(workspace)
+    with workspace.reading() as connection:
+        kept = study_guideline(connection, study.id)
+        draft = study_guideline(connection, find_study(connection, "draft").id)
+        table = table_of(Question)
+        text = connection.execute(select(table.c.text).where(table.c.name == "pair.match")).scalar()
+    assert (kept.version, kept.text) == (pair.guideline_version, pair.guideline)
+    assert (draft.version, draft.text, text) == ("later", "Other words.", "Match?")
 
 
 def test_commands_make_show_freeze_and_close_a_study(tmp_path, workbench):
