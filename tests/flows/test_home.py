@@ -365,7 +365,7 @@ async def test_the_import_names_the_key_that_leaves_it(empty: Workspace, in_fold
         await until(pilot, lambda: "would be added" in str(outcome.content))
         await pilot.press("enter")
         await until(pilot, lambda: "1 item added" in str(outcome.content))
-        assert "F3 leaves" in str(app.screen.query_one(".keys", Static).content)
+        assert "F3 close" in str(app.screen.query_one(".keys", Static).content)
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 

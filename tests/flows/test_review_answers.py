@@ -46,7 +46,7 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
         for band in ("1 2 mostly wrong", "3 4 serious errors", "9 0=10 no errors", "a accept"):
             assert band in keys
         await press(pilot, "a", "0", "w", "a", "7")
-        assert said(app).startswith("● clarity of answer A: 7 clear")
+        assert said(app).startswith("● clarity of answer A: 7 mostly clear")
         await until(pilot, lambda: screen.item is not None and screen.item.at == 4)
         # The answer that is asked about stands beside the reference.
         assert "Answer B · model-owl" in screen_text(app)
@@ -148,14 +148,14 @@ async def test_the_answer_that_is_scored_stays_beside_what_is_read(tmp_path: Pat
         async with app.run_test(size=SIZE) as pilot:
             await painted(pilot, 1)
             await press(pilot, "right_square_bracket")
-            assert "accuracy of answer B" in line_of(app, ClaimLine)
+            assert "answer B · Accuracy" in line_of(app, ClaimLine)
             await press(pilot, "right_square_bracket", "x")
             # What stood on the left is empty, and no other answer comes in its place.
             assert "No reference answer yet." in screen_text(app)
             assert "[Answer A]" not in line_of(app, CaseTabs)
             await press(pilot, "x", "left_square_bracket", "x")
             assert "Answer B" in screen_text(app)
-            assert "accuracy of answer B" in line_of(app, ClaimLine)
+            assert "answer B · Accuracy" in line_of(app, ClaimLine)
             await press(pilot, "3")
             await settled(pilot)
         assert [row[1] for row in given(workspace)] == [f"answer.accuracy@{MODELS[1]}[retrieval]"]
@@ -174,7 +174,7 @@ async def test_what_judges_said_is_read_in_the_order_of_the_questions(workspace:
         assert "completeness: not parsed" in lines
         assert "-1" not in "".join(lines)
         # The tabs went over answer B, which is asked about since.
-        assert "accuracy of answer B" in line_of(app, ClaimLine)
+        assert "answer B · Accuracy" in line_of(app, ClaimLine)
         of_b = lines.index(f"── answer B · {MODELS[1]} · retrieval · judge-ibis ──")
         pane = app.screen.query_one("#judges", TextPane)
         await until(pilot, lambda: pane._marks.pointed == of_b + 1)
@@ -299,7 +299,7 @@ async def test_answers_of_twelve_models_are_scored_one_by_one(tmp_path: Path) ->
             await painted(pilot, 1)
             assert "A [○] ○ ○ ○ · 0 of 48 given" in line_of(app, ClaimLine)
             await press(pilot, *"1234", "1")
-            assert "6 of 48 · completeness of answer B" in line_of(app, ClaimLine)
+            assert "6 of 48 · answer B · Completeness" in line_of(app, ClaimLine)
             assert "B ●1 [○] ○ ○ · 5 of 48 given" in line_of(app, ClaimLine)
             await press(pilot, *["T"] * 6)
             item = review_of(app).item
@@ -318,7 +318,7 @@ async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(w
         await until(
             pilot, lambda: screen.item is not None and screen.item.at == 4 and screen.guard.is_painted
         )
-        assert "accuracy of answer B" in line_of(app, ClaimLine)
+        assert "answer B · Accuracy" in line_of(app, ClaimLine)
         await press(pilot, "3")
         await until(pilot, lambda: len(given(workspace)) == 1)
         assert given(workspace)[0][1] == f"answer.accuracy@{MODELS[1]}[retrieval]"

@@ -321,5 +321,5 @@ async def test_without_a_rater_questions_can_be_looked_through(kinds: Workspace)
         )
         await pilot.press("1")
         await until(pilot, lambda: "No rater" in said(app))
-        assert "completeness of" in screen_text(app)
+        assert "Completeness: " in screen_text(app)
     assert given(kinds) == []

@@ -171,7 +171,7 @@ async def unreadable_opened(pilot: Pilot[Any]) -> None:
     assert isinstance(app, WorkbenchApp)
     await painted(pilot)
     await pilot.press("n")
-    await until(pilot, lambda: "not touched" in said(app))
+    await until(pilot, lambda: "are safe" in said(app))
     await pilot.pause()
 
 

@@ -137,7 +137,7 @@ def test_the_scopes_are_named() -> None:
 def test_hints_name_the_keys_that_are_configured() -> None:
     changed = ScreenSettings(keys={"filter.up": "ctrl+u", "filter.leave": "f2,f3"})
     assert (
-        hint(changed, ("filter.up filter.down", "line"), ("filter.leave", "cancel")) == "^u↓ line · F2 leaves"
+        hint(changed, ("filter.up filter.down", "line"), ("filter.leave", "cancel")) == "^u↓ line · F2 cancel"
     )
 
 
