@@ -276,7 +276,7 @@ class PipelineJob:
                     self._number,
                     record.id,
                     work.item.item_id,
-                    work.item.shown_id,
+                    getattr(work.item, "shown_id", work.item.external_id),
                     tuple(outcomes),
                     failure,
                 )

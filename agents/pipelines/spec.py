@@ -28,7 +28,11 @@ _NAMED_PROMPTS = 2
 
 
 class WorkItem(Protocol):
-    """The item as its pipeline gets it: at least its key and its names."""
+    """The item as its pipeline gets it: at least its key and its name.
+
+    Items of a kind whose names are hidden from raters also have a `shown_id`, what screens call them (see
+    `store.queries.shown_ids`).
+    """
 
     @property
     def item_id(self) -> int:
@@ -38,11 +42,6 @@ class WorkItem(Protocol):
     @property
     def external_id(self) -> str:
         """The name of the item in the imported file."""
-        ...
-
-    @property
-    def shown_id(self) -> str:
-        """What the item is called on screens (see `store.queries.shown_ids`)."""
         ...
 
 

@@ -87,6 +87,16 @@ class Noted:
         return again
 
 
+def wait_for_opening(log, child):
+    """Wait until this child has opened the workspace."""
+    deadline = time.monotonic() + LONGEST_END
+    while time.monotonic() < deadline:
+        if ["opened", str(child)] in [list(line[:2]) for line in Noted(log).lines]:
+            return
+        time.sleep(0.01)
+    raise TimeoutError(f"the child opened no workspace in {LONGEST_END} s")
+
+
 def wait_for_step(log, child):
     """Wait until a step of this child is acknowledged."""
     deadline = time.monotonic() + LONGEST_END
@@ -167,9 +177,12 @@ def test_killed_at_random_moments_nothing_acknowledged_is_lost(tmp_path, nursery
     opened, ahead, undone = 0, 0, 0
     for number in range(KILLS):
         child = begin(path=path, log=log, model=model, delay=0.02, seed=number, items=ITEMS)
-        # Some die while they open the workspace, the others after a step, however fast the machine is.
-        if number % 4 and len(Noted(log).ids("verdict")) < ITEMS / 2:
-            wait_for_step(log, child)
+        # Some die while they open the workspace, the others after they did, or after a step, however fast the
+        # machine is.
+        if number % 4:
+            wait_for_opening(log, child)
+            if len(Noted(log).ids("verdict")) < ITEMS / 2:
+                wait_for_step(log, child)
         time.sleep(chance.uniform(0.03, 0.9))
         os.kill(child, signal.SIGKILL)
         assert ended() == -signal.SIGKILL

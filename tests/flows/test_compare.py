@@ -161,6 +161,7 @@ async def _walk(workspace: Workspace, path: Path) -> list[str]:
         await look()
         app.open_queue()
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        await until(pilot, lambda: "0 of 8 judged" in screen_text(app), "the progress")
         # The pane comes with the first item, and its foot when it has its room.
         await until(pilot, lambda: "seen to the end ✓" in screen_text(app), "the preview")
         await look()

@@ -145,4 +145,4 @@ def test_a_ruling_by_command_is_on_the_scale_of_the_study(tmp_path: Path, workbe
     assert (made["value"], made["word"], made["item"]) == (0.0, "both bad", listed["item"])
     # By the id of the file as well.
     again = json.loads(workbench(*rule[:2], "cosqa-against-cosqa-plus/17", *rule[3:], "first better").out)
-    assert (again["word"], again["item"]) == ("1 first better", listed["item"])
+    assert (again["word"], again["item"]) == ("+1 first better", listed["item"])

@@ -342,14 +342,14 @@ async def test_an_error_is_said(workspace: Workspace) -> None:
 
 
 async def test_keys_of_the_configuration_are_the_keys_that_are_named(workspace: Workspace) -> None:
-    app = app_of(workspace, settings=ScreenSettings(keys={"home.queue": "x"}))
+    app = app_of(workspace, settings=ScreenSettings(keys={"home.queue": "z"}))
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        assert "x queue" in keys(app)
-        assert "x" in steps(app)
+        assert "z queue" in keys(app)
+        assert "z" in steps(app)
         await pilot.press("tab")
         assert home_of(app)
-        await pilot.press("x")
+        await pilot.press("z")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
 
 

@@ -719,12 +719,12 @@ async def test_new_items_are_told_and_listed_when_asked_for(
 
 
 async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspace) -> None:
-    keys = {"list.down": "w", "list.up": "b", "filter.down": "f5", "value.next": "plus", "order.down": "w"}
+    keys = {"list.down": "l", "list.up": "b", "filter.down": "f5", "value.next": "plus", "order.down": "l"}
     app = app_of(workspace, settings=ScreenSettings(keys=keys))
     async with app.run_test(size=(100, 30)) as pilot:
         await opened(pilot)
         items = app.screen.query_one(ItemList)
-        await pilot.press("w", "w", "b", "down", "j")
+        await pilot.press("l", "l", "b", "down", "j")
         assert items.cursor == 1
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, FilterScreen))
@@ -739,7 +739,7 @@ async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspa
         await pilot.press("escape")
         await pilot.press("o")
         await until(pilot, lambda: isinstance(app.screen, SortScreen))
-        await pilot.press("w", "enter")
+        await pilot.press("l", "enter")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         assert app.screen.queue_query.sort == QueueSort("title")
 

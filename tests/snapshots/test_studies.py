@@ -79,7 +79,7 @@ RATER: dict[str, tuple[str, Steps]] = {
     "home": ("begun", shows("Go on with sitting 1")),
     "guideline": ("begun", first_item),
     "sitting-done": ("last", shows("continue with sitting 2", "enter", "1")),
-    "before-reveal": ("reveal", shows("with what was hidden")),
+    "before-reveal": ("reveal", shows("with everything shown")),
     "finished-card": ("end", shows("Study finished", "enter", "1")),
     "finished": ("finished", shows("Study finished")),
 }
