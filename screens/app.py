@@ -268,7 +268,7 @@ class WorkbenchApp(App[None]):
 
             recorder, blind = self.context.recorder, self.context.scope.blind
             what = describe_undo(undone.action, recorder.question_names, blind=blind, since=recorder.began)
-            self.context.notices.show("Brought back" if undone.redo else "Taken back", what)
+            self.context.notices.show("Redone" if undone.redo else "Undone", what)
 
     # -- moving about ---------------------------------------------------------------------------------
 

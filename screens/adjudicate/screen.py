@@ -255,7 +255,7 @@ class AdjudicateScreen(BaseScreen):
         if undone.action.item_id in self.order.ids:
             self.judging.show_undo_result(undone)
         else:
-            what = "Brought back" if undone.redo else "Taken back"
+            what = "Redone" if undone.redo else "Undone"
             self.shared.show_message(f"{what}: a ruling on an item that is not listed here.")
 
     def show_notice(self, text: str, *, alarm: bool = False) -> None:

@@ -114,14 +114,10 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
         assert "2 ruled" in shown(screen, "place")
         # Back to the last dispute and forth again; labels of the raters are as they were.
         await pilot.press("u")
-        await until(
-            pilot, lambda: "Taken back" in screen.shared.message and "1 ruled" in shown(screen, "place")
-        )
+        await until(pilot, lambda: "Undone" in screen.shared.message and "1 ruled" in shown(screen, "place"))
         await until(pilot, lambda: "final: [ ]" in shown(screen, "raters"))
         await pilot.press("U")
-        await until(
-            pilot, lambda: "Brought back" in screen.shared.message and "2 ruled" in shown(screen, "place")
-        )
+        await until(pilot, lambda: "Redone" in screen.shared.message and "2 ruled" in shown(screen, "place"))
         await until(pilot, lambda: "final: [1 match]" in shown(screen, "raters"))
         # A note of a ruling is a new record of it.
         await pressed(pilot, "p")

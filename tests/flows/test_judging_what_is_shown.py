@@ -334,7 +334,7 @@ async def test_an_undo_takes_back_what_was_done_before_its_key_and_nothing_later
         await pilot.press("0")
         go.set()
         await settled(pilot)
-        await until(pilot, lambda: said(app).startswith("Taken back"))
+        await until(pilot, lambda: said(app).startswith("Undone"))
         await settled(pilot)
     # By their ids the undo comes before what was judged after its key.
     assert [row[:3] for row in judgments(workspace)] == [

@@ -809,4 +809,4 @@ async def test_an_undo_that_is_done_after_the_review_was_left_is_said_too(worksp
         app.context.recorder.undo()
         await until(pilot, lambda: bool(app._notifications))
         (notice,) = app._notifications
-        assert (notice.title, notice.message) == ("Taken back", "1 match, accepts ◆ · now no label")
+        assert (notice.title, notice.message) == ("Undone", "1 match, accepts ◆ · now no label")

@@ -67,7 +67,7 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             await press(pilot, *"1" * (sizes[0] - place))
             await until(pilot, lambda: "Sitting 1 of 3 done" in line_of(app, EndCard))
             await press(pilot, "u")
-            assert said(app).startswith("Taken back")
+            assert said(app).startswith("Undone")
             await press(pilot, "0")
             await until(pilot, lambda: "continue with sitting 2" in line_of(app, EndCard))
             first = app.screen
