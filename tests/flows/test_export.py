@@ -156,7 +156,7 @@ async def test_a_blind_review_keeps_views_of_the_agents_labels_closed(tmp_path: 
             await pilot.press("v")
             await says(pilot, "hidden")
             await pilot.press("enter")
-            await says(pilot, "rests on the agents")
+            await says(pilot, "uses the agents")
             assert isinstance(app.screen, ViewsScreen)
             await pilot.press("escape", "x")
             await says(pilot, "You review blind, and this file contains")

@@ -281,7 +281,7 @@ async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
         assert app.screen.query_one(JobLine).display
         await pilot.press("J", "p")
         await until(pilot, lambda: isinstance(app.screen, JobsScreen) and "‖ paused" in text(app, "#now"))
-        assert "p goes on" in text(app, "#now")
+        assert "p continues" in text(app, "#now")
         await until(pilot, lambda: "p go on" in text(app, "KeyLine"))
         await pilot.press("p")
         await until(pilot, lambda: "▶ running" in text(app, "#now"))
