@@ -287,7 +287,7 @@ async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
         await until(pilot, lambda: "▶ running" in text(app, "#now"))
         await pilot.press("x")
         await until(pilot, lambda: "■ stopped" in text(app, "#now"))
-        assert "g goes on where it stopped" in text(app, "#now")
+        assert "g continues the run" in text(app, "#now")
         assert "g go on" in text(app, "KeyLine")
         assert app.context.jobs.runner.running is None
         assert len(verdicts(workspace)) == 8
