@@ -21,7 +21,7 @@ GROUP = "workbench.measures"
 REPORT_FIELDS = frozenset(
     {
         *("report", "question", "phases", "study", "items", "responses", "compared", "cluster", "beside"),
-        "by_condition",
+        *("by_condition", "differing"),
         *(
             "units",
             "dropped_units",

@@ -1,5 +1,7 @@
 """Whose verdict commands show: the newest of the fullest runs, or the one that is named, never a mixture."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -119,11 +121,19 @@ def test_every_format_holds_a_runs_labels_as_a_persons(workbench, study, in_fold
         files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
         written[rater] = [told.json()["records"], *(read(file) for file in files)]
     assert written[""] == written[SINGLE]
+    if name == "labels":
+        # When and how a person judged stands after the comment; a run's labels have nothing of it.
+        written = {rater: [count, _up_to_the_comment(text)] for rater, (count, text) in written.items()}
     as_dana = [part.replace(SINGLE, "dana") if isinstance(part, str) else part for part in written[SINGLE]]
     of_dana = [
         part.replace(",review,", ',"",') if isinstance(part, str) else part for part in written["dana"]
     ]
     assert as_dana == of_dana
+
+
+def _up_to_the_comment(text):
+    rows = csv.reader(io.StringIO(text))
+    return "\n".join(",".join(row[:7]) for row in rows)
 
 
 def read(file):

@@ -397,7 +397,7 @@ def test_nothing_begins_while_the_screen_is_painted(workspace):
     written = [lane.submit(note(1)), lane.submit(note(2), urgent=True)]
     lane.hold(6000)
     with pytest.raises(TimeoutError):
-        written[1].result(0.1)
+        written[1].result(0.5)
     lane.go_on()
     for future in written:
         future.result(60)
