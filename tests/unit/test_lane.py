@@ -392,12 +392,12 @@ def test_no_batch_begins_while_a_key_is_handled_and_a_judgment_does(workspace):
 
 
 def test_nothing_begins_while_the_screen_is_painted(workspace):
-    lane = WriteLane(workspace.engine.connect)
+    lane = WriteLane(workspace.engine.connect, patience_seconds=600)
     lane.hold(600)
     written = [lane.submit(note(1)), lane.submit(note(2), urgent=True)]
     lane.hold(6000)
     with pytest.raises(TimeoutError):
-        written[1].result(0.5)
+        written[1].result(0.1)
     lane.go_on()
     for future in written:
         future.result(60)
