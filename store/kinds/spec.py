@@ -39,8 +39,8 @@ SQL_WORDS = frozenset(_WORDS.split())
 _TABLES = """
     assignment code comparison completion context_chunk execution guideline item judgment mark packet pair
     pending_response prompt query question rater reply repository_question response response_ref run
-    schema_version score sent_back sessionstate similarity source split split_label step study study_item
-    study_look study_rater test_outcome verdict workspace_fact
+    saved_view schema_version score sent_back sessionstate similarity source split split_label step study
+    study_item study_look study_rater test_outcome verdict workspace_fact
     """
 OWN_TABLES = frozenset(_TABLES.split())
 """The tables of every workspace."""

@@ -36,8 +36,8 @@ def judged(folder: Path) -> Workspace:
 
 
 async def says(pilot: Pilot[Any], words: str) -> None:
-    """Wait for words on the screen."""
-    await until(pilot, lambda: words in screen_text(pilot.app), words)
+    """Wait for words on the screen, wherever their line is broken."""
+    await until(pilot, lambda: words in " ".join(screen_text(pilot.app).split()), words)
 
 
 def names(app: WorkbenchApp) -> list[str]:

@@ -621,7 +621,7 @@ async def test_a_blind_rater_is_not_shown_what_models_said_of_items(workspace: W
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await pilot.press("c")
-        await until(pilot, lambda: "are not compared" in str([each.message for each in app._notifications]))
+        await until(pilot, lambda: "cannot be compared" in str([each.message for each in app._notifications]))
         assert app.screen is screen
         assert "compare" not in text(app, "KeyLine")
         await pilot.press("enter")

@@ -157,7 +157,7 @@ async def test_the_history_shows_the_lines_and_goes_to_them(workspace: Workspace
         await press(pilot, "enter")
         await until(pilot, lambda: review_of(app).panes.active == "test")
         await until(pilot, lambda: pane(app, "test").cursor_lines == range(4, 5))
-        assert said(app).startswith("▸ test 4 · v cites")
+        assert said(app).startswith("▸ test 4 · v cite")
         await press(pilot, "escape")
         assert pane(app, "test").cursor_lines is None
         await press(pilot, "enter")

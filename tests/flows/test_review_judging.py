@@ -748,7 +748,7 @@ async def test_what_the_review_says_names_the_keys_that_are_configured(workspace
         assert said(app) == "Nothing was recorded."
         await press(pilot, "slash")
         await pilot.press("d", "enter")
-        await until(pilot, lambda: said(app).endswith("F2 ends"))
+        await until(pilot, lambda: said(app).endswith("F2 end"))
         await press(pilot, "f2")
         assert said(app) == ""
         assert marks(workspace) == []
@@ -764,7 +764,7 @@ async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
         await pilot.press(*"half a thought")
         await pilot.pause()
         assert "half a thought" in screen_text(app)
-        assert "Esc keeps it" in screen_text(app)
+        assert "Esc keep" in screen_text(app)
         await pilot.press("enter")
         await settled(pilot)
         assert marks(workspace) == [(1, "comment", True, "half a thought", "independent")]
@@ -772,7 +772,7 @@ async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
         await pilot.press(*"nowhere")
         await pilot.pause()
         assert "nowhere" in screen_text(app)
-        assert "Esc ends it" in screen_text(app)
+        assert "Esc end it" in screen_text(app)
         await pilot.press("escape")
         assert " 1 match" in named(app)
 

@@ -212,7 +212,7 @@ async def test_a_search_without_a_match_says_so(workspace: Workspace) -> None:
         await press(pilot, "slash")
         await pilot.press(*"zzz", "enter")
         # Nothing to go on to, so no key is named for it.
-        await until(pilot, lambda: said(app) == "find: no match · Esc ends")
+        await until(pilot, lambda: said(app) == "find: no match · Esc end")
 
 
 async def test_judging_while_searching_ends_the_search(workspace: Workspace) -> None:

@@ -164,7 +164,7 @@ async def test_what_was_written_stays_a_draft_until_it_is_recorded(workspace: Wo
         assert said(again) == "The question is unchanged; nothing was recorded."
         await editing(pilot, "q")
         await pilot.press("escape")
-        assert said(again) == "The question is as it was."
+        assert said(again) == "The question is unchanged."
         # Without a reference the question stands alone, and one can be written.
         await revise(pilot, "r", "")
         await painted(pilot)

@@ -94,7 +94,7 @@ async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(works
         await press(pilot, "r")
         assert said(app) == "The test runs in the background; you will be told when it ends."
         await press(pilot, "r")
-        assert "running already" in said(app)
+        assert "already running" in said(app)
         gate.set()
         await ended(pilot)
         assert said(app) == "Test of doubles: 1 of 1 passed"

@@ -158,7 +158,7 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
         await press(pilot, "u")
         await painted(pilot, 1)
         await until(pilot, lambda: not app.context.recorder.unsaved)
-        assert "not on disk" in said(app)
+        assert "not saved yet" in said(app)
     assert [row[:3] for row in judgments(workspace)] == [(2, 0, "accept"), (2, None, "undo")]
 
 
@@ -209,7 +209,7 @@ async def test_undo_right_after_a_key_waits_for_its_fate(workspace: Workspace, d
         disk.full = True
         await painted(pilot)
         await pilot.press("0", "u")
-        await until(pilot, lambda: "not on disk" in said(app))
+        await until(pilot, lambda: "not saved yet" in said(app))
         disk.full = False
         assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept")]
 

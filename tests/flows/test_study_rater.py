@@ -87,7 +87,7 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             assert shown.item.item_id == again.item_id
             assert "comment is kept" not in said(app)
             await press(pilot, *"1" * (sizes[1] - place))
-            await until(pilot, lambda: "with what was hidden" in line_of(app, EndCard))
+            await until(pilot, lambda: "with everything shown" in line_of(app, EndCard))
 
             # Home says the same, and goes on with the sitting in which everything is revealed.
             await pilot.press("q")

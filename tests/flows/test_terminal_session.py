@@ -259,7 +259,7 @@ def test_a_test_is_edited_in_an_editor_of_the_environment_and_run(tmp_path: Path
         into_review(terminal, "1 of 1")
         for does, said in (
             ("sed -i 's/== 4/== 5/' \"$1\"", "Test of doubles: 0 of 1 passed"),
-            ("printf '\\351' >> \"$1\"", "is no UTF-8 (byte "),
+            ("printf '\\351' >> \"$1\"", "is not UTF-8 (byte "),
             ("echo '# more' >> \"$1\"; exit 3", "status 3; nothing was run. · A draft is kept"),
             # As Ctrl-C does in an editor: it reaches the program that waits for it, too.
             ("kill -INT $PPID; sed -i 's/== 5/== 4/' \"$1\"", "Test of doubles: 1 of 1 passed"),
@@ -318,7 +318,7 @@ def test_a_reference_answer_is_rewritten_in_an_editor_of_the_environment(tmp_pat
             ),
             # The draft is handed over, and an editor ends the last line of what had no line feed there.
             ("sed -i 's/There/Over there/' $1", "reference answer revised"),
-            ("echo >> $1", "The reference answer is as it was"),
+            ("echo >> $1", "The reference answer is unchanged"),
         ):
             steps.write_text(f"{does}\n")
             terminal.settle()

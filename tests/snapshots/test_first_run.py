@@ -45,10 +45,12 @@ def first_run(*workspaces: str) -> WelcomeApp:
 
 
 @at(NARROW, WIDE)
-@pytest.mark.parametrize(("name", "keys"), [("empty", ""), ("here", ""), ("details", "i"), ("keys", "?")])
+@pytest.mark.parametrize(
+    ("name", "keys"), [("empty", ""), ("here", ""), ("details", "i"), ("keys", "question_mark")]
+)
 def test_first_run(snap_compare: Snap, size: tuple[int, int], name: str, keys: str) -> None:
     app = first_run(*(("pilot.duckdb", "study.duckdb") if name == "here" else ()))
-    assert snap_compare(app, terminal_size=size, press=list(keys))
+    assert snap_compare(app, terminal_size=size, press=keys.split())
 
 
 @pytest.fixture

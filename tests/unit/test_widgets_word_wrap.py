@@ -25,7 +25,8 @@ def test_a_word_longer_than_a_row_is_broken() -> None:
 
 
 def test_the_indent_is_no_place_to_break() -> None:
-    assert rows("  " + "x" * 6, 4) == ["  xx", "xxxx"]
+    # The rows that follow are indented as the first one, and have so much less room.
+    assert rows("  " + "x" * 6, 4) == ["  xx", "xx", "xx"]
 
 
 def test_wide_characters_fill_two_cells() -> None:
