@@ -24,7 +24,7 @@ from terminal import Terminal
 GOAL_SECONDS, GOAL_KEYS = 3.0, 2
 ENTER, TAB = "\r", "\t"
 READ_SECONDS = 0.2
-"""How long somebody looks at an item at the very least before they judge it."""
+"""Seconds for which a person reads the item before the key; they are part of no figure but the whole."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""How quick the app is on 412,080 pairs, in a pseudo-terminal: start, jumps, groups, key to next item.
+"""Speed of the app on 412,080 pairs in a pseudo-terminal: start, jumps, groups, key to next item.
 
     python benchmarks/screen_speed.py [PAIRS] [--rounds N]
 

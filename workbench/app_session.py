@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -27,30 +27,36 @@ if TYPE_CHECKING:
 StartWith = Literal["home", "queue", "resume", "adjudicate"]
 
 
-def run_app(
-    path: Path,
-    config: LazyConfig,
-    rater: str | None,
-    *,
-    annotation: JobSettings | None = None,
-    start_with: StartWith = "home",
-    run: str | None = None,
-    repositories: Path | None = None,
-    study: str | None = None,
-    make: Callable[[], Workspace] | None = None,
-) -> int:
+class AppOptions(TypedDict, total=False):
+    """How the app begins.
+
+    Attributes:
+        annotation: A job that begins behind the first screen; None for none.
+        start_with: The screen to open on; Home by default.
+        run: What names the run of the agents whose labels are shown; None for the default one.
+        repositories: The folder with checkouts of repositories; None for the configured one.
+        study: The study that the rater works in; None for the first open one with something left to do.
+        make: Makes and opens the workspace, in a thread; None to open the file, or make an empty one.
+        lessons: The items to practise on; none outside the practice.
+    """
+
+    annotation: JobSettings | None
+    start_with: StartWith
+    run: str | None
+    repositories: Path | None
+    study: str | None
+    make: Callable[[], Workspace] | None
+    lessons: tuple[Lesson, ...]
+
+
+def run_app(path: Path, config: LazyConfig, rater: str | None, **options: Unpack[AppOptions]) -> int:
     """Open a workspace, show the app until it ends, and close what was opened.
 
     Args:
         path: The workspace file; made when it is missing.
         config: The configuration.
         rater: The rater's name on the command line; None for the configured one.
-        annotation: A job that begins behind the first screen; None for none.
-        start_with: The screen to open on.
-        run: What names the run of the agents whose labels are shown; None for the default one.
-        repositories: The folder with checkouts of repositories; None for the configured one.
-        study: The study that the rater works in; None for the first open one with something left to do.
-        make: Makes and opens the workspace, in a thread; None to open the file, or make an empty one.
+        options: How the app begins.
 
     Returns:
         The exit code.
@@ -60,24 +66,14 @@ def run_app(
             configured rater is in one, and another was named.
         UnknownName: No run, or more than one, is called so.
     """
-    opening = partial(
-        _run_once,
-        path,
-        config,
-        rater,
-        annotation=annotation,
-        start_with=start_with,
-        run=run,
-        repositories=repositories,
-        study=study,
-        make=make,
-    )
-    code, then = opening()
+    code, then = _run_once(path, config, rater, **options)
     while then == "practice":
         code, goes_on = run_practice(config, rater)
         if not goes_on:
             break
-        code, then = opening(make=None)
+        # What was to be made is there now.
+        options["make"] = None
+        code, then = _run_once(path, config, rater, **options)
     return code
 
 
@@ -110,17 +106,7 @@ def run_practice(config: LazyConfig, rater: str | None) -> tuple[int, bool]:
 
 
 def _run_once(
-    path: Path,
-    config: LazyConfig,
-    rater: str | None,
-    *,
-    annotation: JobSettings | None = None,
-    start_with: StartWith = "home",
-    run: str | None = None,
-    repositories: Path | None = None,
-    study: str | None = None,
-    make: Callable[[], Workspace] | None = None,
-    lessons: tuple[Lesson, ...] = (),
+    path: Path, config: LazyConfig, rater: str | None, **options: Unpack[AppOptions]
 ) -> tuple[int, Then]:
     """Show the app once, with the arguments of `run_app`.
 
@@ -132,7 +118,9 @@ def _run_once(
     name, blind = rater_name(rater, config), config.screens.blind  # refused before a workspace is made
     # The collector would look through all that is imported several times over; the app takes it up again.
     gc.disable()
-    opening = _Opening(path, name, blind=blind, queue=start_with == "queue" and run is None, make=make)
+    start_with, run = options.get("start_with", "home"), options.get("run")
+    queue = start_with == "queue" and run is None
+    opening = _Opening(path, name, blind=blind, queue=queue, make=options.get("make"))
     try:
         from screens.app import WorkbenchApp
         from workbench.wiring import make_context
@@ -162,11 +150,11 @@ def _run_once(
             closing,
             first_look=first_look,
             run=chosen,
-            annotation=annotation,
+            annotation=options.get("annotation"),
             start_with=start_with,
-            repositories=repositories,
-            study=study,
-            lessons=lessons,
+            repositories=options.get("repositories"),
+            study=options.get("study"),
+            lessons=options.get("lessons", ()),
         )
         app = WorkbenchApp(context)
         code = show(app)

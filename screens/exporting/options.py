@@ -1,4 +1,4 @@
-"""What an export can be of: raters, runs, policies, splits, views and studies of a workspace."""
+"""The choices of the export form: raters, runs, policies, splits, views and studies of a workspace."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ EVERYBODY, EVERY_ITEM = Whose(), Items()
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What can be chosen in a workspace, each with its words.
+    """The choices that a workspace offers, each with its words.
 
     Attributes:
         whose: Raters, runs and policies.

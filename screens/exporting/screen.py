@@ -30,7 +30,7 @@ from screens.exporting.options import (
 )
 from screens.form import Fields, FormFoot, TickBox, choice, line
 from screens.home.import_dialog import FileSuggester
-from screens.jobs.job_line import JobLine, bar
+from screens.jobs.job_line import TICK_SECONDS, JobLine, bar
 from screens.studies.confirm import ConfirmScreen
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 FIRST = "jsonl"
 """The format that is chosen at first: everything."""
-
-TICK_SECONDS = 0.25
-"""How often the bar is brought up to date."""
 
 SENTENCE_CELLS = 40
 NAME_CELLS = 13

@@ -143,13 +143,13 @@ class StudyLine:
 
 @dataclass(frozen=True, slots=True)
 class HomeDetails:
-    """What Home shows beside the counts; each part is empty until it is read.
+    """The figures of Home beside the counts. Each part is empty until it is read.
 
     Attributes:
         activity: What the rater judged lately.
         labels: The rater's labels against the agents'.
         runs: The latest runs.
-        tokens: The tokens of the latest run over its time.
+        tokens: The tokens of the latest run, in parts of its last hour.
         studies: The studies.
         raters: The agreement of every two raters.
         open_study: A study that is open, whose labels are left out of the agreement.
@@ -158,7 +158,7 @@ class HomeDetails:
     activity: Activity | None = None
     labels: LabelTable | None = None
     runs: tuple[RunLine, ...] = ()
-    tokens: Sequence[int] = ()
+    tokens: Sequence[float] = ()
     studies: tuple[StudyLine, ...] = ()
     raters: tuple[PairAgreement, ...] = ()
     open_study: str = ""
@@ -194,8 +194,8 @@ def read_details(workspace: Workspace, scope: Scope) -> Iterator[dict[str, Any]]
 
 
 def _runs(connection: Connection) -> dict[str, Any]:
-    from store.queries.home import tokens_over_time
     from store.queries.run_figures import listed_runs, run_figures
+    from store.queries.run_pace import run_pace
 
     listed = listed_runs(connection)[:RUNS_SHOWN]
     lines = tuple(
@@ -208,7 +208,8 @@ def _runs(connection: Connection) -> dict[str, Any]:
         )
         for one in listed
     )
-    return {"runs": lines, "tokens": tokens_over_time(connection, listed[0].run.id) if listed else ()}
+    pace = run_pace(connection, listed[0].run.id) if listed else None
+    return {"runs": lines, "tokens": () if pace is None else pace.tokens}
 
 
 def _studies(connection: Connection, scope: Scope) -> Iterator[StudyLine]:

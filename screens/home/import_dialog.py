@@ -24,7 +24,7 @@ from textual.worker import get_current_worker
 
 from screens.commands import bindings
 from screens.help import first_key, hint
-from screens.jobs.job_line import bar, format_duration
+from screens.jobs.job_line import TICK_SECONDS, bar, format_duration
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
@@ -48,9 +48,6 @@ SHOWN_LINES = 9
 
 BAR_AFTER_SECONDS = 1.0
 """How long an import takes before a bar shows how far it is."""
-
-TICK_SECONDS = 0.25
-"""How often the bar is brought up to date."""
 
 LEAST_CELLS, MOST_CELLS = 14, 60
 """Cells of a column of the first records."""
@@ -100,7 +97,7 @@ class FileSuggester(Suggester):
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """What the dialog does with a file; each gets a path and a callback for progress, in a thread.
+    """The work of the dialog on a file. Each function gets a path and a callback for progress, in a thread.
 
     Attributes:
         look: Looks at its beginning.
@@ -115,7 +112,7 @@ class Imports:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """How the dialog was left.
+    """The result of the dialog.
 
     Attributes:
         report: The report of the last import.

@@ -16,7 +16,7 @@ from store.queries.rows import QueueFilter
 CURSOR = "▸"
 
 Opens = QueueFilter | str | Callable[[], None]
-"""What a figure opens: items of the queue, what a command opens, or what a function does."""
+"""The target of a figure: items of the queue, the id of a command, or a function to call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,11 @@ class Panel(Static):
     Args:
         name: Its id.
         title: The title of the box.
-        lines: Returns its lines for so many cells, the second argument being whether only one is wanted.
+        make: Returns its lines for so many cells, the second argument being whether only one is wanted.
+
+    Attributes:
+        lines: The lines that are shown.
+        cursor: The name of the figure under the cursor, which may be in another panel.
     """
 
     DEFAULT_CSS = """
@@ -72,22 +76,17 @@ class Panel(Static):
             super().__init__()
             self.key = key
 
-    def __init__(self, name: str, title: str, lines: Callable[[int, bool], Sequence[Line]]) -> None:
+    def __init__(self, name: str, title: str, make: Callable[[int, bool], Sequence[Line]]) -> None:
         super().__init__(id=name)
         self.border_title = title
-        self._make = lines
-        self._lines: Sequence[Line] = ()
+        self._make = make
+        self.lines: Sequence[Line] = ()
         self.cursor = ""
 
     @property
     def figures(self) -> list[Piece]:
         """The pieces that open something, in the order in which they are read."""
-        return [piece for line in self._lines for piece in line if piece.opens is not None]
-
-    @property
-    def text(self) -> str:
-        """What it says, for tests and screen readers."""
-        return "\n".join("".join(piece.text.plain for piece in line) for line in self._lines)
+        return [piece for line in self.lines for piece in line if piece.opens is not None]
 
     def on_resize(self) -> None:
         """Fit the lines to the width."""
@@ -101,16 +100,16 @@ class Panel(Static):
         """
         self.cursor = cursor
         width = self.content_size.width or max(20, self.app.size.width // 2 - 6)
-        self._lines = self._make(width, self.has_class("-short"))
-        self.display = bool(self._lines)
+        self.lines = self._make(width, self.has_class("-short"))
+        self.display = bool(self.lines)
         self._level()
-        drawn = (Content("").join(map(self._drawn, line)) for line in self._lines)
+        drawn = (Content("").join(map(self._drawn, line)) for line in self.lines)
         self.update(Content("\n").join(drawn))
 
     def _level(self) -> None:
         """Make the panels of a row as high as the highest of them."""
         row = [each for each in self.parent.children if isinstance(each, Panel)] if self.parent else []
-        lines = 0 if self.has_class("-short") else max((len(each._lines) for each in row), default=0) + 2
+        lines = 0 if self.has_class("-short") else max((len(each.lines) for each in row), default=0) + 2
         for each in row:
             each.styles.min_height = lines or None
 
@@ -125,10 +124,10 @@ class Panel(Static):
     def on_click(self, event: events.Click) -> None:
         """Open the figure that was clicked."""
         place = event.get_content_offset(self)
-        if place is None or place.y >= len(self._lines):
+        if place is None or place.y >= len(self.lines):
             return
         left = 0
-        for piece in self._lines[place.y]:
+        for piece in self.lines[place.y]:
             cells = cell_len(piece.text.plain) + (piece.opens is not None)
             if left <= place.x < left + cells and piece.opens is not None:
                 self.post_message(self.Chosen(piece.key))

@@ -27,6 +27,10 @@ STATE_GLYPHS: dict[str, str] = {
 }
 
 
+TICK_SECONDS = 0.25
+"""Seconds between two updates of a bar."""
+
+
 def bar(done: int, total: int, width: int) -> str:
     """Return a bar of so many cells; a part begun is seen, and only a whole one is full."""
     return progress_bar(done / total if total > 0 else 0.0, max(0, width))

@@ -51,7 +51,7 @@ class LoadedQueue:
 
 @dataclass(frozen=True, slots=True)
 class QueueProgress:
-    """How much of a list is judged.
+    """The progress of a list.
 
     Attributes:
         judged: How many of its items the rater has judged, by kind.

@@ -20,6 +20,8 @@ from store.queries.labels import QuestionLabels, RaterLabels, kinds_of_items, qu
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from store.queries.labels import Array
+
 NAMED = 6
 """Raters that a caption names; of more it says how many there are."""
 
@@ -66,9 +68,9 @@ def seen(number_of: int, thing: str, blind: int, revealed: int) -> str:
     return f"{pluralize(number_of, thing)}: {blind:,} judged blind, {revealed:,} revealed"
 
 
-def of_units(labels: QuestionLabels, there: object) -> ItemsOf:
+def of_units(labels: QuestionLabels, there: Array) -> ItemsOf:
     """Return what gives the items of some units."""
-    return lambda _: labels.items_of(there)  # type: ignore[arg-type]
+    return lambda _: labels.items_of(there)
 
 
 def word(question: str, value: float) -> str:

@@ -1,12 +1,10 @@
-"""The figures of Home beside the progress: activity, labels against the agents, agreement, tokens."""
+"""The figures of Home beside the progress: activity, labels against the agents, agreement."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
-from uuid import UUID
 
 from sqlalchemy import Connection, extract, func, select
 
@@ -15,13 +13,9 @@ from store.record.scope import FIRST_PHASES, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.record import JudgmentRow
-from store.tables.runs import StepRow
 
 DAYS = 14
 """The days of the activity, today among them."""
-
-BUCKETS = 12
-"""The parts into which the time of a run is cut."""
 
 _ON_SCREEN = ("independent", "accept", "override")
 
@@ -159,35 +153,13 @@ def rater_agreement(
         question: The question's name.
         phases: The phases whose labels count.
     """
-    import numpy
-
     from store.measures.table_agreement import rater_pairs
     from store.queries.labels import question_labels
 
     labels = question_labels(connection, question, phases=phases, people_only=True)
-    values = {one.name: one.values for one in labels.raters}
     found = []
     for pair in rater_pairs(labels.table(), labels.level):
         if pair.units:
-            one, other = (values[name] for name in pair.raters)
-            differs = ~numpy.isnan(one) & ~numpy.isnan(other) & (one != other)
-            items = tuple(dict.fromkeys(labels.item_ids[differs].tolist()))
-            found.append(PairAgreement(pair.raters, pair.units, pair.cohen, items))
+            differ = labels.shared(labels.places(pair.raters), differing=True)
+            found.append(PairAgreement(pair.raters, pair.units, pair.cohen, tuple(labels.items_of(differ))))
     return sorted(found, key=lambda pair: -pair.items)
-
-
-def tokens_over_time(connection: Connection, run_id: UUID, parts: int = BUCKETS) -> Sequence[int]:
-    """Return the tokens that a run used in each of so many equal parts of its time, the first part first."""
-    step = table_of(StepRow)
-    tokens: Any = step.c.tokens_in + step.c.tokens_out
-    at: Any = extract("epoch", step.c.created_at)
-    first, last = connection.execute(select(func.min(at), func.max(at)).where(step.c.run_id == run_id)).one()
-    if first is None:
-        return ()
-    part = func.floor((at - first) / max(last - first, 1e-6) * parts).label("part")
-    found = select(part, func.sum(tokens)).where(step.c.run_id == run_id).group_by("part")
-    counts = [0] * parts
-    for place, number in connection.execute(found):
-        # The last step ends the last part.
-        counts[min(int(place), parts - 1)] += int(number or 0)
-    return counts

@@ -72,16 +72,21 @@ def home_of(app: WorkbenchApp) -> HomeScreen:
     return app.screen
 
 
+def said(panel: Panel) -> str:
+    """What a panel says."""
+    return "\n".join("".join(piece.text.plain for piece in line) for line in panel.lines)
+
+
 def about(app: WorkbenchApp) -> str:
     """What home says of the workspace, what to do next left out."""
     home = home_of(app)
-    panels = [panel.text for panel in home.query(Panel) if panel.id != "next"]
+    panels = [said(panel) for panel in home.query(Panel) if panel.id != "next"]
     return "\n".join([str(home.query_one("#message", Static).content), *panels])
 
 
 def steps(app: WorkbenchApp) -> dict[str, str]:
     """What to do next: the phrases by key."""
-    lines = home_of(app).query_one("#next", Panel).text.splitlines()
+    lines = said(home_of(app).query_one("#next", Panel)).splitlines()
     return dict(line.split(maxsplit=1) for line in lines)
 
 
@@ -121,7 +126,8 @@ async def test_the_panels_say_what_the_reports_say(workspace: Workspace) -> None
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        await until(pilot, lambda: "agree" in about(app))
+        # The parts are read one after the other.
+        await until(pilot, lambda: all(words in about(app) for words in ("agree", "tokens")))
         said = " ".join(about(app).split())
         assert "pairs █" in said
         assert "░ 5/10 today 0" in said

@@ -764,7 +764,7 @@ async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
         await pilot.press(*"half a thought")
         await pilot.pause()
         assert "half a thought" in screen_text(app)
-        assert "Esc keep" in screen_text(app)
+        assert "Esc keep as a" in screen_text(app)
         await pilot.press("enter")
         await settled(pilot)
         assert marks(workspace) == [(1, "comment", True, "half a thought", "independent")]

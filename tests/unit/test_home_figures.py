@@ -12,14 +12,11 @@ import pytest
 from app_at_work import context_of, label, labelled_by_agents, recorded
 from scopes import scope
 from small_workspace import GOOD, pairs_workspace
-from sqlalchemy import update
 
 from store.measures.agreement import cohen_kappa
-from store.queries.home import activity, label_table, rater_agreement, tokens_over_time
+from store.queries.home import activity, label_table, rater_agreement
 from store.record.actions import Action
 from store.record.raters import ensure_rater
-from store.tables.columns import table_of
-from store.tables.runs import StepRow
 from store.workspace.duckdb import Workspace
 
 ITEMS = 40
@@ -72,7 +69,7 @@ def test_labels_against_the_agents_and_of_two_raters(workspace: Workspace) -> No
     theirs = {item: float(draw.random() < 0.6) for item in range(1, ITEMS + 1, 2)}
     recorded(workspace, dana, *[label(workspace, dana, item, value) for item, value in own.items()])
     recorded(workspace, ben, *[label(workspace, ben, item, value) for item, value in bens.items()])
-    run = labelled_by_agents(workspace, [(item, value, "tested") for item, value in theirs.items()])
+    labelled_by_agents(workspace, [(item, value, "tested") for item, value in theirs.items()])
     both = [(own[item], theirs[item]) for item in own if item in theirs]
     with workspace.reading() as connection:
         table = label_table(connection, scope(dana.id))
@@ -87,19 +84,4 @@ def test_labels_against_the_agents_and_of_two_raters(workspace: Workspace) -> No
         assert pair.kappa == pytest.approx(
             cohen_kappa([own[item] for item in bens], list(bens.values())).value
         )
-        # All steps were made at once.
-        assert sum(tokens_over_time(connection, run)) == 420 * len(theirs)
         assert label_table(connection, scope(ensure_rater(workspace, "eve").id)) is None
-
-
-def test_tokens_of_a_run_over_its_time(workspace: Workspace) -> None:
-    run = labelled_by_agents(workspace, [(item, 1.0, "tested") for item in (1, 2, 3)])
-    step = table_of(StepRow)
-    began = datetime.now().astimezone()
-    for item, minutes in ((1, 0), (2, 5), (3, 12)):
-        moved = (
-            update(step).where(step.c.item_id == item).values(created_at=began + timedelta(minutes=minutes))
-        )
-        workspace.lane.submit(lambda connection, moved=moved: connection.execute(moved)).result()
-    with workspace.reading() as connection:
-        assert list(tokens_over_time(connection, run)) == [420, 0, 0, 0, 0, 420, 0, 0, 0, 0, 0, 420]

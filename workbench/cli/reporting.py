@@ -270,6 +270,7 @@ def report_command(
     # each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from store.measures.intervals import Bootstrap
+    from store.queries.home import activity
     from store.queries.progress import progress
     from store.queries.runs import shown_by_kind
     from store.workspace.duckdb import Workspace
@@ -416,11 +417,19 @@ def report_command(
     check_view(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
         scope = viewed_session(connection, loaded, given_rater(rater), run).scope
-        found = progress(connection, scope)
+        found, lately = progress(connection, scope), activity(connection, scope)
         shown = {} if scope.hides_lists else shown_by_kind(connection, scope)
     runs = {kind: each.name for kind, each in shown.items()}
     if as_json:
-        print_json({"report": "progress", "blind": blind, "runs": runs, **found.to_dict()})
+        print_json(
+            {
+                "report": "progress",
+                "blind": blind,
+                "runs": runs,
+                **found.to_dict(),
+                "activity": asdict(lately),
+            }
+        )
     else:
         _print_progress(workspace.name, found, tuple(runs.values()))
 
