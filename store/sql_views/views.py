@@ -334,7 +334,7 @@ def _kind_view(kind: TaskKind, taken: set[str]) -> View:
             .order_by(*_order(scope, item))
         )
 
-    about = f"A {kind.singular}: its texts, rewritten ones in the place of the imported."
+    about = f"A {kind.singular}: its texts, with experts' revisions."
     return View(
         kind.name if name in taken else name,
         about if kind.editing.columns else f"A {kind.singular}: its texts.",
