@@ -35,6 +35,7 @@ COMMANDS = (
     "rule",
     "packet",
     "report",
+    "evaluate",
     "measure",
     "replies",
     "sandbox",

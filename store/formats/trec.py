@@ -13,7 +13,7 @@ import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, BinaryIO, Literal
 
 from store.errors import EmptyFile, ImportFailed
 from store.measures.ranking import Qrels, Run
@@ -135,7 +135,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
-            file: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw
+            file: gzip.GzipFile | BinaryIO = gzip.GzipFile(fileobj=raw) if packed else raw
             while line := file.readline(MOST_CHARACTERS + 1):
                 number += 1
                 if len(line) > MOST_CHARACTERS:

@@ -8,7 +8,7 @@ after a name (`ndcg_condensed@10`) leaves out what nobody judged before ranks ar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -130,9 +130,11 @@ class RankingScores:
     not_judged: int
     zero_ideal: int
 
-    def means(self) -> dict[str, float]:
-        """Return the mean of each measure over the queries."""
-        return {name: float(values.mean()) for name, values in self.values.items()}
+    def means(self, queries: Collection[str] | None = None) -> dict[str, float]:
+        """Return the mean of each measure over all or some queries; empty without any."""
+        kept = None if queries is None else set(queries)
+        places = [place for place, query in enumerate(self.queries) if kept is None or query in kept]
+        return {name: float(values[places].mean()) for name, values in self.values.items() if places}
 
 
 def measure_named(name: str) -> Measure:
