@@ -86,7 +86,7 @@ class JsonLines(Sequence[str]):
             raise self._refused(number, f"the line has more than {MOST_BYTES:,} bytes")
         try:
             record: Any = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._refused(number, f"the line is no JSON object ({error})") from error
         if not isinstance(record, dict) or not all(
             isinstance(record.get(key), str) for key in ("_id", "text")

@@ -20,8 +20,10 @@ from store.measures.ranking import Qrels, Run
 
 MOST_CHARACTERS = 10_000
 """The characters of a line."""
-MOST_LINES = 100_000_000
+MOST_LINES = 50_000_000
 """The lines of a file."""
+HIGHEST_GRADE = 1_000
+"""Above it, the exponential gain of a grade is no number any more."""
 
 _BEIR = "query-id corpus-id score"
 _QRELS = "query 0 code grade"
@@ -50,6 +52,8 @@ def read_qrels(path: Path, repeated: Repeated = "error") -> dict[str, dict[str, 
             continue
         _check_fields(path, number, fields, form)
         query, code, grade = fields[0], fields[-2], _number(path, number, fields[-1], "grade")
+        if grade > HIGHEST_GRADE:
+            raise _refused(path, number, f"the grade {grade:g} is above {HIGHEST_GRADE:,}")
         grades = found.setdefault(query, {})
         if code not in grades:
             grades[code] = grade

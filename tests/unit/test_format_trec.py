@@ -4,10 +4,13 @@ import gzip
 
 import pytest
 import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from store.errors import EmptyFile, ImportFailed
 from store.formats import trec
 from store.formats.trec import read_qrels, read_run, write_qrels, write_run
+from store.measures.ranking import evaluate_run
 
 QRELS = {"q1": {"code/a": 2.0, "ünï": 0.0, "c": -1.0}, "q2": {"c": 1.5}}
 RUN = {"q1": ["b", "ünï", "a"], "q2": ["z"], "q3": []}
@@ -48,6 +51,31 @@ def test_a_run_is_ordered_as_trec_eval_orders_it(tmp_path):
     assert read_run(tmp_path / "run") == {"q": ["d", "b", "a", "c"]}
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["q1", "q2"]),
+        st.dictionaries(
+            st.sampled_from([f"c{number}" for number in range(15)]),
+            # Many of them are equal, some as 32-bit numbers only.
+            st.sampled_from([0.0, -1.0, 0.7, 0.7000000001, 0.70001, 1e-9, 2e-9, 3.0]) | st.floats(-10, 10),
+            min_size=1,
+        ),
+        min_size=1,
+    ),
+    st.integers(0, 2**15 - 1),
+)
+def test_any_run_is_ordered_as_pytrec_eval_orders_it(tmp_path_factory, scores, relevant):
+    path = tmp_path_factory.mktemp("run") / "run"
+    lines = [f"{query} Q0 {code} 1 {score!r} x" for query, of in scores.items() for code, score in of.items()]
+    path.write_text("\n".join(lines) + "\n")
+    qrels = {query: {f"c{number}": relevant >> number & 1 for number in range(15)} for query in scores}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"map", "ndcg"}).evaluate(scores)
+    ours = evaluate_run(qrels, read_run(path), ["map", "ndcg"])
+    for name, values in ours.values.items():
+        assert values.tolist() == pytest.approx([theirs[query][name] for query in ours.queries]), name
+
+
 def test_repeated_grades(tmp_path):
     file = tmp_path / "qrels"
     file.write_text("q 0 a 1\nq 0 a 3\nq 0 b 0\nq 0 a 1\n")
@@ -71,6 +99,7 @@ def test_qrels_of_beir(tmp_path):
         (read_qrels, "q 0 a 1\nq 0 b\n", ":2: the line has 3 fields; they are: query 0 code grade"),
         (read_qrels, "q 0 a yes\n", ":1: the grade 'yes' is no finite number"),
         (read_qrels, "q 0 a nan\n", ":1: the grade 'nan' is no finite number"),
+        (read_qrels, "q 0 a 1001\n", ":1: the grade 1001 is above 1,000"),
         (read_run, "q Q0 a 1 1 x\nq Q0 b 2 inf x\n", ":2: the score 'inf' is no finite number"),
         (read_run, "q Q0 a 1 NaN x\n", ":1: the score 'NaN' is no finite number"),
         (read_run, "q Q0 a 1 1 x\n\n\nq Q0 a 2 0 x\n", ":4: q has a already"),

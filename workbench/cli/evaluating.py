@@ -101,7 +101,7 @@ def evaluate_retrieval(
     from agents.retrieval.methods import retriever_named
     from store.measures.ranking import qrels_without
     from store.measures.ranking_differences import ranking_differences
-    from workbench.output import print_json
+    from workbench.output import Bar, print_json
 
     options = ranking_options(
         preset=preset,
@@ -128,9 +128,11 @@ def evaluate_retrieval(
                 "Leave them out.",
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
-        runs = {
-            name: run_of(benchmark, retriever, options.preset.top) for name, retriever in retrievers.items()
-        }
+        runs = {}
+        bar = stack.enter_context(Bar("ranking"))
+        for place, (name, retriever) in enumerate(retrievers.items()):
+            bar.show(place, len(retrievers), name)
+            runs[name] = run_of(benchmark, retriever, options.preset.top)
     scores = {name: options.scores(benchmark.qrels, run, complete=True) for name, run in runs.items()}
     if not all(found.queries for found in scores.values()):
         raise WorkbenchError(

@@ -187,7 +187,9 @@ def print_scores(title: str, scores: Mapping[str, RankingScores], *, complete: b
     means = {run: found.means() for run, found in scores.items()}
     names = list(next(iter(means.values())))
     print_table(
-        ("measure", *means), [(name, *(f"{found[name]:.4f}" for found in means.values())) for name in names]
+        ("measure", *means),
+        [(name, *(f"{found[name]:.4f}" for found in means.values())) for name in names],
+        wide=tuple(means),
     )
 
 
