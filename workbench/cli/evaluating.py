@@ -239,7 +239,7 @@ def _print_left_out(measure: str, found: Mapping[str, Mapping[str, Any]], pool: 
 
     if not found:
         return
-    say("", f"{measure} without the labels of pairs that only this method has among its first {pool:,}:")
+    say("", f"{measure} without labels of pairs only this method has in its first {pool:,}")
     print_table(
         ("method", "queries left", "all labels", "left out of the pool"),
         [

@@ -194,28 +194,27 @@ def print_scores(title: str, scores: Mapping[str, RankingScores], *, complete: b
 
 
 def print_differences(differences: Sequence[RankingDifference]) -> None:
-    """Print the differences of runs, with intervals and tests."""
+    """Print the differences of runs, a table for each measure, with intervals and tests."""
     from workbench.output import print_table, say
 
-    if not differences:
-        return
-    say("", "Differences: sign-flip test over queries, adjusted for their number by Holm's method.")
-    print_table(
-        ("measure", "method", "less", "difference", "95 % interval", "p", "adjusted"),
-        [
-            (
-                each.measure,
-                each.first,
-                each.second,
-                f"{each.difference:+.4f}",
-                "" if each.low is None or each.high is None else f"{each.low:+.4f} to {each.high:+.4f}",
-                _p(each.p_value),
-                _p(each.adjusted),
-            )
-            for each in differences
-        ],
-        wide=("method", "less"),
-    )
+    for measure in dict.fromkeys(each.measure for each in differences):
+        say("", f"Differences in {measure}: sign-flip test over queries; p adjusted by Holm's method")
+        print_table(
+            ("method", "less", "difference", "95 % interval", "p", "adjusted"),
+            [
+                (
+                    each.first,
+                    each.second,
+                    f"{each.difference:+.4f}",
+                    None if each.low is None or each.high is None else f"{each.low:+.3f} to {each.high:+.3f}",
+                    _p(each.p_value),
+                    _p(each.adjusted),
+                )
+                for each in differences
+                if each.measure == measure
+            ],
+            wide=("method", "less"),
+        )
 
 
 def _p(value: float) -> str:
