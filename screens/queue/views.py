@@ -215,6 +215,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
         self._renamed, self._message = renamed, ""
         box = self.query_one("#name", Input)
         box.value = renamed.name if renamed else ""
+        box.cursor_position = len(box.value)
         box.placeholder = "name"
         box.display = True
         box.focus()
