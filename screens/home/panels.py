@@ -149,7 +149,8 @@ def with_agents(facts: HomeFacts, details: HomeDetails, width: int, *, short: bo
     if counts.agent_labelled is None or not (theirs.total or counts.scored):
         return []
     labelled = counts.agent_labelled
-    without = theirs.total - labelled
+    hidden = theirs.agent_hidden or 0
+    without = theirs.total - labelled - hidden
     done: list[Piece] = []
     if theirs.total and labelled:
         done.append(plain(f" ◆ {labelled:,} of {theirs.total:,} labelled"))
@@ -157,6 +158,8 @@ def with_agents(facts: HomeFacts, details: HomeDetails, width: int, *, short: bo
             done.append(_figure(f"{without:,} without", "agents:none", QueueFilter(agent="none")))
     elif theirs.total:
         done.append(plain(" ◆ no label yet"))
+    if hidden:
+        done.append(plain(f"{'' if done else ' ◆ '}{hidden:,} hidden by a study"))
     if counts.scored:
         done.append(plain(f"{'' if done else ' ◆ '}{counts.scored:,} scores of judges"))
     done += [plain(shortened(name, 24), "$text-muted") for name in facts.runs]
