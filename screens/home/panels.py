@@ -105,7 +105,8 @@ def yours(facts: HomeFacts, details: HomeDetails, width: int, *, judges: bool) -
 def _lately(facts: HomeFacts, details: HomeDetails, width: int) -> Line:
     found, words = details.activity, [f"today {facts.progress.today:,}"]
     if found is not None and found.seconds is not None:
-        words.append(f"about {format_duration(found.seconds)} an item")
+        about = f"about {format_duration(found.seconds)}" if round(found.seconds) else "under 1 s"
+        words.append(f"{about} an item")
     text = " · ".join(words)
     drawn = sparkline(found.days, len(found.days)) if found is not None else ""
     if drawn.strip() and len(text) + len(drawn) + 4 <= width:
