@@ -15,12 +15,17 @@ from agents.jobs.events import ItemEnded, JobEvent
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import shortened
 from store.first_look import RUN_SESSION
+from store.formatting import pluralize
 from store.record.session import save_session
 
 if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef
     from store.record.scope import RunRef, Scope
     from store.workspace.duckdb import Workspace
+
+
+RUN_LEAST = 24
+"""Cells in which a name beside another still says something."""
 
 
 class ProgramParts(Protocol):
@@ -88,8 +93,14 @@ class RunChoice:
             width: The cells.
             kind: Of which kind; None for all.
         """
-        names = dict.fromkeys(run.name for of, run in self.shown.items() if kind in (None, of))
-        return f"◆ {shortened(', '.join(names), max(width - 2, 10))}" if names else ""
+        names = list(dict.fromkeys(run.name for of, run in self.shown.items() if kind in (None, of)))
+        if not names:
+            return ""
+        # Each by itself: the beginning of one with the end of another would name a run that is not there.
+        each = (width - 2 - 2 * (len(names) - 1)) // len(names)
+        if len(names) > 1 and each < RUN_LEAST:
+            return f"◆ {pluralize(len(names), 'run')}"
+        return f"◆ {', '.join(shortened(name, max(each, 10)) for name in names)}"
 
     def choose(self, run: RunRef | None) -> None:
         """Show another run, in later sessions too; None for the default one of each kind."""

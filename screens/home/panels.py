@@ -105,7 +105,8 @@ def yours(facts: HomeFacts, details: HomeDetails, width: int, *, judges: bool) -
 def _lately(facts: HomeFacts, details: HomeDetails, width: int) -> Line:
     found, words = details.activity, [f"today {facts.progress.today:,}"]
     if found is not None and found.seconds is not None:
-        words.append(f"about {format_duration(found.seconds)} an item")
+        about = f"about {format_duration(found.seconds)}" if round(found.seconds) else "under 1 s"
+        words.append(f"{about} an item")
     text = " · ".join(words)
     drawn = sparkline(found.days, len(found.days)) if found is not None else ""
     if drawn.strip() and len(text) + len(drawn) + 4 <= width:
@@ -149,7 +150,8 @@ def with_agents(facts: HomeFacts, details: HomeDetails, width: int, *, short: bo
     if counts.agent_labelled is None or not (theirs.total or counts.scored):
         return []
     labelled = counts.agent_labelled
-    without = theirs.total - labelled
+    hidden = theirs.agent_hidden or 0
+    without = theirs.total - labelled - hidden
     done: list[Piece] = []
     if theirs.total and labelled:
         done.append(plain(f" ◆ {labelled:,} of {theirs.total:,} labelled"))
@@ -157,6 +159,8 @@ def with_agents(facts: HomeFacts, details: HomeDetails, width: int, *, short: bo
             done.append(_figure(f"{without:,} without", "agents:none", QueueFilter(agent="none")))
     elif theirs.total:
         done.append(plain(" ◆ no label yet"))
+    if hidden:
+        done.append(plain(f"{'' if done else ' ◆ '}{hidden:,} hidden by a study"))
     if counts.scored:
         done.append(plain(f"{'' if done else ' ◆ '}{counts.scored:,} scores of judges"))
     done += [plain(shortened(name, 24), "$text-muted") for name in facts.runs]

@@ -421,6 +421,7 @@ class ReportsScreen(BaseScreen):
         file = self.query_one("#file", LineInput)
         file.display = True
         file.value = f"{self.context.workspace.path.stem}-{report.name}.svg"
+        file.cursor_position = len(file.value)
         file.focus()
         leaves = self.key_of("line.close")
         self._say(f"Enter save; the ending chooses the format: {', '.join(SUFFIXES)} · {leaves} cancel")
