@@ -22,7 +22,9 @@ from store.measures.ranking_differences import ranking_differences
 
 CODES = st.sampled_from([f"c{number}" for number in range(12)])
 QUERIES = st.sampled_from(["q1", "q2", "q3", "q4"])
-QRELS = st.dictionaries(QUERIES, st.dictionaries(CODES, st.integers(-1, 3), min_size=1), min_size=1)
+# Grades below 0 are in trec_eval's own files, which real_data/test_ranking.py reads: pytrec_eval never ends where
+# a query has no other grade.
+QRELS = st.dictionaries(QUERIES, st.dictionaries(CODES, st.integers(0, 3), min_size=1), min_size=1)
 RUN = st.dictionaries(QUERIES, st.lists(CODES, unique=True, min_size=1), min_size=1)
 OF_TREC = {
     "ndcg": "ndcg",
