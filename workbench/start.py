@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
     "import",
+    "candidates",
     "annotate",
     "judge-pairs",
     "agents",
