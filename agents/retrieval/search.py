@@ -3,8 +3,8 @@
 Both are one inner product: of the query's vectors, each multiplied by its model's weight, and the code's
 vectors, one after the other. The products are computed in float32 in blocks, on a GPU where there is one.
 Rounding cannot change the result: more codes than wanted are kept (`SPARE`), all of them that rounding could
-bring among the best are scored again in float64, and a query for which that may not be enough (such as one with
-a hundred equal codes) is searched again without a limit. Equal scores are in the order of the corpus.
+bring among the best are scored again in float64, and a query for which that may not be enough (such as one
+with a hundred equal codes) is searched again without a limit. Equal scores are in the order of the corpus.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Vectors of texts, kept in files so that no text is encoded twice by one model.
 
 A folder for each model and role (its files, its pooling, its prompt) holds blocks of at most 1,024 vectors.
-A block is written whole beside its place and renamed, so whatever stops the work leaves whole blocks only, and
-the next run goes on behind the last one, with the same blocks and so with the same vectors.
+A block is written whole beside its place and renamed, so whatever stops the work leaves whole blocks only,
+and the next run goes on behind the last one, with the same blocks and so with the same vectors.
 
 A block is a header (`_HEADER`: magic, number of texts, width), the digests of the texts (16 bytes each),
 whether each was truncated (a byte each), and the vectors (float32, little-endian). Its name is the digest of
@@ -30,7 +30,7 @@ from store.processes import start_of
 if TYPE_CHECKING:
     import numpy
 
-    from agents.retrieval.encoders import Encoded, Encoder, Role
+    from agents.retrieval.encoder import Encoded, Encoder, Role
 
     Array = numpy.ndarray[Any, Any]
 
