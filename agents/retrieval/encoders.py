@@ -303,7 +303,7 @@ def _explained(name: str) -> Iterator[None]:
         yield
     except WorkbenchError:
         raise
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except Exception as error:
         remote = "trust_remote_code" in str(error)
         raise WorkbenchError(
             "Model not loaded",
