@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     Tensor = Any
     """A torch.Tensor; torch is imported where it is used first."""
 
-SPARE = 44
+SPARE = 12
 """Codes of a query that are kept beyond those that are wanted."""
 
-CODES_AT_ONCE = 8192
+CODES_AT_ONCE = 4096
 QUERIES_AT_ONCE = 1024
-_GROUP = 32
+_GROUP = 16
 """Scores of which the largest is compared first with what is kept already."""
 _PAIRS_AT_ONCE = 2048
 _UNIT = 2.0**-24
@@ -375,39 +375,36 @@ def _keep_best(best: Tensor, places: Tensor, scores: Tensor, start: int) -> None
     least = best.amin(dim=1)
     full = scores.shape[1] - scores.shape[1] % _GROUP
     rows, columns = _above(scores, least, full)
-    most = int(torch.bincount(rows, minlength=len(best)).max()) if len(rows) else 0
+    counts = torch.bincount(rows, minlength=len(best))
+    most = int(counts.max())
     if not most:
         return
     if most > 4 * kept or len(rows) > scores.numel() // 16:
         new, columns = torch.topk(scores, min(kept, scores.shape[1]), dim=1, sorted=False)
         _take_best(best, places, new, columns + start)
         return
-    affected, inverse, counts = torch.unique_consecutive(rows, return_inverse=True, return_counts=True)
-    ends = torch.cumsum(counts, 0)
-    column = torch.arange(len(rows), device=rows.device) - (ends - counts)[inverse]
-    new = torch.full((len(affected), most), -torch.inf, device=best.device)
-    where = torch.full((len(affected), most), -1, dtype=torch.int64, device=best.device)
-    new[inverse, column] = scores[rows, columns]
-    where[inverse, column] = columns + start
-    some, at = best[affected], places[affected]
-    _take_best(some, at, new, where)
-    best[affected], places[affected] = some, at
+    into = rows, torch.arange(len(rows), device=rows.device) - (torch.cumsum(counts, 0) - counts)[rows]
+    new = torch.full((len(best), most), -torch.inf, device=best.device)
+    where = torch.full((len(best), most), -1, dtype=torch.int64, device=best.device)
+    new[into], where[into] = scores[rows, columns], columns + start
+    _take_best(best, places, new, where)
 
 
 def _above(scores: Tensor, least: Tensor, full: int) -> tuple[Tensor, Tensor]:
     """Return rows and columns of the scores above their row's least, row by row.
 
-    Most are not, so the largest of each 32 is compared first.
+    Most are not, so the largest of each group is compared first.
     """
     import torch
 
     if scores.device.type != "cpu" or not full or torch.isinf(least).any():
         rows, columns = torch.nonzero(scores > least[:, None], as_tuple=True)
         return rows, columns
-    groups = scores[:, :full].unflatten(1, (-1, _GROUP))
-    rows, group = torch.nonzero(groups.amax(dim=2) > least[:, None], as_tuple=True)
-    hits, column = torch.nonzero(groups[rows, group] > least[rows][:, None], as_tuple=True)
-    rows, columns = rows[hits], group[hits] * _GROUP + column
+    # A group is of scores far apart, for the largest of many groups to be found in one go.
+    groups = scores[:, :full].unflatten(1, (_GROUP, -1))
+    rows, group = torch.nonzero(groups.amax(dim=1) > least[:, None], as_tuple=True)
+    hits, place = torch.nonzero(groups[rows, :, group] > least[rows][:, None], as_tuple=True)
+    rows, columns = rows[hits], place * groups.shape[2] + group[hits]
     if full == scores.shape[1]:
         return rows, columns
     more_rows, more = torch.nonzero(scores[:, full:] > least[:, None], as_tuple=True)

@@ -136,7 +136,7 @@ def test_bad_input_is_refused_and_nothing_of_it_stored(tmp_path):
     cache = VectorCache(tmp_path)
     encoder = Counting()
     for texts in (["a", " \n"], [""]):
-        with pytest.raises(WorkbenchError, match="Query .* is empty"):
+        with pytest.raises(WorkbenchError, match=r"Query .* is empty"):
             cache.vectors(encoder, texts, "query")
     assert encoder.encoded == []
 
