@@ -36,6 +36,7 @@ COMMANDS = (
     "rule",
     "packet",
     "report",
+    "evaluate",
     "measure",
     "replies",
     "sandbox",

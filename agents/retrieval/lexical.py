@@ -84,23 +84,23 @@ class LexicalRetriever:
         )
         terms_of = term_reader()
         vocabulary: dict[str, int] = {}
-        rows = [
-            array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms_of(text)])
-            for block in blocks_of(codes)
-            for text in block
-        ]
-        if not vocabulary or not len(queries):
+
+        def numbered(text: str) -> array[int]:
+            return array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms_of(text)])
+
+        rows = [numbered(text) for block in blocks_of(codes) for text in block]
+        known = len(vocabulary)
+        if not known or not len(queries):
             return found
-        by_term = self._weigh_codes(rows, len(vocabulary)).T.tocsr()
+        by_term = self._weigh_codes(rows, known).T.tocsr()
         del rows
         at_once = max(1, _CELLS // len(codes))
         for start in range(0, len(queries), at_once):
             texts = queries[start : start + at_once]
-            asked = [
-                array("i", [vocabulary[term] for term in terms_of(text) if term in vocabulary])
-                for text in texts
-            ]
-            scores = (self._weigh_query(_counts(asked, len(vocabulary))) @ by_term).tocsr()
+            asked = [numbered(text) for text in texts]
+            # A term that no code has still counts for the length of the query.
+            weights = self._weigh_query(_counts(asked, len(vocabulary)))[:, :known]
+            scores = (weights @ by_term).tocsr()
             for query in range(len(texts)):
                 part = slice(scores.indptr[query], scores.indptr[query + 1])
                 best, values = _best(scores.indices[part], scores.data[part], top)
