@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,11 @@ import pyarrow
 
 from store.errors import WorkspaceError
 from store.ingest.importing import ONE_AT_A_TIME
+from store.ingest.sources import add_source
 from store.kinds.pair import PAIR
 from store.record.ids import now
 from store.record.raters import register_kinds
-from store.sql import count
+from store.sql import count, roll_back
 from store.workspace.duckdb import Workspace
 from store.workspace.packet_fact import refuse_packet
 
@@ -118,13 +118,16 @@ def _publish(cursor: duckdb.DuckDBPyConnection, pairs: CandidatePairs, name: str
     digest = hashlib.sha256(name.encode())
     for part in (pairs.query_ids, pairs.code_ids):
         digest.update(part.tobytes())
-    source = count(cursor, "SELECT max(id) FROM source") + 1
     cursor.execute("BEGIN")
     try:
-        cursor.execute(
-            "INSERT INTO source (id, sha256, name, format, licence, url, records, imported_at) "
-            "VALUES (?, ?, ?, 'candidates', '', '', ?, ?)",
-            [source, digest.hexdigest(), name, len(pairs.ranks), now()],
+        source = add_source(
+            cursor,
+            sha256=digest.hexdigest(),
+            name=name,
+            format="candidates",
+            licence="",
+            records=len(pairs.ranks),
+            imported_at=now(),
         )
         cursor.execute(
             f"INSERT INTO item SELECT id, '{PAIR.name}', 'candidate-' || content_hash[:16], query_id, "
@@ -142,14 +145,12 @@ def _publish(cursor: duckdb.DuckDBPyConnection, pairs: CandidatePairs, name: str
             )
         cursor.execute("COMMIT")
     except duckdb.Error as error:
-        with suppress(duckdb.Error):
-            cursor.execute("ROLLBACK")
+        roll_back(cursor)
         raise WorkspaceError(
             "Not written",
             f"The workspace could not be written: {error}. No pair was added.",
             "Check the space on the disk, then run it again; the vectors are kept.",
         ) from error
     except BaseException:
-        with suppress(duckdb.Error):
-            cursor.execute("ROLLBACK")
+        roll_back(cursor)
         raise
