@@ -11,9 +11,6 @@ faiss is compared where faiss-cpu is installed. The last part encodes texts with
 from __future__ import annotations
 
 import argparse
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -71,8 +68,10 @@ def raw_product(queries: Array, codes: Array) -> Method:
     room = torch.empty(search.QUERIES_AT_ONCE * search.CODES_AT_ONCE)
 
     def multiply() -> None:
-        for block in given.split(search.CODES_AT_ONCE):
-            for some in asked.split(search.QUERIES_AT_ONCE):
+        for start in range(0, len(given), search.CODES_AT_ONCE):
+            block = given[start : start + search.CODES_AT_ONCE]
+            for first in range(0, len(asked), search.QUERIES_AT_ONCE):
+                some = asked[first : first + search.QUERIES_AT_ONCE]
                 out = room[: len(some) * len(block)].view(len(some), len(block))
                 torch.mm(some, block.T, out=out)
 
@@ -129,21 +128,22 @@ def compare(width: int, queries: int, codes: int, rounds: int) -> None:
 
 
 def peak(width: int, codes: int) -> float:
-    """Return by how many MiB a search of so many codes grows a process of its own."""
-    code = (
-        "import sys, resource, tempfile, torch, numpy; sys.path.insert(0, sys.argv[1]); sys.path.insert(0, sys.argv[2])\n"
-        "from pathlib import Path; from top_k_speed import drawn, ours\n"
-        "with tempfile.TemporaryDirectory() as folder:\n"
-        "    stored = drawn(Path(folder), int(sys.argv[3]), int(sys.argv[4]))\n"
-        "    asked = numpy.empty((1000, stored.width), dtype=numpy.float32); stored.read(0, asked)\n"
-        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "    ours(asked, stored)()\n"
-        "    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)\n"
-    )
-    here = Path(__file__).resolve().parent
-    places = [str(here.parent), str(here), str(width), str(codes)]
-    done = subprocess.run([sys.executable, "-c", code, *places], check=True, capture_output=True, text=True)
-    return float(done.stdout)
+    """Return by how many MiB a search of so many codes grows at its peak."""
+    with tempfile.TemporaryDirectory() as folder:
+        stored = drawn(Path(folder), width, codes)
+        asked = numpy.empty((1000, width), dtype=numpy.float32)
+        stored.read(0, asked)
+        find = ours(asked, stored)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak from here on
+        before = memory("VmRSS")
+        find()
+        return memory("VmHWM") - before
+
+
+def memory(field: str) -> float:
+    """Return a field of what the kernel says of this process's memory, in MiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
 
 
 def encoding() -> None:
@@ -175,7 +175,6 @@ def main() -> None:
             f"memory, width 384, 1,000 queries x {codes:,} codes: {peak(384, codes):,.0f} MiB more at the peak"
         )
     encoding()
-    print(f"peak of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
 
 
 if __name__ == "__main__":
