@@ -1,16 +1,20 @@
 """Exact search: the best codes of each query by the mean of several models' cosines, or of their z-scores.
 
 Both are one inner product: of the query's vectors, each multiplied by its model's weight, and the code's
-vectors, one after the other. The products are computed in float32 in blocks, on a GPU where there is one.
-Rounding cannot change the result: more codes than wanted are kept (`SPARE`), all of them that rounding could
-bring among the best are scored again in float64, and a query for which that may not be enough (such as one
-with a hundred equal codes) is searched again without a limit. Equal scores are in the order of the corpus.
+vectors, one after the other. The products are computed in blocks, on a GPU where there is one: in float32, or
+in bfloat16 where that is quicker (`fast_type`). Rounding cannot change the result: more codes than wanted are
+kept (`SPARE`), all of them that rounding could bring among the best are scored again in float64, and a query
+for which that may not be enough (such as one with a hundred equal codes) is searched again in float32 without
+a limit. Equal scores are in the order of the corpus.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agents.retrieval.progress import Pace, ReportWork, ignore_progress
@@ -23,8 +27,8 @@ if TYPE_CHECKING:
     Tensor = Any
     """A torch.Tensor; torch is imported where it is used first."""
 
-SPARE = 12
-"""Codes of a query that are kept beyond those that are wanted."""
+SPARE = {"float32": 12, "bfloat16": 44}
+"""Codes of a query that are kept beyond those that are wanted, by the type of the first pass."""
 
 CODES_AT_ONCE = 4096
 QUERIES_AT_ONCE = 1024
@@ -33,6 +37,8 @@ _GROUP = 16
 _PAIRS_AT_ONCE = 2048
 _UNIT = 2.0**-24
 """Largest relative error of rounding to float32."""
+_SHORT_UNIT = 2.0**-9
+"""That of rounding to bfloat16."""
 
 
 class CodeVectors(Protocol):
@@ -191,6 +197,18 @@ def exact_top(
     return found
 
 
+def fast_type(width: int) -> str:
+    """Return the type in which the first pass multiplies vectors, by their width.
+
+    Some processors multiply bfloat16 four times as fast, but more codes have to be kept then, which takes
+    longer than narrow vectors save: docs/performance.md has both.
+    """
+    import torch
+
+    has_bfloat16 = not torch.cuda.is_available() and torch.cpu.get_capabilities().get("avx512_bf16")
+    return "bfloat16" if has_bfloat16 and width >= 1024 else "float32"
+
+
 def _no_gradients() -> Any:
     import torch
 
@@ -223,33 +241,54 @@ class _Search:
         factors = numpy.repeat(weights.factors, widths, axis=1).astype(numpy.float32)
         self._weighted = torch.from_numpy(self._queries * factors).to(self._device)
         number = len(self._queries)
-        self._kept = min(top + SPARE, len(codes[0]))
-        self._best = torch.full((number, self._kept), -torch.inf, device=self._device)
+        fast = fast_type(self._queries.shape[1])
+        self._type = getattr(torch, fast)
+        self._kept = min(top + SPARE[fast], len(codes[0]))
+        self._short = self._weighted.to(self._type)
+        self._best = torch.full((number, self._kept), -torch.inf, device=self._device, dtype=self._type)
         self._places = torch.full((number, self._kept), -1, dtype=torch.int64, device=self._device)
-        self._longest = 0.0
+        self._longest = self._lost = 0.0
         self.positions = numpy.full((number, top), -1, dtype=numpy.int64)
         self.scores = numpy.full((number, top), -numpy.inf)
         self.cosines = numpy.zeros((number, top, len(codes)))
 
-    # -- the first pass, in float32 --------------------------------------------------------------------
+    # -- the first pass ---------------------------------------------------------------------------------
 
     def sift(self, pace: Pace) -> None:
-        """Keep the best codes of each query by float32 scores."""
+        """Keep the best codes of each query by rounded scores."""
         import torch
 
+        threads = 1 if self._device == "cuda" else torch.get_num_threads()
+        # A thread for each part of the queries: where all threads share each step, as torch has it, they wait
+        # for each other after every one of them.
+        try:
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                for start, block in _blocks(self._codes):
+                    codes = torch.from_numpy(block).to(self._device)
+                    self._longest = max(self._longest, _longest(codes))
+                    if self._type != codes.dtype:
+                        exact, codes = codes, codes.to(self._type)
+                        self._lost = max(self._lost, _longest(exact - codes))
+                    for cells in pool.map(partial(self._sift_part, codes, start), self._parts(threads)):
+                        pace.add(cells)
+        finally:
+            if self._device == "cpu":
+                torch.set_num_threads(threads)  # for threads that begin later
+
+    def _parts(self, threads: int) -> list[slice]:
+        """Return the queries in parts, as many for each thread."""
         number = len(self._queries)
-        cells = min(QUERIES_AT_ONCE, number) * min(CODES_AT_ONCE, len(self._codes[0]))
-        room = torch.empty(cells, device=self._device)
-        for start, block in _blocks(self._codes):
-            codes = torch.from_numpy(block).to(self._device)
-            self._longest = max(self._longest, float(torch.linalg.vector_norm(codes, dim=1).max()))
-            for first in range(0, number, QUERIES_AT_ONCE):
-                queries = slice(first, min(first + QUERIES_AT_ONCE, number))
-                asked = self._weighted[queries]
-                scores = room[: len(asked) * len(codes)].view(len(asked), len(codes))
-                torch.mm(asked, codes.T, out=scores)
-                _keep_best(self._best[queries], self._places[queries], scores, start)
-                pace.add(len(asked) * len(codes))
+        size = min(QUERIES_AT_ONCE, max(1, math.ceil(number / threads)))
+        return [slice(first, min(first + size, number)) for first in range(0, number, size)]
+
+    def _sift_part(self, codes: Tensor, start: int, queries: slice) -> int:
+        """Compare some queries with a block of codes."""
+        import torch
+
+        with torch.inference_mode():
+            scores = self._short[queries] @ codes.T
+            _keep_best(self._best[queries], self._places[queries], scores, start)
+            return len(codes) * len(scores)
 
     def _errors(self) -> Array:
         """Return by how much a float32 score of each query can be wrong at most."""
@@ -258,6 +297,24 @@ class _Search:
         width = self._queries.shape[1]
         lengths = torch.linalg.vector_norm(self._weighted.double(), dim=1).cpu().numpy()
         bound: Array = (width + 4) * _UNIT * lengths * self._longest
+        return bound
+
+    def _first_errors(self, highest: Array) -> Array:
+        """Return by how much a score of the first pass can be wrong at most.
+
+        Args:
+            highest: The largest absolute value of each query's kept scores.
+        """
+        import torch
+
+        errors = self._errors()
+        if self._type == torch.float32:
+            return errors
+        # What rounding took from the vectors, by the Cauchy-Schwarz inequality, and then from the score.
+        lengths = torch.linalg.vector_norm(self._weighted, dim=1).numpy()
+        lost = torch.linalg.vector_norm(self._weighted - self._short, dim=1).numpy()
+        apart = lost * (self._longest + self._lost) + lengths * self._lost
+        bound: Array = 1.001 * (errors + apart) + 2 * _SHORT_UNIT * highest
         return bound
 
     # -- the second, in float64 -------------------------------------------------------------------------
@@ -270,7 +327,7 @@ class _Search:
         order = torch.argsort(self._best, dim=1, descending=True)
         best = torch.take_along_dim(self._best, order, 1).double().cpu().numpy()
         places = torch.take_along_dim(self._places, order, 1).cpu().numpy()
-        errors = self._errors()
+        errors = self._first_errors(numpy.abs(best).max(axis=1))
         wanted = best >= (best[:, self.top - 1] - 2 * errors)[:, None]
         rows, columns = numpy.nonzero(wanted)
         self._merge(rows, places[rows, columns])
@@ -360,6 +417,13 @@ class _Search:
         )
 
 
+def _longest(vectors: Tensor) -> float:
+    """Return the length of the longest of some vectors."""
+    import torch
+
+    return float(torch.linalg.vector_norm(vectors.float(), dim=1).max())
+
+
 def _keep_best(best: Tensor, places: Tensor, scores: Tensor, start: int) -> None:
     """Merge the scores of a block of codes into the best so far, in place.
 
@@ -384,7 +448,7 @@ def _keep_best(best: Tensor, places: Tensor, scores: Tensor, start: int) -> None
         _take_best(best, places, new, columns + start)
         return
     into = rows, torch.arange(len(rows), device=rows.device) - (torch.cumsum(counts, 0) - counts)[rows]
-    new = torch.full((len(best), most), -torch.inf, device=best.device)
+    new = torch.full((len(best), most), -torch.inf, device=best.device, dtype=best.dtype)
     where = torch.full((len(best), most), -1, dtype=torch.int64, device=best.device)
     new[into], where[into] = scores[rows, columns], columns + start
     _take_best(best, places, new, where)

@@ -77,7 +77,9 @@ def compare(queries, codes, top, found, **weights):
     assert numpy.abs(found.ranking.scores - scores).max() < 1e-12
 
 
-def test_the_same_codes_as_in_float64(monkeypatch):
+@pytest.mark.parametrize("type_", ["float32", "bfloat16"])
+def test_the_same_codes_as_in_float64(monkeypatch, type_):
+    monkeypatch.setattr(search, "fast_type", lambda _: type_)
     monkeypatch.setattr(search, "CODES_AT_ONCE", 700)
     monkeypatch.setattr(search, "QUERIES_AT_ONCE", 64)
     rng = numpy.random.default_rng(3)
