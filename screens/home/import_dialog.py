@@ -287,16 +287,23 @@ class ImportScreen(ModalScreen["Imported | None"]):
 
     def action_complete(self) -> None:
         """Complete the path as far as it is unambiguous, to the first match where it is not."""
+        typed = self.query_one("#path", Input).value
+        in_thread(self, partial(matching_files, typed), partial(self._complete, typed), group="complete")
+
+    def _complete(self, typed: str, matches: Sequence[str]) -> None:
         box = self.query_one("#path", Input)
-        matches = matching_files(box.value)
-        if not matches:
+        if not matches or box.value != typed:
             return
         shared = matches[0]
         for match in matches[1:]:
             while not match.startswith(shared):
                 shared = shared[:-1]
-        box.value = shared if len(shared) > len(box.value) else matches[0]
-        box.cursor_position = len(box.value)
+        self._type(shared if len(shared) > len(typed) else matches[0])
+
+    def _type(self, path: str) -> None:
+        box = self.query_one("#path", Input)
+        box.value = path
+        box.cursor_position = len(path)
 
     @on(Input.Submitted, "#path")
     def _submitted(self, event: Input.Submitted) -> None:
@@ -308,7 +315,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
             self.dismiss(Imported(self._report, judge=self._report.items_added > 0))
             return
         if not typed:
-            self._take_first_file()
+            in_thread(self, partial(matching_files, ""), self._take_first_file, group="complete")
             return
         if self._looked_at != typed:
             self._look(typed)
@@ -322,13 +329,11 @@ class ImportScreen(ModalScreen["Imported | None"]):
         work = partial(self._imports.import_file, Path(typed).expanduser(), self._take_progress)
         in_thread(self, work, self._import_done, self._import_failed, group="import", exclusive=False)
 
-    def _take_first_file(self) -> None:
+    def _take_first_file(self, found: Sequence[str]) -> None:
         """Type the first file of the folder, which is looked at then."""
-        files = [name for name in matching_files("") if not name.endswith("/")]
-        if files:
-            box = self.query_one("#path", Input)
-            box.value = files[0]
-            box.cursor_position = len(box.value)
+        files = [name for name in found if not name.endswith("/")]
+        if files and not self._typed:
+            self._type(files[0])
 
     def _take_progress(self, progress: Progress) -> None:
         self._progress = progress
