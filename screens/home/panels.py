@@ -104,7 +104,8 @@ def yours(facts: HomeFacts, details: HomeDetails, width: int, *, judges: bool) -
 
 def _lately(facts: HomeFacts, details: HomeDetails, width: int) -> Line:
     found, words = details.activity, [f"today {facts.progress.today:,}"]
-    if found is not None and found.seconds is not None:
+    # Labels that came from a command or a file were never on the screen.
+    if found is not None and found.seconds is not None and found.seconds >= 0.5:
         words.append(f"about {format_duration(found.seconds)} an item")
     text = " · ".join(words)
     drawn = sparkline(found.days, len(found.days)) if found is not None else ""
