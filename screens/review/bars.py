@@ -161,14 +161,15 @@ class ClaimLine(Static):
                 above = _asked(item, 0)
         elif several and rows > 1:
             above = _asked(item, width if claim else 0)
-            if not claim and _cells(above) > width:
-                # Beside the answers is room for the rest of the question.
-                above, claim = _split_row(above, width)
         elif several:
             place = f"{item.at + 1} of {len(item.questions)} · {item.current.title}"
             claim = f"{place} · {claim}" if claim else place
         elif _cells(claim) + _cells(right) + 2 > width and rows > 1:
             claim, below = _split_row(claim, width - _cells(right) - 1)
+        if above and _cells(above) > width:
+            # Beside the answers is room for the rest of the question, before the claim.
+            above, rest = _split_row(above, width)
+            claim = f"{rest} · {claim}" if claim else rest
         line = _pad(f" {claim.strip()}", right, width - lead.cell_length)
         split = len(line) - len(right)
         style = "$text-primary" if self._claim(item) or not several else "bold $foreground"
