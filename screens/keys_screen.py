@@ -67,9 +67,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """The commands of the review in groups, by their ids without `review.`; others come last in the last one."""
 
-MOVING = frozenset(
-    {"up", "down", "page_up", "page_down", "first", "last", "next", "previous", "home", "end", "pane"}
-)
+MOVING = frozenset({"up", "down", "page_up", "page_down", "next", "previous", "home", "end", "pane"})
 """The verbs of commands that move over a screen."""
 
 LEGEND = (
