@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from screens.commands import bindings
-from screens.form import line
+from screens.form import line, typed_path
 from screens.help import hint
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
@@ -96,7 +96,7 @@ class DetailsScreen(ModalScreen["Details | None"]):
             return None
         if self._path is not None:
             typed = self.query_one("#path", Input).value.strip() or str(self._path)
-            path = Path(typed if typed.endswith(ENDING) else f"{typed}{ENDING}").expanduser()
+            path = typed_path(typed if typed.endswith(ENDING) else f"{typed}{ENDING}")
             if path.exists():
                 self._say(f"{one_line(str(path), 60)} exists. Choose another name, or open it.")
                 self.query_one("#path", Input).focus()
