@@ -37,7 +37,7 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
-from store.export.summary import export_lines, reveals
+from store.export.summary import export_lines, reveals, uncounted
 from store.formats.protocol import Format
 from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter
@@ -258,8 +258,10 @@ class ExportScreen(BaseScreen):
             self._foot.count_soon()
 
     def _preview(self, plan: ExportPlan) -> list[str]:
-        report = run_export(self.context, plan, self._listed, dry_run=True)
-        lines = list(self._lines(report))
+        if revealed := self._revealed(plan.form.name, plan.whose.name or plan.split):
+            lines = [uncounted(revealed), "Read the file after your review."]
+        else:
+            lines = list(self._lines(run_export(self.context, plan, self._listed, dry_run=True)))
         if plan.destination.exists():
             key = self.key_of("export.save")
             lines.append(f"{plan.destination.name} exists already; {key} asks before it is replaced.")
@@ -268,10 +270,14 @@ class ExportScreen(BaseScreen):
     def _lines(self, report: ExportReport) -> list[str]:
         """Return what a report says, a line each, and of whose labels the review hides it tells."""
         lines = [one_line(each, 400) for each in export_lines(report)]
-        own = self.context.rater.name if self.context.rater else None
-        if self.context.settings.blind and (revealed := reveals(report, own)):
+        if revealed := self._revealed(report.format, report.rater):
             lines.append(f"You review blind, and this file contains {revealed}: read it after your review.")
         return lines
+
+    def _revealed(self, form: str, whose: str | None) -> str | None:
+        """Return whose labels an export holds that the review hides; None where it hides none."""
+        own = self.context.rater.name if self.context.rater else None
+        return reveals(form, whose, own) if self.context.settings.blind else None
 
     def _say(self, text: str) -> None:
         self.query_one("#preview", Static).update(Content(text))

@@ -159,4 +159,11 @@ async def test_a_blind_review_keeps_views_of_the_agents_labels_closed(tmp_path: 
             await says(pilot, "uses the agents")
             assert isinstance(app.screen, ViewsScreen)
             await pilot.press("escape", "x")
-            await says(pilot, "You review blind, and this file contains")
+            # How many labels a majority has tells what others answered.
+            await says(pilot, "Not counted: it holds the labels of every rater")
+            form = app.screen
+            form.query_one("#format", Select).value = "labels"
+            form.query_one("#whose", Select).value = Whose("policy", "majority")
+            await says(pilot, "Not counted: it holds the labels of majority")
+            form.query_one("#whose", Select).value = Whose("rater", "dana")
+            await says(pilot, "2 labels, rater dana")
