@@ -89,6 +89,8 @@ class ExportScreen(BaseScreen):
         # Set by the thread that writes, read by the timer.
         self._progress: Progress | None = None
         self._ticking: Timer | None = None
+        # Whether what is at the destination is to be replaced, which was asked.
+        self._replaces = False
 
     def compose(self) -> ComposeResult:
         """Lay out the fields, what would be written, and the keys."""
@@ -207,6 +209,7 @@ class ExportScreen(BaseScreen):
             chosen("study"),
             "bundle" in shown and self.fields.ticked("pseudonyms"),
             "bundle" in shown and self.fields.ticked("without_replies"),
+            self._replaces,
         )
 
     def _shown(self) -> set[str]:
@@ -297,14 +300,14 @@ class ExportScreen(BaseScreen):
         ]
         self.app.push_screen(
             ConfirmScreen(self.context.settings, f"Replace the {what}?", lines, "replaces it"),
-            lambda agreed: self._begin() if agreed else None,
+            lambda agreed: self._begin(replaces=True) if agreed else None,
         )
 
-    def _begin(self) -> None:
+    def _begin(self, *, replaces: bool = False) -> None:
         if self.options is None:
             return
         self.remove_class("-done")
-        self._progress = None
+        self._progress, self._replaces = None, replaces
         self._foot.save("Exporting …")
         if self._ticking is None:
             self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
