@@ -40,6 +40,7 @@ from store.errors import WorkbenchError
 from store.export.summary import export_lines, reveals, uncounted
 from store.formats.protocol import Format
 from store.kinds.spec import task_kinds
+from store.paths import is_there
 from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ class ExportScreen(BaseScreen):
             lines = [uncounted(revealed), "Read the file after your review."]
         else:
             lines = list(self._lines(run_export(self.context, plan, self._listed, dry_run=True)))
-        if plan.destination.exists():
+        if is_there(plan.destination):
             key = self.key_of("export.save")
             lines.append(f"{plan.destination.name} exists already; {key} asks before it is replaced.")
         return lines
@@ -290,7 +291,7 @@ class ExportScreen(BaseScreen):
     def action_save(self) -> None:
         """Write the file, after a question where it would replace one."""
         destination = self.fields.file("file")
-        if destination is None or not destination.exists() or self.options is None:
+        if destination is None or not is_there(destination) or self.options is None:
             self._begin()
             return
         what = "folder" if destination.is_dir() else "file"

@@ -144,6 +144,9 @@ async def test_the_form_refuses_before_it_writes(tmp_path: Path, monkeypatch: py
             file.value = str(tmp_path / "no" / "file")
             box.value = "jsonl"
             await says(pilot, "is not a folder")
+            file.value = f"{'n' * 300}.jsonl"
+            await pilot.press("ctrl+s")
+            await says(pilot, "name too long")
             # Nobody agreed to replace what was not there when it was asked for.
             file.value = str(late)
             await pilot.press("ctrl+s")
