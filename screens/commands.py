@@ -367,6 +367,14 @@ COMMANDS: tuple[Command, ...] = (
         "open file",
         "Open the repository file that the context on the screen is from.",
     ),
+    Command(
+        "review.candidates",
+        "Q",
+        "",
+        "candidates",
+        "Show or hide the list of the query's candidates, with ranks and similarities.",
+        on_line=False,
+    ),
     Command("review.pane", "tab", "", "pane", "Move to the next pane.", on_line=False),
     Command(
         "review.pane_back", "shift+tab", "", "previous pane", "Move to the previous pane.", on_line=False

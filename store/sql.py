@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import duckdb
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import duckdb
 
 
 def quoted(text: str) -> str:
@@ -19,6 +20,12 @@ def count(cursor: duckdb.DuckDBPyConnection, statement: str) -> int:
     """Return the one number that a statement selects; 0 where it selects none."""
     row = cursor.execute(statement).fetchone()
     return int(row[0] or 0) if row else 0
+
+
+def roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
+    """End a transaction, which a full disk has ended already, together with the use of the database."""
+    with suppress(duckdb.Error):
+        cursor.execute("ROLLBACK")
 
 
 def any_row(cursor: duckdb.DuckDBPyConnection, relation: str) -> bool:

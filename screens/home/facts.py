@@ -50,12 +50,14 @@ class HomeFacts:
         resume: Where to go on; None when nothing is left to judge and no session was kept.
         sample: Whether the workspace holds the sample data.
         runs: Names of the runs whose labels are counted; none in a blind review.
+        corpus: How many queries and codes there are, where there are no items.
     """
 
     progress: Progress
     resume: Resume | None
     sample: bool
     runs: tuple[str, ...] = ()
+    corpus: tuple[int, int] = (0, 0)
 
 
 def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts:
@@ -66,14 +68,16 @@ def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts
         scope: Who judges, and what of others' work is shown.
         sample: Whether the workspace holds the sample data.
     """
+    from store.queries.home import corpus_size
     from store.queries.progress import progress
     from store.queries.runs import shown_by_kind
 
     with workspace.reading() as connection:
         counts = progress(connection, scope)
         runs = {} if scope.hides_lists else shown_by_kind(connection, scope)
+        texts = (0, 0) if counts.total else corpus_size(connection)
     names = tuple(dict.fromkeys(run.name for run in runs.values()))
-    return HomeFacts(counts, _resume(workspace, scope, counts.left), sample, names)
+    return HomeFacts(counts, _resume(workspace, scope, counts.left), sample, names, texts)
 
 
 def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:

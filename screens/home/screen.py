@@ -251,6 +251,14 @@ class HomeScreen(BaseScreen):
             ]
         if self.facts is None:
             return ["Reading …"]
+        if self.empty and any(self.facts.corpus):
+            queries, codes = self.facts.corpus
+            return [
+                f"{one_line(self.context.workspace.path.name, 60)} has a corpus, and no pairs yet.",
+                "",
+                f"{pluralize(queries, 'query', 'queries')} and {pluralize(codes, 'code')}. "
+                "`workbench candidates` finds the best codes of each query: they become the pairs to judge.",
+            ]
         if self.empty:
             return [
                 f"{one_line(self.context.workspace.path.name, 60)} is empty.",

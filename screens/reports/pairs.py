@@ -19,6 +19,7 @@ from store.queries.pair_figures import (
     pairs_at_rank,
     pairs_by_matches,
     pairs_by_queries,
+    worth_sentence,
 )
 from store.queries.runs import all_runs
 
@@ -90,6 +91,8 @@ def ranks_page(read: Read, choice: Choice) -> Page:
         for one in found.by_rank
     )
     notes = ["expected: matches among the candidates up to the rank."]
+    if worth := worth_sentence(found):
+        notes.append(worth)
     if found.similarity_ranks:
         notes.append(f"Ranked by mean similarity: {pluralize(found.similarity_ranks, 'pair')}.")
     if found.without_rank:

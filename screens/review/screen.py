@@ -33,6 +33,7 @@ from screens.navigator import Navigator
 from screens.queue.query import QueueQuery
 from screens.recorder import UndoResult
 from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewHeader
+from screens.review.candidates import CandidateList, Candidates
 from screens.review.citations import Citations, format_citations
 from screens.review.comparison import RunComparison
 from screens.review.context_files import ContextFiles
@@ -131,6 +132,7 @@ class ReviewScreen(BaseScreen):
         self.tests = ItemTests(shared, self._show_chosen, self.items.forget, self._reload, self._changed)
         self.citations = Citations(shared, self.panes, self._changed, self.tests.show_execution)
         self.comparison = RunComparison(shared, self.panes, self._show_chosen)
+        self.candidates = Candidates(shared)
         self.cover = ReferenceCover(shared, self._show_chosen, self._changed)
         self.sides = Sides(shared, self.panes, self._show_chosen)
         self.scores = ScoreLine(shared, self.judging, self.panes.focus_active)
@@ -152,6 +154,7 @@ class ReviewScreen(BaseScreen):
             self.cover,
             self.sides,
             self.scores,
+            self.candidates,
         )
         handlers = (owner.handlers() for owner in (*owners, *others))
         self.dispatcher = Dispatcher(shared, self.judging.judge, self._handlers(), *handlers)
@@ -182,6 +185,7 @@ class ReviewScreen(BaseScreen):
         with Vertical(id="end"):
             yield EndCard()
         with Horizontal(id="body"):
+            yield CandidateList()
             yield TextPane(id=SUBJECT)
             with Vertical(id="case"):
                 yield Static(id=ABOVE)
@@ -253,6 +257,7 @@ class ReviewScreen(BaseScreen):
     def _action_saved(self, action: Action) -> None:
         self.items.forget(action.item_id)
         self._reload(action.item_id)
+        self.candidates.changed(action.item_id)
         if self.order.at_end:
             self.end.count()
         self.header.follow(action)
@@ -356,6 +361,7 @@ class ReviewScreen(BaseScreen):
 
     def _arrive(self, view: ItemView) -> None:
         """Restore the places of an item that has just come, and mention its drafts."""
+        self.candidates.follow()
         self.sides.scroll_together()
         self.practice.arrive(view)
         self.judging.complete_undo_message(view)
@@ -509,6 +515,18 @@ class ReviewScreen(BaseScreen):
             self.search.next_match()
         else:
             self._step(1, "This is the end of the list.")
+
+    @on(CandidateList.Chosen)
+    def _candidate_chosen(self, message: CandidateList.Chosen) -> None:
+        self.judging.reasons.drop()
+        self.shared.show_message("")
+        self.session.remember()
+        self.comments.keep_draft()
+        self.scores.close()
+        self.search.stop()
+        self.order.go_to(message.item_id)
+        self.show_item()
+        self._changed()
 
     def _step(self, offset: int, at_the_end: str) -> None:
         self.judging.reasons.drop()

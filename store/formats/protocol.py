@@ -38,7 +38,7 @@ Corpus = Literal["judged", "all"]
 MISSING_REASONS = ("not assigned", "skipped", "cannot decide", "not judged")
 """Why a rater has no label of a unit, as agreement matrices say it."""
 
-Container = Literal["json lines", "JSON array", "JSON objects", "CSV", "Parquet"]
+Container = Literal["json lines", "JSON array", "JSON objects", "CSV", "Parquet", "lines"]
 JSON: frozenset[Container] = frozenset({"json lines", "JSON array", "JSON objects"})
 ANY: frozenset[Container] = JSON | {"CSV", "Parquet"}
 
@@ -411,6 +411,7 @@ class Format:
         folder: Whether it is written as a folder of several files.
         whole_workspace: Whether it holds all of a workspace, and an import makes one of it.
         published: Whether it is made to be published, so that people have pseudonyms in it.
+        named_only: Whether it is never detected, since files of other formats have its columns too.
         may_be_empty: Whether a file without records says something among others of the format, as the list of
             the comments of an issue that nobody commented on.
         converter: Makes a converter of the records of one file; None where each record is one item or label.
@@ -433,6 +434,7 @@ class Format:
     leaves_out: tuple[str, str] | None = None
     folder: bool = False
     may_be_empty: bool = False
+    named_only: bool = False
     published: bool = False
     whole_workspace: bool = False
     converter: Callable[[FileContext], Converter] | None = None
@@ -445,7 +447,7 @@ class Format:
 
     def detect(self, sample: Sample) -> str | None:
         """Return why a file is of this format, or None when it is not."""
-        if sample.container not in self.containers or self.unless & sample.columns:
+        if self.named_only or sample.container not in self.containers or self.unless & sample.columns:
             return None
         for layout in self.layouts:
             if not layout.missing(sample.columns):

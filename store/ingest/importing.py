@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +18,9 @@ from sqlalchemy import Connection
 
 from store.errors import MOST_LISTED, ImportFailed, JudgmentRefused, RecordsRefused, place
 from store.events import Progress, Report, silent
+from store.formats.corpus import PYTHON
 from store.ingest.contents import content_entities
+from store.ingest.corpus import CorpusImport, is_corpus, is_sources
 from store.ingest.files import RECORD_BYTES, InputFile, prepare
 from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.pending import count_attached, count_conflicting
@@ -48,13 +49,14 @@ from store.ingest.resolve_responses import (
     response_counts,
 )
 from store.ingest.resolve_traces import new_runs, publish_traces, resolve_traces, trace_counts
+from store.ingest.sources import add_source
 from store.ingest.staging import Stages, Staging, shared_sorts, stage_columns
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.processes import temporary_folder
 from store.record.ids import now
 from store.record.rater_ref import RaterKind, name_fault
 from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
-from store.sql import any_row, count
+from store.sql import any_row, count, roll_back
 from store.workspace.duckdb import Workspace
 from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files, refuse_to_replace
@@ -78,9 +80,12 @@ def import_files(
     dry_run: bool = False,
     record_bytes: int = RECORD_BYTES,
     source: str | None = None,
+    all_functions: bool = False,
     progress: Report | None = None,
 ) -> ImportReport:
     """Import files into a workspace; when anything is wrong with any of them, nothing is imported.
+
+    Files of codes or queries alone, and folders of Python sources, become a corpus without items.
 
     Args:
         workspace: The open workspace.
@@ -96,6 +101,7 @@ def import_files(
         dry_run: Whether to do everything but import.
         record_bytes: The most that one record may have.
         source: The name that is noted as their source; that of each file by default.
+        all_functions: Whether a corpus takes functions without parameter or return value too.
         progress: Receives the progress, in this thread; an exception from it ends the import.
 
     Returns:
@@ -128,9 +134,22 @@ def import_files(
             file = prepare(number, path, folder, report, record_bytes)
             return file if source is None else replace(file, path=Path(source))
 
-        inputs, empty = detect_inputs(listed(paths), format, mapping or {}, ready)
+        folders = [path for path in map(Path, paths) if is_sources(path, named=format == PYTHON.name)]
+        files = [path for path in map(Path, paths) if path not in folders]
+        if format == PYTHON.name and files:
+            raise ImportFailed(
+                "No Python sources",
+                f"{files[0]} is no folder of Python sources. Nothing was imported.",
+                "Name the folder; files of functions have their own format.",
+            )
+        inputs, empty = detect_inputs(listed(files), format, mapping or {}, ready) if files else ([], ())
         cursor = workspace.native()
         try:
+            if folders or is_corpus(inputs):
+                texts = CorpusImport(
+                    workspace, cursor, all_functions=all_functions, licence=licence, progress=report
+                )
+                return texts.run(inputs, folders, rejects, dry_run=dry_run)
             work = _Import(workspace, cursor, inputs, rejects, report)
             work.stage(prefix, model, setting, mapping)
             work.resolve(label_as)
@@ -183,13 +202,6 @@ class _Import:
             self._problems += staging.problems
         if self._problems and self._rejects is None:
             self._refuse(self._problems)
-        sort = {given.layout.sort for given in self._inputs}
-        if sort <= shared_sorts().keys():
-            raise ImportFailed(
-                "No items",
-                f"{', '.join(self._names)}: texts alone make no items. Nothing was imported.",
-                "Import them together with the file of items that refers to them.",
-            )
 
     def resolve(self, label_as: str | None) -> None:
         """Find the rows to which every record refers and those that are there; remove invalid records."""
@@ -391,22 +403,16 @@ def publish(
             publish_traces(cursor, workspace.ids)
         cursor.execute("COMMIT")
     except duckdb.Error as error:
-        _roll_back(cursor)
+        roll_back(cursor)
         raise ImportFailed(
             "Import failed",
             f"The workspace could not be written: {error}. Nothing was imported.",
             "Check the space on the disk, then import again.",
         ) from error
     except BaseException:
-        _roll_back(cursor)
+        roll_back(cursor)
         raise
     return numbers
-
-
-def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
-    """End the transaction, which a full disk has ended already, together with the use of the database."""
-    with suppress(duckdb.Error):
-        cursor.execute("ROLLBACK")
 
 
 def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> None:
@@ -468,28 +474,17 @@ def _add_sources(
     licence: str,
     imported_at: datetime,
 ) -> dict[int, int]:
-    row = cursor.execute("SELECT coalesce(max(id), 0) FROM source").fetchone()
-    highest = int(row[0]) if row else 0
     numbers: dict[int, int] = {}
     for given, result in zip(inputs, report.files, strict=True):
         if not result.adds and not (given.layout.sort in shared_sorts() and report.adds):
             continue
-        if result.source_id is not None:
-            numbers[given.file.number] = result.source_id
-            continue
-        highest += 1
-        numbers[given.file.number] = highest
-        cursor.execute(
-            "INSERT INTO source (id, sha256, name, format, licence, url, records, imported_at) "
-            "VALUES (?, ?, ?, ?, ?, '', ?, ?)",
-            [
-                highest,
-                given.file.sha256,
-                given.file.path.name,
-                given.format.name,
-                licence,
-                result.records - result.rejected,
-                imported_at,
-            ],
+        numbers[given.file.number] = result.source_id or add_source(
+            cursor,
+            sha256=given.file.sha256,
+            name=given.file.path.name,
+            format=given.format.name,
+            licence=licence,
+            records=result.records - result.rejected,
+            imported_at=imported_at,
         )
     return numbers

@@ -228,7 +228,7 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
                 f"{path} is neither a file nor a folder. Nothing was imported.",
                 "Write its content into a file first.",
             )
-        inside = sorted(child for child in path.iterdir() if child.is_file() and child.suffix in _ENDINGS)
+        inside = data_files(path)
         if not inside:
             raise ImportFailed(
                 "No data files", f"{path} holds no {', '.join(_ENDINGS)} file.", "Name the files themselves."
@@ -246,6 +246,11 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
     return files
 
 
+def data_files(folder: Path) -> list[Path]:
+    """Return the data files in a folder, in order."""
+    return sorted(child for child in folder.iterdir() if child.is_file() and child.suffix in _ENDINGS)
+
+
 def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) -> Input:
     """Detect a file's format.
 
@@ -258,7 +263,10 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         ImportFailed: No format fits, several do, or the named one does not.
         UnknownName: There is no such format or field.
     """
-    sample = read_sample(file.path, file.plain)
+    if name is not None and "lines" in find_format(name).containers and is_text(file.path):
+        sample = Sample(file.path, "lines", frozenset({"text"}))
+    else:
+        sample = read_sample(file.path, file.plain)
     if name is None:
         if not sample.columns:
             sample = replace(sample, columns=_columns_further_on(file, sample))
@@ -279,6 +287,11 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         )
     fitting = _mapped(named, mapping)
     return Input(file, sample, fitting, fitting.layout(sample), False, "named")
+
+
+def is_text(path: Path) -> bool:
+    """Return whether a file is a text of a record a line, by its name."""
+    return path.name.removesuffix(".gz").endswith(".txt")
 
 
 def detect_inputs(

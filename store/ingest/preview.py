@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from store.events import Report, silent
+from store.ingest.corpus import functions_in, is_sources
 from store.ingest.files import prepare
 from store.ingest.inputs import detect_input, listed
 from store.ingest.records import read_records
@@ -52,6 +53,8 @@ def preview_file(path: Path, progress: Report | None = None) -> FilePreview:
     Raises:
         ImportFailed: It cannot be read, or its format is not detected.
     """
+    if is_sources(path, named=False):
+        return _preview_sources(path)
     first, *others = listed([path])
     with temporary_folder("workbench-preview-") as folder:
         file = prepare(0, first, folder, progress or silent)
@@ -62,11 +65,21 @@ def preview_file(path: Path, progress: Report | None = None) -> FilePreview:
     return FilePreview(
         format=found.format.name,
         why=found.why,
-        holds=kind.plural if kind else f"{found.layout.sort}s",
+        holds=kind.plural if kind else _PLURALS.get(found.layout.sort, f"{found.layout.sort}s"),
         columns=columns,
         rows=tuple(tuple(_shown(record.get(name)) for name in columns) for record in records),
         more=len(others),
     )
+
+
+_PLURALS = {"corpus_code": "codes to search in", "corpus_query": "queries", "query": "queries"}
+
+
+def _preview_sources(folder: Path) -> FilePreview:
+    """Look at the first functions in a folder of Python sources."""
+    found = list(islice(functions_in(folder), ROWS))
+    rows = tuple((text.name, text.path, text.text[:FEW_CELLS]) for text in found)
+    return FilePreview("python", "Python sources", "codes to search in", ("name", "path", "code"), rows)
 
 
 def _shown(value: Any) -> str:

@@ -72,9 +72,9 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
     if sample.container == "Parquet":
         yield from _parquet(file)
         return
-    if sample.container == "json lines":
+    if sample.container in ("json lines", "lines"):
         with file.plain.open("rb") as lines:
-            yield from _json_lines(lines)
+            yield from (_json_lines if sample.container == "json lines" else _text_lines)(lines)
         return
     if (broken := first_invalid_line(file.plain)) is not None:
         yield _unreadable(1, broken, NOT_UTF8)
@@ -142,8 +142,7 @@ def _json_lines(lines: BinaryIO) -> Iterator[RawRecord]:
             text = raw.decode("utf-8").strip(" \t\r\n")
         except UnicodeDecodeError as error:
             number += 1
-            shown = raw.decode("utf-8", errors="backslashreplace")
-            yield _unreadable(number, line, f"not UTF-8 text (byte {error.start + 1} of the line)", shown)
+            yield _no_text(number, line, raw, error)
             continue
         at = 0
         while at < len(text):
@@ -160,6 +159,26 @@ def _json_lines(lines: BinaryIO) -> Iterator[RawRecord]:
                 yield _record(number, line, value, end - at)
             # Some files hold several objects a line, one after another.
             at = end if end == len(text) else _next(text, end)
+
+
+def _no_text(number: int, line: int, raw: bytes, error: UnicodeDecodeError) -> RawRecord:
+    shown = raw.decode("utf-8", errors="backslashreplace")
+    return _unreadable(number, line, f"not UTF-8 text (byte {error.start + 1} of the line)", shown)
+
+
+def _text_lines(lines: BinaryIO) -> Iterator[RawRecord]:
+    """Read a text whose every line that is not blank is a record with one field, `text`."""
+    number = 0
+    for line, raw in enumerate(lines, start=1):
+        if not raw.strip():
+            continue
+        number += 1
+        try:
+            text = raw.decode("utf-8").strip()
+        except UnicodeDecodeError as error:
+            yield _no_text(number, line, raw, error)
+        else:
+            yield RawRecord(number, line, {"text": text}, len(text))
 
 
 def _next(text: str, at: int) -> int:

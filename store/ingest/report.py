@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ class FileReport:
         detected: Whether the format was detected from the content.
         why: From what it was detected; "named" when it was not.
         records: How many records it holds.
+        corpus: Of what it holds the texts, where these make no items: "code" or "query".
         items_added: New items.
         items_known: Items that were there already, with the same content.
         items_differing: Those of them whose other fields (rank, origin, extra) differ; stored values stay.
@@ -54,6 +56,7 @@ class FileReport:
     detected: bool
     why: str
     records: int
+    corpus: str = ""
     items_added: int
     items_known: int
     items_differing: int
@@ -84,6 +87,8 @@ class FileReport:
         """Whether anything of it is new."""
         beside = self.responses_added + self.pending_responses + self.scores_added + self.chunks_added
         beside += self.pending_scores + self.steps_added + sum(self.verdicts_added.values())
+        if self.corpus:
+            beside += self.queries_added + self.codes_added
         return bool(self.items_added or beside or self.marks_added or sum(self.judgments_added.values()))
 
     def sentence(self, *, dry_run: bool = False) -> str:
@@ -95,11 +100,8 @@ class FileReport:
         how = f"detected: {self.why}" if self.detected else "as named"
         would = "would be " if dry_run else ""
         parts = [f"{self.file}: {self.format} ({how}), {pluralize(self.records, 'record')}"]
-        parts.append(
-            f"{pluralize(self.items_added, 'item')} {would}added"
-            if self.items_added
-            else f"no item {would}added"
-        )
+        added, one, several = _ADDED[self.corpus](self)
+        parts.append(f"{pluralize(added, one, several)} {would}added" if added else f"no {one} {would}added")
         beside = (
             (self.responses_added, "response"),
             (self.scores_added, "score"),
@@ -150,6 +152,14 @@ class FileReport:
         if self.imported_before and not self.adds:
             parts.append("this very file was imported before")
         return "; ".join(parts)
+
+
+_ADDED: dict[str, Callable[[FileReport], tuple[int, str, str]]] = {
+    "": lambda file: (file.items_added, "item", "items"),
+    "code": lambda file: (file.codes_added, "code", "codes"),
+    "query": lambda file: (file.queries_added, "query", "queries"),
+}
+"""What a file adds above all, by its `corpus`: how many, and their name."""
 
 
 @dataclass(frozen=True, slots=True)

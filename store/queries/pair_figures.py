@@ -42,6 +42,10 @@ class QueriesByMatches:
     partly_labelled: int
 
 
+WORTH_SHARES = (0.8, 0.9, 0.95)
+"""Shares of the expected matches for which it is said how many candidates hold them."""
+
+
 @dataclass(frozen=True, slots=True)
 class RankMatches:
     """The candidates at one rank (Figure 4).
@@ -115,6 +119,21 @@ class BenchmarkFigures:
     without_rank: int
     by_queries: tuple[CodesByQueries, ...]
 
+    def worth_labelling(self, share: float) -> int | None:
+        """Return how many candidates of a query are worth labelling, by the expected matches (Figure 4).
+
+        Args:
+            share: Which share of the matches that are expected among all candidates is to be found.
+
+        Returns:
+            The lowest rank up to which they are; None where a rank has no label, or nothing matches.
+        """
+        expected = [row.expected_matches for row in self.by_rank]
+        if not expected or not (whole := expected[-1]):
+            return None
+        enough = share * whole - 1e-9
+        return next(row.rank for row in self.by_rank if (row.expected_matches or 0) >= enough)
+
     @property
     def match_share(self) -> float | None:
         """The share of the labelled pairs that match; None without any."""
@@ -163,6 +182,7 @@ class BenchmarkFigures:
                 "shared_ranks": self.shared_ranks,
                 "without_rank": self.without_rank,
                 "ranks": [asdict(rank) for rank in self.by_rank],
+                "worth_labelling": {f"{share:.2f}": self.worth_labelling(share) for share in WORTH_SHARES},
             },
             "figure_7": {
                 "codes": self.answering_codes,
@@ -171,6 +191,16 @@ class BenchmarkFigures:
                 "groups": [asdict(group) for group in self.by_queries],
             },
         }
+
+
+def worth_sentence(found: BenchmarkFigures) -> str:
+    """Return how many candidates of a query are worth labelling; empty where that is not known."""
+    ranks = {found.worth_labelling(share): share for share in WORTH_SHARES}
+    if None in ranks:
+        return ""
+    first, *others = (f"{rank} for {100 * share:.0f} %" for rank, share in ranks.items())
+    first = first.replace(" for", " candidates for", 1) + " of the matches"
+    return f"Worth labelling: {', '.join([first, *others])}."
 
 
 @dataclass(frozen=True, slots=True)

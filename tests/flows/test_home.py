@@ -122,6 +122,16 @@ async def test_an_empty_workspace_teaches_the_ways_in(empty: Workspace) -> None:
         assert home_of(app)
 
 
+async def test_a_corpus_without_pairs_says_what_to_do_with_it(empty: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "queries.txt").write_text("sort a list\nread csv\n", encoding="utf-8")
+    import_files(empty, [tmp_path / "queries.txt"], format="queries")
+    app = app_of(empty)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        assert "study.duckdb has a corpus, and no pairs yet." in about(app)
+        assert "2 queries and 0 codes. `workbench candidates`" in about(app)
+
+
 async def test_the_panels_say_what_the_reports_say(workspace: Workspace) -> None:
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:

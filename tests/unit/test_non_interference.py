@@ -45,6 +45,7 @@ from screens.review.next_item import restored_order, resumed_item
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
 from store.queries import (
+    candidates,
     current,
     executions,
     home,
@@ -492,6 +493,7 @@ QUERIES = {
         refused(lambda name=name: item.find_item(c, name, s))
         for name in (*SITTING, ELSEWHERE, OUTSIDE, "12", "q1")
     ],
+    "candidates_of": lambda w, c, s, ids: each(c, lambda c, n: candidates.candidates_of(w, s, n), ids),
     "load_item": lambda w, c, s, ids: each(c, lambda c, n: loaded(c, s, n), ids),
     "protocol_of": lambda w, c, s, ids: shown_texts.protocol_of(c, s),
     "shown_candidates": lambda w, c, s, ids: shown_texts.shown_candidates(c, s, {}),

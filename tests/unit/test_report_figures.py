@@ -121,6 +121,8 @@ def test_the_figures_of_the_agents_labels(workbench, study):
     ranks = found["figure_4"]["ranks"]
     assert [one["probability"] for one in ranks] == pytest.approx([1, 2 / 3, 0])
     assert [one["expected_matches"] for one in ranks] == pytest.approx([1, 5 / 3, 5 / 3])
+    # 1, 5/3 and 5/3 matches are expected among one, two and three candidates.
+    assert found["figure_4"]["worth_labelling"] == {"0.80": 2, "0.90": 2, "0.95": 2}
     # Wilson's interval of 2 of 3: (0.6667 + 3.8415 / 6 ± 1.96 sqrt(0.2222 / 3 + 3.8415 / 36)) / (1 + 3.8415 / 3).
     assert (ranks[1]["ci_low"], ranks[1]["ci_high"]) == pytest.approx((0.20766, 0.93851), abs=1e-5)
     assert {

@@ -16,6 +16,8 @@ import pytest
 from agents.pipelines.pair_annotation.snippet import read_snippet
 from agents.sandbox.cells import split_cells
 from agents.sandbox.protocol import TestProgram
+from store.ingest.importing import import_files
+from store.workspace.duckdb import Workspace
 
 FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 RATERS = ("sample-ana", "sample-ben", "sample-chi")
@@ -392,3 +394,20 @@ def test_text_that_is_hostile_to_markup_and_unicode_occur():
     assert "[red]" in code
     assert "[/red]" in code
     assert any(ord(char) > 0x3FF for char in code)
+
+
+def test_the_corpus_holds_the_codes_and_queries_of_the_pairs(tmp_path):
+    pairs = records("pairs.jsonl")
+    assert {pair["code"] for pair in pairs} < {record["code"] for record in records("corpus.jsonl")}
+    queries = (FOLDER / "queries.txt").read_text(encoding="utf-8").splitlines()
+    assert queries == list(dict.fromkeys(pair["query"] for pair in pairs))
+    with Workspace.create(tmp_path / "w.duckdb") as workspace:
+        (codes,) = import_files(workspace, [FOLDER / "corpus.jsonl"]).files
+        (texts,) = import_files(workspace, [FOLDER / "queries.txt"], format="queries").files
+    assert (codes.records, codes.codes_added, texts.queries_added) == (102, 93, 15)
+    assert codes.conversion_counts == {
+        "no return value": 3,
+        "no function": 4,
+        "not Python 3": 1,
+        "no parameter": 1,
+    }

@@ -130,13 +130,17 @@ def import_command(
         typer.Option(metavar="FILE", help="Import the good records; write the others here, with reasons."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and import nothing.")] = False,
+    all_functions: Annotated[
+        bool,
+        typer.Option("--all-functions", help="A corpus takes functions without parameter or result too."),
+    ] = False,
     largest_record: Annotated[
         int, typer.Option(min=1, max=1024, metavar="MIB", help="The most that one record may have, in MiB.")
     ] = 64,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import items of any kind, models' responses, and labels; the format is detected.
+    """Import items of any kind, models' responses, labels, or a corpus; the format is detected.
 
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
     """
@@ -169,6 +173,7 @@ def import_command(
             rejects=rejects,
             dry_run=dry_run,
             record_bytes=largest_record << 20,
+            all_functions=all_functions,
             progress=progress_callback(bar),
         )
     if as_json:

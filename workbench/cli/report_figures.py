@@ -187,6 +187,7 @@ def _print_queries(found: BenchmarkFigures) -> None:
 
 
 def _print_ranks(found: BenchmarkFigures) -> None:
+    from store.queries.pair_figures import worth_sentence
     from workbench.output import harmless, print_bars, say
 
     say("", harmless("Probability that the candidate at a rank matches (Figure 4)", style="bold underline"))
@@ -199,6 +200,8 @@ def _print_ranks(found: BenchmarkFigures) -> None:
             [_pooled(group) for _, group in groups],
         )
         say("Expected: matches among the candidates up to the rank. The interval is Wilson's.")
+        if worth := worth_sentence(found):
+            say(worth)
     if found.similarity_ranks:
         say(f"Ranked by mean similarity: {pluralize(found.similarity_ranks, 'pair')}.")
     if found.shared_ranks:

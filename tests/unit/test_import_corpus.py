@@ -1,0 +1,238 @@
+"""A corpus: codes and queries without items, filtered by the paper's rule and without duplicates."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.errors import ImportFailed, RecordsRefused
+from store.ingest.importing import import_files
+from store.ingest.preview import preview_file
+from store.ingest.python_functions import functions_of, why_not_testable
+from store.workspace.duckdb import Workspace
+
+GOOD = "def add(a, b):\n    return a + b\n"
+
+
+def function(code: str, name: str = "f", **fields: str) -> dict[str, str]:
+    """Return a record as CodeSearchNet has it."""
+    return {
+        "repo": "lab/tools",
+        "path": "tools/sums.py",
+        "func_name": name,
+        "original_string": code,
+        "language": "python",
+        "code": code,
+        "sha": "0",
+        "partition": "train",
+        **fields,
+    }
+
+
+def written(path: Path, records: list[dict[str, str]]) -> Path:
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with Workspace.create(tmp_path / "w.duckdb") as opened:
+        yield opened
+
+
+def texts(workspace: Workspace, table: str) -> list[tuple[object, ...]]:
+    about = ", name, repository, path, language, licence" if table == "code" else ""
+    cursor = workspace.native()
+    try:
+        return cursor.execute(f"SELECT text{about} FROM {table} ORDER BY id").fetchall()
+    finally:
+        cursor.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (GOOD, None),
+        ("async def f(*, key=1):\n    return key", None),
+        ("def f(self, x):\n        if x:\n            return x", None),
+        ("def f(*rest):\n    with rest[0]:\n        return 0", None),
+        ("def f():\n    return 1", "no parameter"),
+        ("def f(x):\n    return", "no return value"),
+        ("def f(x):\n    return None", "no return value"),
+        ("def f(x):\n    yield x", "no return value"),
+        ("def f(x):\n    def inner():\n        return 1\n    inner()", "no return value"),
+        ("def f(x):\n    print x\n    return x", "not Python 3"),
+        ("x = 1", "no function"),
+        ("def f(x):\n    return '\0'", "not Python 3"),
+        ("def f(x): return " + "(" * 5_000, "not Python 3"),
+    ],
+)
+def test_the_rule_of_the_paper(code, reason):
+    assert why_not_testable(code) == reason
+
+
+@given(st.text())
+def test_any_text_has_an_answer(text):
+    assert why_not_testable(text) in (None, "no parameter", "no return value", "not Python 3", "no function")
+
+
+def test_functions_are_cut_out_of_a_source():
+    source = (
+        "class Parser:\n"
+        "    @property\n"
+        "    def name(self):\n"
+        '        """Return it.\n'
+        "at the margin\n"
+        '        """\n'
+        "        return self._name\n"
+        "\n"
+        "def outer(x):\n"
+        "    def inner(): return x\n"
+        "    return inner\n"
+    )
+    first, second = functions_of(source)
+    assert (first.name, first.line) == ("Parser.name", 3)
+    assert first.text.startswith("def name(self):")
+    assert why_not_testable(first.text) is None
+    assert (second.name, second.line) == ("outer", 9)
+    assert second.text.endswith("return inner")
+
+
+def test_codesearchnet_without_what_cannot_be_tested_or_is_there_twice(workspace, tmp_path):
+    records = [
+        function(GOOD, "add"),
+        function(GOOD.replace("\n", "  \r\n\n"), "again"),
+        function("def f():\n    return 1"),
+        function("def f(x):\n    print x"),
+        function("function f(x) { return x }", "js", language="javascript", license="mit"),
+    ]
+    path = written(tmp_path / "python.jsonl.gz", records)
+    tried = import_files(workspace, [path], dry_run=True)
+    assert tried.adds
+    assert texts(workspace, "code") == []
+
+    (file,) = import_files(workspace, [path], licence="Apache-2.0").files
+    assert (file.format, file.records, file.codes_added, file.items_added) == ("codesearchnet", 5, 2, 0)
+    assert file.conversion_counts == {"no parameter": 1, "not Python 3": 1, "twice in this import": 1}
+    assert "2 codes added" in file.sentence()
+    assert texts(workspace, "code") == [
+        (GOOD, "add", "lab/tools", "tools/sums.py", "python", "Apache-2.0"),
+        ("function f(x) { return x }", "js", "lab/tools", "tools/sums.py", "javascript", "mit"),
+    ]
+
+    again = import_files(workspace, [path])
+    assert not again.adds
+    assert again.files[0].imported_before
+    assert again.files[0].conversion_counts["already in the workspace"] == 3
+    everything = import_files(workspace, [path], all_functions=True)
+    assert everything.files[0].codes_added == 2
+
+
+def test_a_folder_of_sources(workspace, tmp_path):
+    folder = tmp_path / "project"
+    (folder / "package").mkdir(parents=True)
+    (folder / "package" / "sums.py").write_text(f"# -*- coding: latin-1 -*-\n{GOOD}", encoding="latin-1")
+    (folder / "package" / "old.py").write_text("print 1\n")
+    for hidden in (".git", "__pycache__", "env"):
+        (folder / hidden).mkdir()
+        (folder / hidden / "hook.py").write_text("def hook(x):\n    return x\n")
+    (folder / "env" / "pyvenv.cfg").touch()
+    (folder / "link.py").symlink_to(folder / "package" / "sums.py")
+
+    preview = preview_file(folder)
+    assert preview.holds == "codes to search in"
+    assert preview.rows == (("add", "package/sums.py:2", GOOD.rstrip()),)
+
+    (file,) = import_files(workspace, [folder]).files
+    assert (file.format, file.codes_added) == ("python", 1)
+    assert file.conversion_counts == {"files that are not Python 3": 1}
+    assert texts(workspace, "code") == [(GOOD.rstrip(), "add", "project", "package/sums.py:2", "python", "")]
+
+    (folder / "data.json").write_text("[]")
+    (file,) = import_files(workspace, [folder], format="python").files
+    assert not file.codes_added
+    assert file.imported_before
+    with pytest.raises(ImportFailed, match="no folder of Python sources"):
+        import_files(workspace, [folder / "data.json"], format="python")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "mapping"),
+    [
+        ("queries.txt", "sort a list\n\n  read csv \nSort  a list\n", {}),
+        ("queries.csv", "Language,Query\npython,sort a list\npython,read csv\npython,SORT a list\n", {}),
+        (
+            "cosqa.json",
+            json.dumps(
+                [
+                    {"idx": f"q{n}", "doc": text, "code": "def f(): pass", "label": 1}
+                    for n, text in enumerate(["sort a list", "read csv", "sort a list "])
+                ]
+            ),
+            {},
+        ),
+        ("titles.csv", "title\nsort a list\nread csv\nsort a  list\n", {"query": "title"}),
+    ],
+)
+def test_queries(workspace, tmp_path, name, content, mapping):
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    (file,) = import_files(workspace, [path], format="queries", mapping=mapping).files
+    assert file.queries_added == 2
+    assert file.conversion_counts == {"twice in this import": 1}
+    assert "2 queries added" in file.sentence()
+    assert texts(workspace, "query") == [("sort a list",), ("read csv",)]
+
+
+def test_the_codes_of_cosqa_plus_without_pairs_are_a_corpus(workspace, tmp_path):
+    path = tmp_path / "codebase.json"
+    path.write_text(json.dumps([{"code-idx": 0, "code": GOOD}, {"code-idx": 1, "code": "x = 1"}]))
+    (file,) = import_files(workspace, [path]).files
+    assert file.codes_added == 1
+    assert file.conversion_counts == {"no function": 1}
+
+
+def test_what_pairs_hold_is_not_added_again(workspace, tmp_path):
+    pair = {"id": "p1", "query": "Add numbers", "code": GOOD}
+    import_files(workspace, [written(tmp_path / "pairs.jsonl", [pair])])
+    (tmp_path / "queries.txt").write_text("add  numbers\n")
+    paths = [written(tmp_path / "codes.jsonl", [function(GOOD + "\n")]), tmp_path / "queries.txt"]
+    for path, named in zip(paths, (None, "queries"), strict=True):
+        (file,) = import_files(workspace, [path], format=named).files
+        assert not file.adds
+        assert file.conversion_counts == {"already in the workspace": 1}
+
+
+def test_bad_records_end_the_import_or_go_to_the_rejects(workspace, tmp_path):
+    path = tmp_path / "codes.jsonl"
+    path.write_text(
+        "\n".join([json.dumps(function(GOOD)), json.dumps(function("")), '{"code": 1, "fu']) + "\n"
+    )
+    with pytest.raises(RecordsRefused) as refused:
+        import_files(workspace, [path])
+    assert "codes.jsonl:2" in str(refused.value)
+    assert "codes.jsonl:3" in str(refused.value)
+    assert texts(workspace, "code") == []
+    report = import_files(workspace, [path], rejects=tmp_path / "bad.jsonl")
+    assert report.files[0].codes_added == 1
+    assert report.rejected == 2
+    assert len((tmp_path / "bad.jsonl").read_text().splitlines()) == 2
+    (tmp_path / "bad.txt").write_bytes(b"good\n\xff\xfe bad\n")
+    with pytest.raises(RecordsRefused, match="UTF-8"):
+        import_files(workspace, [tmp_path / "bad.txt"], format="queries")
+
+
+def test_a_corpus_is_imported_alone(workspace, tmp_path):
+    pair = written(tmp_path / "pairs.jsonl", [{"id": "p1", "query": "q", "code": "c"}])
+    codes = written(tmp_path / "codes.jsonl", [function(GOOD)])
+    with pytest.raises(ImportFailed, match="alone"):
+        import_files(workspace, [pair, codes])
