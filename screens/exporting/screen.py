@@ -38,9 +38,10 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
-from store.export.summary import export_lines, reveals
+from store.export.summary import export_lines, reveals, uncounted
 from store.formats.protocol import Format
 from store.kinds.spec import task_kinds
+from store.paths import is_there
 from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class ExportScreen(BaseScreen):
         # Set by the thread that writes, read by the timer.
         self._progress: Progress | None = None
         self._ticking: Timer | None = None
+        # Whether what is at the destination is to be replaced, which was asked.
+        self._replaces = False
 
     def compose(self) -> ComposeResult:
         """Lay out the fields, what would be written, and the keys."""
@@ -213,6 +216,7 @@ class ExportScreen(BaseScreen):
             chosen("study"),
             "bundle" in shown and self.fields.ticked("pseudonyms"),
             "bundle" in shown and self.fields.ticked("without_replies"),
+            self._replaces,
         )
 
     def _shown(self) -> set[str]:
@@ -261,9 +265,11 @@ class ExportScreen(BaseScreen):
             self._foot.count_soon()
 
     def _preview(self, plan: ExportPlan) -> list[str]:
-        report = run_export(self.context, plan, self._listed, dry_run=True)
-        lines = list(self._lines(report))
-        if plan.destination.exists():
+        if revealed := self._revealed(plan.form.name, plan.whose.name or plan.split):
+            lines = [uncounted(revealed), "Read the file after your review."]
+        else:
+            lines = list(self._lines(run_export(self.context, plan, self._listed, dry_run=True)))
+        if is_there(plan.destination):
             key = self.key_of("export.save")
             lines.append(f"{plan.destination.name} exists already; {key} asks before it is replaced.")
         return lines
@@ -271,10 +277,14 @@ class ExportScreen(BaseScreen):
     def _lines(self, report: ExportReport) -> list[str]:
         """Return what a report says, a line each, and of whose labels the review hides it tells."""
         lines = [one_line(each, 400) for each in export_lines(report)]
-        own = self.context.rater.name if self.context.rater else None
-        if self.context.settings.blind and (revealed := reveals(report, own)):
+        if revealed := self._revealed(report.format, report.rater):
             lines.append(f"You review blind, and this file contains {revealed}: read it after your review.")
         return lines
+
+    def _revealed(self, form: str, whose: str | None) -> str | None:
+        """Return whose labels an export holds that the review hides; None where it hides none."""
+        own = self.context.rater.name if self.context.rater else None
+        return reveals(form, whose, own) if self.context.settings.blind else None
 
     def _say(self, text: str) -> None:
         self.query_one("#preview", Static).update(Content(text))
@@ -284,7 +294,7 @@ class ExportScreen(BaseScreen):
     def action_save(self) -> None:
         """Write the file, after a question where it would replace one."""
         destination = self.fields.file("file")
-        if destination is None or not destination.exists() or self.options is None:
+        if destination is None or not is_there(destination) or self.options is None:
             self._begin()
             return
         what = "folder" if destination.is_dir() else "file"
@@ -294,14 +304,14 @@ class ExportScreen(BaseScreen):
         ]
         self.app.push_screen(
             ConfirmScreen(self.context.settings, f"Replace the {what}?", lines, "replaces it"),
-            lambda agreed: self._begin() if agreed else None,
+            lambda agreed: self._begin(replaces=True) if agreed else None,
         )
 
-    def _begin(self) -> None:
+    def _begin(self, *, replaces: bool = False) -> None:
         if self.options is None:
             return
         self.remove_class("-done")
-        self._progress = None
+        self._progress, self._replaces = None, replaces
         self._foot.save("Exporting …")
         if self._ticking is None:
             self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)

@@ -39,7 +39,7 @@ from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
 from store.formatting import compact
 from store.queries.pair_runs import PairCounts
-from store.queries.run_figures import RunFigures
+from store.queries.run_figures import ListedRun, RunFigures, listed_runs
 from store.queries.run_pace import RunPace
 from store.tables.runs import Run, StepRow
 from store.workspace.duckdb import Workspace
@@ -120,6 +120,32 @@ async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_
         assert "last q/5" in " ".join(log_lines(app).split())
         assert len(verdicts(workspace)) == 10
         assert rows(workspace, Run)[0]["state"] == "done"
+
+
+async def test_the_figures_are_those_of_the_run_that_has_just_begun(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job can be at its end before the list of runs is read again."""
+    labelled_by_agents(workspace, [(1, 1.0, "tested")], fullness=6)
+    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
+    ended = threading.Event()
+    ended.set()
+
+    def once_ended(connection: Any) -> tuple[ListedRun, ...]:
+        assert ended.wait(30)
+        return listed_runs(connection)
+
+    monkeypatch.setattr("screens.jobs.screen.listed_runs", once_ended)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(pilot)
+        await until(pilot, lambda: screen.is_read and "1 match 1" in text(app, "#funnel"))
+        ended.clear()
+        await start(pilot)
+        await until(pilot, lambda: "done" in {job.state for job in app.context.jobs.started})
+        ended.set()
+        await until(pilot, lambda: screen.run_shown is not None and screen.run_shown.labelled == 10)
+        await until(pilot, lambda: "0 no match 3 · 1 match 7" in text(app, "#funnel"))
+        assert "arbiter" not in text(app, "#stages")
 
 
 async def test_a_blind_review_sees_progress_and_no_labels(tmp_path: Path) -> None:
