@@ -355,7 +355,9 @@ class HomeScreen(BaseScreen):
         if self.context.jobs.running is not None:
             return [("app.jobs", "watch the jobs")]
         theirs = for_agents(facts.progress)
-        bare = {one.kind: one.items - (one.agent_labelled or 0) for one in theirs.kinds}
+        bare = {
+            one.kind: one.items - (one.agent_labelled or 0) - (one.agent_hidden or 0) for one in theirs.kinds
+        }
         bare = {kind: number for kind, number in bare.items() if number}
         if not bare:
             return []

@@ -51,6 +51,7 @@ _NO_OWN_RUN = "No test of yours was run yet."
 _BEGINNING = "Your test · not run yet"
 _REASON_HIDDEN = "The reason is based on a test, and tests are not shown here."
 _STEPS_HIDDEN = "Turns that write, run or read a test are not shown here."
+_NOT_LABELLED = "The agents have not labelled this pair."
 _NOT_YET = "The agents have not labelled this pair yet. {app.jobs} shows the jobs."
 
 
@@ -88,6 +89,11 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
             _steps(pair, case),
             history(pair, questions, runs=case.expert_runs),
             guide,
+        )
+    if pair.assignment_id is not None:
+        # A study shows no jobs, and nobody waits for labels.
+        panes = tuple(
+            replace(pane, empty=_NOT_LABELLED) if pane.empty == _NOT_YET else pane for pane in panes
         )
     return ItemView(
         item_id=pair.item_id,

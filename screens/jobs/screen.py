@@ -244,9 +244,15 @@ class JobsScreen(BaseScreen):
 
     def _runs_read(self, _: None, runs: tuple[ListedRun, ...]) -> None:
         before, self.runs, self.failure = self.run_shown, runs, None
-        if before is None:
-            self._read_parts()
+        self._follow(before)
         self._lay_out()
+
+    def _follow(self, before: ListedRun | None) -> None:
+        """Read the parts of the run that is shown now, where another one was before."""
+        shown = self.run_shown
+        if shown is not None and (before is None or before.run.id != shown.run.id):
+            self._forget()
+            self._read_parts(at_once=True)
 
     def _stages_read(self, run_id: UUID, found: tuple[tuple[RoleFigures, ...], RunPace | None]) -> None:
         if self._is_shown(run_id):
@@ -287,9 +293,10 @@ class JobsScreen(BaseScreen):
             self._lay_out_now()
             self.set_timer(max(0.0, (event.until - now()).total_seconds()), self._lay_out_now)
         elif not isinstance(event, JobLog | ItemEnded):
-            job = self.context.jobs.latest
+            before, job = self.run_shown, self.context.jobs.latest
             if job is not None and job.run_id is not None:
                 self._run_id = job.run_id
+            self._follow(before)
             self._lay_out()
             self._read_soon(at_once=isinstance(event, JobPaused | JobEnded))
 

@@ -600,6 +600,7 @@ class QueueScreen(BaseScreen):
         """Open the line in which a text is looked for."""
         box = self.query_one("#find", Input)
         box.value = self.queue_query.wanted.text
+        box.cursor_position = len(box.value)
         box.display = True
         box.focus()
         leave = (self.key_of("line.close"), "cancel")

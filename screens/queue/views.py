@@ -27,7 +27,13 @@ from store.errors import HiddenData, WorkbenchError
 from store.formatting import pluralize
 from store.queries.rows import QueueSort, ViewQuery
 from store.queries.saved_views import ViewDetails, list_views, refuse_hidden_view, view_ids
-from store.record.saved_views import LONGEST_NAME, delete_view, rename_view, save_view
+from store.record.saved_views import (
+    LONGEST_NAME,
+    delete_view,
+    refuse_single_items,
+    rename_view,
+    save_view,
+)
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -45,6 +51,9 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("views.leave", "cancel"),
 )
 """The keys of the dialog, with what they do."""
+
+WITHOUT_VIEWS = ("views.save", "views.leave")
+"""Those that do something while there is no view."""
 
 
 class CountedView(NamedTuple):
@@ -101,6 +110,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
     # -- reading --------------------------------------------------------------------------------------
 
     def _read(self, then: str = "") -> None:
+        self._message = ""
         in_thread(self, self._read_views, partial(self._take, then), self._fail, group="views")
 
     def _read_views(self) -> list[CountedView]:
@@ -116,7 +126,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
         return found
 
     def _take(self, then: str, views: list[CountedView]) -> None:
-        self._views, self._message = views, ""
+        self._views = views
         names = [each.view.name for each in views]
         self._index = names.index(then) if then in names else max(0, min(self._index, len(views) - 1))
         self._lay_out()
@@ -135,7 +145,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
     def _lay_out(self) -> None:
         self.query_one("#views", Static).update(Content("\n").join(self._lines()))
         self.query_one("#about", Static).update(Content(self._about()))
-        keys = KEYS
+        keys = KEYS if self._views else tuple(each for each in KEYS if each[0] in WITHOUT_VIEWS)
         if self.query_one("#name", Input).display:
             keys = (("views.apply", "save"), ("views.leave", "cancel"))
         self.query_one("#keys", Static).update(Content(hint(self.context.settings, *keys)))
@@ -203,8 +213,13 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
             self.dismiss(query)
 
     def action_save(self) -> None:
-        """Ask for a name for what the queue lists."""
-        self._ask(None)
+        """Ask for a name for what the queue lists, where it can be a view."""
+        try:
+            refuse_single_items(self._query)
+        except WorkbenchError as error:
+            self._fail(error)
+        else:
+            self._ask(None)
 
     def action_rename(self) -> None:
         """Ask for another name for the view under the cursor."""
@@ -215,6 +230,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
         self._renamed, self._message = renamed, ""
         box = self.query_one("#name", Input)
         box.value = renamed.name if renamed else ""
+        box.cursor_position = len(box.value)
         box.placeholder = "name"
         box.display = True
         box.focus()

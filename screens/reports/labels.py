@@ -122,7 +122,10 @@ def agreement_page(found: list[AgreementReport], choice: Choice) -> Page:
                 ("question", "n", "differ", "equal", "alpha"),
                 tuple(_agreement_row(one) for one in found),
                 scale=(lowest, 1.0),
-                notes=("n: units with labels of two people or more; differ: not all labels are equal.",),
+                notes=(
+                    "n: units with labels of two people or more; differ: not all labels are equal.",
+                    "equal: the share of the pairs of labels of a unit that are equal.",
+                ),
             ),
         ),
     )

@@ -52,7 +52,9 @@ class KindProgress:
         judged: Those of which every question has a value of the rater.
         cannot_decide: Those that the rater cannot decide.
         skipped: Those that the rater put off.
-        agent_labelled: Those with a verdict of the agents; None in a blind review.
+        agent_labelled: Those with a verdict of the agents that is shown; None in a blind review.
+        agent_hidden: Those of which the rater is not shown whether agents labelled them, as an adjudicator is
+            not of items that were assigned blind; None in a blind review.
     """
 
     kind: str
@@ -61,6 +63,7 @@ class KindProgress:
     cannot_decide: int
     skipped: int
     agent_labelled: int | None
+    agent_hidden: int | None
 
     @property
     def left(self) -> int:
@@ -142,6 +145,11 @@ class Progress:
         # Without items there is nothing to hide.
         return None if self.scored is None else sum(one.agent_labelled or 0 for one in self.kinds)
 
+    @property
+    def agent_hidden(self) -> int | None:
+        """Items of which the rater is not shown whether agents labelled them; None in a blind review."""
+        return None if self.scored is None else sum(one.agent_hidden or 0 for one in self.kinds)
+
     def only(self, kinds: Collection[str]) -> Progress:
         """Return the progress of some kinds; numbers that are not counted by kind stay."""
         return replace(self, kinds=tuple(one for one in self.kinds if one.kind in kinds))
@@ -160,7 +168,7 @@ class Progress:
         return fields
 
 
-_SUMS = ("judged", "cannot_decide", "skipped", "left", "agent_labelled")
+_SUMS = ("judged", "cannot_decide", "skipped", "left", "agent_labelled", "agent_hidden")
 
 
 def progress(connection: Connection, scope: Scope) -> Progress:
@@ -202,6 +210,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     begun = sum(row.begun for row in found.values())
     scored = compared = agreed = None
     ruled: dict[str, int] = {}
+    hidden: dict[str, int] = {}
     raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, begun),)
     if not scope.blind and scope.sitting is None:
         verdicts, score = current_verdicts(scope), table_of(Score)
@@ -213,6 +222,8 @@ def progress(connection: Connection, scope: Scope) -> Progress:
             .group_by(item.c.kind)
         )
         ruled = dict(connection.execute(by_kind).all())
+        hiding = select(item.c.kind, func.count()).where(hides_agents(scope, item.c.id)).group_by(item.c.kind)
+        hidden = dict(connection.execute(hiding).all())
         scored = connection.execute(
             select(func.count(score.c.response_ref_id.distinct()))
             .join(ref, ref.c.id == score.c.response_ref_id)
@@ -255,6 +266,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
                 cannot_decide=found[kind].cannot_decide,
                 skipped=found[kind].skipped,
                 agent_labelled=None if scored is None else ruled.get(kind, 0),
+                agent_hidden=None if scored is None else hidden.get(kind, 0),
             )
             for kind in in_order(found)
         ),

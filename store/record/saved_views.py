@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -26,19 +27,17 @@ def save_view(workspace: Workspace, scope: Scope, name: str, query: ViewQuery) -
     """Store a view under a new name.
 
     Raises:
-        WorkbenchError: Nobody is known to have made it, it is no name, another view has it, or it is a list
-            of single items.
+        WorkbenchError: Nobody is known to have made it, it is no name, another view has it, it is a list
+            of single items, or its label is no number.
         HiddenData: It rests on labels that the session does not show.
     """
     refuse_hidden_view(scope, query)
+    refuse_single_items(query)
     rater = scope.rater
     if rater is None or not rater.id:
         raise WorkbenchError("No rater", "A view is saved by a rater.", "Name yourself: --rater NAME")
-    if query.wanted.items is not None:
-        raise WorkbenchError(
-            "A list of items", "These are the items behind a figure, which no filter finds again.",
-            "Save a filter as a view.",
-        )  # fmt: skip
+    if query.wanted.label is not None and not isfinite(query.wanted.label):
+        raise WorkbenchError("Not a label", f"No item has the label {query.wanted.label}.")
     made = ViewDetails(uuid4(), name.strip(), rater.name, query, now())
 
     def write(connection: Connection) -> None:
@@ -55,6 +54,19 @@ def save_view(workspace: Workspace, scope: Scope, name: str, query: ViewQuery) -
 
     workspace.lane.submit(write).result()
     return made
+
+
+def refuse_single_items(query: ViewQuery) -> None:
+    """Refuse a list of single items, which no filter finds again.
+
+    Raises:
+        WorkbenchError: It is one.
+    """
+    if query.wanted.items is not None:
+        raise WorkbenchError(
+            "A list of items", "These are the items behind a figure, which no filter finds again.",
+            "Save a filter as a view.",
+        )  # fmt: skip
 
 
 def rename_view(workspace: Workspace, scope: Scope, view: ViewDetails, name: str) -> None:

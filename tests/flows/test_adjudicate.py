@@ -8,7 +8,7 @@ from uuid import UUID
 from adjudication_bench import pressed, ready, screen_of, shown
 from app_at_work import app_of, until
 from judging import Desk
-from review_bench import CASES, Ran, write_expert_run
+from review_bench import CASES, Ran, screen_text, write_expert_run
 from small_workspace import rows
 from sqlalchemy import select
 
@@ -133,6 +133,9 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
         assert "all labels › 1 of 2 disputes" in shown(screen, "place")
         await pilot.press("q")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        # What is hidden from an adjudicator is not said to be without a label.
+        await until(pilot, lambda: "5 of 8 labelled ·  2 without · 1 hidden by a study" in screen_text(app))
+        assert "2 pairs without their" in screen_text(app)
 
 
 async def test_a_raters_own_test_is_run_again_and_lines_are_cited(workspace: Workspace) -> None:

@@ -189,7 +189,7 @@ async def test_practice_says_what_to_try_and_whether_it_was_right(tmp_path: Path
                     keys = {one.value: one.key for one in question.spec.scale.values}
                     await pilot.press("a" if accepts else keys[known])
             await until(pilot, lambda: "9 of 10 items right." in screen_text(app))
-            assert "relevance is not 4" in said()
+            assert "the relevance of 4" in said()
             assert "Try: " not in said()
             await pilot.press("enter")
             await until(pilot, lambda: not app.is_running)

@@ -21,6 +21,7 @@ from agents.jobs.estimate import estimate
 from agents.jobs.events import JobProgressed, Spent
 from agents.llm.prices import Price
 from agents.pipelines.pair_annotation.figures import counts_of
+from agents.pipelines.spec import PipelineFigures
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
@@ -38,7 +39,7 @@ from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
 from store.formatting import compact
 from store.queries.pair_runs import PairCounts
-from store.queries.run_figures import RunFigures
+from store.queries.run_figures import ListedRun, RunFigures, listed_runs
 from store.queries.run_pace import RunPace
 from store.tables.runs import Run, StepRow
 from store.workspace.duckdb import Workspace
@@ -119,6 +120,32 @@ async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_
         assert "last q/5" in " ".join(log_lines(app).split())
         assert len(verdicts(workspace)) == 10
         assert rows(workspace, Run)[0]["state"] == "done"
+
+
+async def test_the_figures_are_those_of_the_run_that_has_just_begun(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job can be at its end before the list of runs is read again."""
+    labelled_by_agents(workspace, [(1, 1.0, "tested")], fullness=6)
+    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
+    ended = threading.Event()
+    ended.set()
+
+    def once_ended(connection: Any) -> tuple[ListedRun, ...]:
+        assert ended.wait(30)
+        return listed_runs(connection)
+
+    monkeypatch.setattr("screens.jobs.screen.listed_runs", once_ended)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(pilot)
+        await until(pilot, lambda: screen.is_read and "1 match 1" in text(app, "#funnel"))
+        ended.clear()
+        await start(pilot)
+        await until(pilot, lambda: "done" in {job.state for job in app.context.jobs.started})
+        ended.set()
+        await until(pilot, lambda: screen.run_shown is not None and screen.run_shown.labelled == 10)
+        await until(pilot, lambda: "0 no match 3 · 1 match 7" in text(app, "#funnel"))
+        assert "arbiter" not in text(app, "#stages")
 
 
 async def test_a_blind_review_sees_progress_and_no_labels(tmp_path: Path) -> None:
@@ -405,6 +432,17 @@ def test_the_funnel_adds_up() -> None:
     waiting = funnel_of(replace(counts, executed=45), replace(figures, needs_sandbox=1_234))
     assert [line.index("│") if "│" in line else line.index("─") - 1 for line in waiting[4:7]] == [3, 3, 3]
     assert {len(line[: re.search(r"[0-9,]+", line).end()]) for line in waiting} == {28}
+
+
+def test_labels_that_need_further_lines_stand_below_each_other() -> None:
+    labels = {-2.0: 2, -1.0: 3, 0.0: 4, 1.0: 1, 2.0: 2}
+    lines = funnel(RunFigures(labelled=12, labels=labels), PipelineFigures(), "comparison", 76)
+    assert [line[:30].split() for line in lines] == [["labels", "12"], [], []]
+    assert [line[30:] for line in lines] == [
+        "-2 second much better 2 · -1 second better 3 ·",
+        "0 same 4 · 1 first better 1 ·",
+        "2 first much better 2",
+    ]
 
 
 def test_the_funnel_of_agents_that_execute_nothing_says_what_they_did() -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded, until
 from entry_bench import QUESTIONS, TASKS, entries
+from review_bench import screen_text
 from rich.cells import cell_len
 from scopes import scope
 from several_kinds import three_kinds
@@ -602,6 +603,13 @@ async def test_items_behind_a_figure_have_a_list_of_their_own(workspace: Workspa
         screen = queue_of(app)
         assert "2 against 1 · 3 of 300" in said(app, "#sentence")
         assert screen.items.ids.tolist() == [7, 31, 42]
+        # No filter finds them again: that is said before a name is asked for, and stays when views are read.
+        await pilot.press("w")
+        await until(pilot, lambda: "No saved view yet" in screen_text(app))
+        assert "which no filter finds again" in screen_text(app)
+        assert not app.screen.query_one("#name").display
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not screen)
         screen = await opened(pilot)

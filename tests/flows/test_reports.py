@@ -12,7 +12,6 @@ from judging import Desk
 from review_bench import screen_text
 from split_bench import labelled_pairs
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from screens.app import WorkbenchApp
 from screens.queue.screen import QueueScreen
@@ -118,7 +117,8 @@ async def test_reports_and_the_items_behind_their_figures(
             ):
                 await pilot.press("s")
                 if name:
-                    app.screen.query_one("#file", Input).value = name
+                    # The cursor is behind the proposed name, of the first report as of a later one.
+                    await pilot.press("ctrl+u", *name)
                 await pilot.press("enter")
                 await until(pilot, lambda says=says: says in screen_text(app), says)
                 if not says.startswith("Written"):

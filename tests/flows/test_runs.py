@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import pytest
 from app_at_work import app_of, labelled_by_agents, until
@@ -25,6 +26,7 @@ from screens.queue.screen import QueueScreen
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.screen import ReviewScreen
 from store.first_look import look
+from store.record.scope import RunRef
 from store.record.session import load_session
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow
@@ -143,6 +145,21 @@ async def test_the_jobs_screen_shows_the_labels_of_the_run_under_the_cursor(work
         await move_to_run(pilot, SINGLE)
         await pilot.press("u", "escape")
         await listed(pilot, FULL, OF_FULL)
+
+
+async def test_runs_of_several_kinds_are_named_each_by_itself(workspace: Workspace) -> None:
+    app = app_of(workspace, start_with="queue")
+    async with app.run_test(size=(120, 30)) as pilot:
+        await listed(pilot, FULL, OF_FULL)
+        names = {
+            "comparison": "both-orders/scripted:replies/280db339",
+            "pair": "ps-tpg/scripted:replies/14f653c4",
+        }
+        app.context.runs.shown = {kind: RunRef(uuid4(), name) for kind, name in names.items()}
+        words = app.context.runs.words
+        assert words(60) == "◆ both-orders/script…/280db339, ps-tpg/scripted:re…/14f653c4"
+        assert words(40) == "◆ 2 runs"
+        assert words(30, "pair") == "◆ ps-tpg/scripted:re…/14f653c4"
 
 
 async def test_the_first_label_of_a_newer_full_run_changes_every_line(workspace: Workspace) -> None:

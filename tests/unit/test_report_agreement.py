@@ -289,7 +289,15 @@ def test_items_and_progress_tell_the_kinds_apart(workbench, answers):
     )
     found = workbench("report", answers, "--rater", "dana", "--json").json()
     assert (found["items"], found["items_by_kind"], found["scored"]) == (3, {"answer": 3}, 2)
-    told = {"items": 3, "judged": 0, "cannot_decide": 0, "skipped": 0, "agent_labelled": 0, "left": 3}
+    told = {
+        "items": 3,
+        "judged": 0,
+        "cannot_decide": 0,
+        "skipped": 0,
+        "agent_labelled": 0,
+        "agent_hidden": 0,
+        "left": 3,
+    }
     assert found["kinds"] == {"answer": told}
 
 

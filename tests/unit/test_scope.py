@@ -133,6 +133,7 @@ def test_progress_counts_the_agents_and_other_raters_where_they_are_shown(made):
     with made.workspace.reading() as connection:
         mixed, shown = (progress(connection, scope(made.raters[name])) for name in ("dana", "eli"))
     assert mixed.agent_labelled == shown.agent_labelled - len(made.hidden)
+    assert (mixed.agent_hidden, shown.agent_hidden) == (len(made.hidden), 0)
     own = {one.name: one.labelled for one in mixed.raters}
     everything = {one.name: one.labelled for one in shown.raters}
     assert own["dana"] == everything["dana"]
