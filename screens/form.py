@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -99,7 +100,12 @@ class Fields:
     def file(self, name: str) -> Path | None:
         """Return the file that was named, None for none."""
         text = self.text(name)
-        return Path(text).expanduser() if text else None
+        return typed_path(text) if text else None
+
+
+def typed_path(text: str) -> Path:
+    """Return the path that was typed; a `~` of nobody stays, where `Path.expanduser` raises."""
+    return Path(os.path.expanduser(text))
 
 
 class FormFoot(Generic[Plan, Saved]):

@@ -16,7 +16,7 @@ from screens.threads import in_thread
 from screens.widgets.text.sanitize import shortened
 from store.first_look import RUN_SESSION
 from store.formatting import pluralize
-from store.record.session import save_session
+from store.record.session import load_session, save_session
 
 if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 RUN_LEAST = 24
 """Cells in which a name beside another still says something."""
+
+REVEALED_SESSION = "revealed"
+"""The key under which the items are stored that a blind review has revealed to a rater."""
 
 
 class ProgramParts(Protocol):
@@ -63,7 +66,7 @@ class RunChoice:
         chosen: The rater's choice; None for the default run of each kind.
         shown: The run that is shown of each kind, by kind, as it was last read; none before that.
         reveals: Whether a blind review shows what was hidden of an item once the rater has answered it.
-        revealed: The items on which it was shown in this session.
+        revealed: The items on which it was shown, in earlier sessions too; those of them once they are read.
         changed: Published when another run is shown than was known; with True where labels that screens
             have read are those of the run before.
     """
@@ -85,6 +88,22 @@ class RunChoice:
         return replace(
             scope, run=self.chosen, visibility=replace(scope.visibility, reveals=self.reveals and scope.blind)
         )
+
+    def read_revealed(self) -> None:
+        """Read which items were revealed to the rater before, who has seen them for good; for a thread."""
+        rater = self._program.rater
+        if rater is not None and self._program.scope.blind:
+            kept = load_session(self._program.workspace, rater.id, REVEALED_SESSION).get("items")
+            self.revealed.update(kept if isinstance(kept, list) else ())
+
+    def reveal(self, item_id: int) -> None:
+        """Take note that a blind review shows what was hidden of an item."""
+        if item_id in self.revealed:
+            return
+        self.revealed.add(item_id)
+        if self._program.rater is not None:
+            value = {"items": sorted(self.revealed)}
+            save_session(self._program.workspace, self._program.rater.id, REVEALED_SESSION, value)
 
     def words(self, width: int, kind: str | None = None) -> str:
         """Return what is shown as a phrase of at most so many cells; empty where no run is known.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import WorkbenchError, WorkspaceError
+from store.paths import is_there
 from workbench.app_session import StartWith, run_app
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
     "import",
+    "candidates",
     "annotate",
     "judge-pairs",
     "agents",
@@ -127,7 +129,7 @@ def chosen_workspace(given: Path | None, config: LazyConfig) -> Path:
     """
     if given is None:
         return config.workspace.expanduser() if config.workspace else DEFAULT_WORKSPACE
-    if not given.exists() and given.suffix != ".duckdb":
+    if not is_there(given) and given.suffix != ".duckdb":
         close = difflib.get_close_matches(str(given), COMMANDS, n=1)
         hint = f"Did you mean `workbench {close[0]}`? " if close else ""
         raise WorkspaceError(

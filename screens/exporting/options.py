@@ -87,6 +87,7 @@ class ExportPlan:
     study: str | None = None
     pseudonyms: bool = False
     without_replies: bool = False
+    overwrite: bool = False
 
 
 def writable_formats() -> dict[str, Format]:
@@ -127,7 +128,7 @@ def run_export(
     *,
     dry_run: bool = False,
 ) -> ExportReport:
-    """Write what a plan says, or count it; what is at its destination is replaced.
+    """Write what a plan says, or count it.
 
     Args:
         context: The context of the screens.
@@ -168,6 +169,6 @@ def run_export(
         pseudonyms=plan.pseudonyms,
         without_replies=plan.without_replies,
         progress=progress,
-        overwrite=True,
+        overwrite=plan.overwrite or dry_run,
         dry_run=dry_run,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,9 +38,10 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
-from store.export.summary import export_lines, reveals
+from store.export.summary import export_lines, reveals, uncounted
 from store.formats.protocol import Format
 from store.kinds.spec import task_kinds
+from store.paths import is_there
 from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ FIRST = "jsonl"
 """The format that is chosen at first: everything."""
 
 SENTENCE_CELLS = 40
-NAME_CELLS = 13
-"""Cells of the longest name of a format."""
+NAME_CELLS, AROUND_CELLS = 13, 26
+"""Cells of the longest name of a format, and of what is beside the choice of a format."""
 
 
 def carried(form: Format) -> str:
@@ -89,18 +91,16 @@ class ExportScreen(BaseScreen):
         # Set by the thread that writes, read by the timer.
         self._progress: Progress | None = None
         self._ticking: Timer | None = None
+        # Whether what is at the destination is to be replaced, which was asked.
+        self._replaces = False
 
     def compose(self) -> ComposeResult:
         """Lay out the fields, what would be written, and the keys."""
-        names = [
-            (f"{name:<{NAME_CELLS}} {one_line(carried(form), self._room)}", name)
-            for name, form in self._formats.items()
-        ]
         questions = [(spec.name, spec.name) for kind in task_kinds().values() for spec in kind.questions]
         yield TopLine("export")
         with VerticalScroll(id="body", can_focus=False):
-            yield choice("Format", "format", names, FIRST if FIRST in self._formats else names[0][1])
-            yield Static(id="carries")
+            first = FIRST if FIRST in self._formats else next(iter(self._formats))
+            yield choice("Format", "format", self._format_choices(), first)
             yield self._field("Labels of", "whose", [("all raters", Whose())])
             yield self._field("Question", "question", [("that of the items", ""), *questions])
             yield self._field("Items", "items", self._item_choices())
@@ -118,10 +118,14 @@ class ExportScreen(BaseScreen):
         yield JobLine(self.context)
         yield KeyLine()
 
-    @property
-    def _room(self) -> int:
-        """The cells for what a format carries, beside its name."""
-        return max(10, self.app.size.width - NAME_CELLS - 28)
+    def _format_choices(self) -> list[tuple[str, str]]:
+        """Return each format with its name and what it carries, in columns."""
+        fill = partial(
+            textwrap.fill,
+            width=max(3 * NAME_CELLS, self.app.size.width - AROUND_CELLS),
+            subsequent_indent=" " * (NAME_CELLS + 1),
+        )
+        return [(fill(f"{name:<{NAME_CELLS}} {carried(form)}"), name) for name, form in self._formats.items()]
 
     def _field(self, title: str, name: str, options: list[tuple[str, Any]]) -> Horizontal:
         row = choice(title, name, options, options[0][1])
@@ -146,6 +150,11 @@ class ExportScreen(BaseScreen):
         self._fit()
         self._say("Reading …")
         in_thread(self, self._read_options, self._offer, self._refused, group="options")
+
+    def on_resize(self) -> None:
+        """Fit the names of the formats to the width."""
+        with self.prevent(Select.Changed):
+            self._set_options("format", self._format_choices())
 
     def _read_options(self) -> ExportOptions:
         with self.context.workspace.reading() as connection:
@@ -207,6 +216,7 @@ class ExportScreen(BaseScreen):
             chosen("study"),
             "bundle" in shown and self.fields.ticked("pseudonyms"),
             "bundle" in shown and self.fields.ticked("without_replies"),
+            self._replaces,
         )
 
     def _shown(self) -> set[str]:
@@ -228,14 +238,11 @@ class ExportScreen(BaseScreen):
         return shown
 
     def _fit(self) -> None:
-        """Show the fields that apply, what the format carries, and a name for it."""
+        """Show the fields that apply, and a name for the file."""
         shown = self._shown()
         for name in ("whose", "question", "items", "split", "part", "study", "bundle"):
             self.query_one(f"#of-{name}").display = name in shown
         form = self.form
-        # Where it was cut beside the name it is here as a whole.
-        words = carried(form)
-        self.query_one("#carries", Static).update(Content("" if len(words) <= self._room else words))
         box = self.query_one("#file", Input)
         if box.value in ("", self._proposed):
             self._proposed = f"{self.context.workspace.path.stem}-{form.name}{form.suffix}"
@@ -258,9 +265,11 @@ class ExportScreen(BaseScreen):
             self._foot.count_soon()
 
     def _preview(self, plan: ExportPlan) -> list[str]:
-        report = run_export(self.context, plan, self._listed, dry_run=True)
-        lines = list(self._lines(report))
-        if plan.destination.exists():
+        if revealed := self._revealed(plan.form.name, plan.whose.name or plan.split):
+            lines = [uncounted(revealed), "Read the file after your review."]
+        else:
+            lines = list(self._lines(run_export(self.context, plan, self._listed, dry_run=True)))
+        if is_there(plan.destination):
             key = self.key_of("export.save")
             lines.append(f"{plan.destination.name} exists already; {key} asks before it is replaced.")
         return lines
@@ -268,10 +277,14 @@ class ExportScreen(BaseScreen):
     def _lines(self, report: ExportReport) -> list[str]:
         """Return what a report says, a line each, and of whose labels the review hides it tells."""
         lines = [one_line(each, 400) for each in export_lines(report)]
-        own = self.context.rater.name if self.context.rater else None
-        if self.context.settings.blind and (revealed := reveals(report, own)):
+        if revealed := self._revealed(report.format, report.rater):
             lines.append(f"You review blind, and this file contains {revealed}: read it after your review.")
         return lines
+
+    def _revealed(self, form: str, whose: str | None) -> str | None:
+        """Return whose labels an export holds that the review hides; None where it hides none."""
+        own = self.context.rater.name if self.context.rater else None
+        return reveals(form, whose, own) if self.context.settings.blind else None
 
     def _say(self, text: str) -> None:
         self.query_one("#preview", Static).update(Content(text))
@@ -281,7 +294,7 @@ class ExportScreen(BaseScreen):
     def action_save(self) -> None:
         """Write the file, after a question where it would replace one."""
         destination = self.fields.file("file")
-        if destination is None or not destination.exists() or self.options is None:
+        if destination is None or not is_there(destination) or self.options is None:
             self._begin()
             return
         what = "folder" if destination.is_dir() else "file"
@@ -291,14 +304,14 @@ class ExportScreen(BaseScreen):
         ]
         self.app.push_screen(
             ConfirmScreen(self.context.settings, f"Replace the {what}?", lines, "replaces it"),
-            lambda agreed: self._begin() if agreed else None,
+            lambda agreed: self._begin(replaces=True) if agreed else None,
         )
 
-    def _begin(self) -> None:
+    def _begin(self, *, replaces: bool = False) -> None:
         if self.options is None:
             return
         self.remove_class("-done")
-        self._progress = None
+        self._progress, self._replaces = None, replaces
         self._foot.save("Exporting …")
         if self._ticking is None:
             self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)

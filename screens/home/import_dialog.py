@@ -23,6 +23,7 @@ from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from screens.commands import bindings
+from screens.form import typed_path
 from screens.help import first_key, hint
 from screens.jobs.job_line import TICK_SECONDS, bar, format_duration
 from screens.threads import in_thread
@@ -66,7 +67,7 @@ def matching_files(typed: str) -> list[str]:
         Paths that begin with what was typed, in order.
     """
     head, _, start = typed.rpartition("/")
-    folder = Path(f"{head}/" if typed.startswith("/") or head else ".").expanduser()
+    folder = typed_path(f"{head}/" if typed.startswith("/") or head else ".")
     found: list[str] = []
     try:
         for number, entry in enumerate(folder.iterdir()):
@@ -78,7 +79,7 @@ def matching_files(typed: str) -> list[str]:
                 found.append(f"{head}/{entry.name}/" if head or typed.startswith("/") else f"{entry.name}/")
             elif entry.name.lower().endswith(SUFFIXES) and not entry.name.endswith(JOURNAL_SUFFIX):
                 found.append(f"{head}/{entry.name}" if head or typed.startswith("/") else entry.name)
-    except OSError:
+    except (OSError, ValueError):
         return []
     return sorted(found)
 
@@ -220,7 +221,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
 
     def _look(self, typed: str) -> None:
         self._show_message("Reading …")
-        path, done = Path(typed).expanduser(), partial(self._looked, typed)
+        path, done = typed_path(typed), partial(self._looked, typed)
         in_thread(
             self, lambda: self._imports.look(path, _stop_if_cancelled), done, self._failed, group="look"
         )
@@ -236,7 +237,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         )
         self._show_message("Counting …", preview=True)
         self._show_keys()
-        path, done = Path(typed).expanduser(), partial(self._checked, typed)
+        path, done = typed_path(typed), partial(self._checked, typed)
         in_thread(
             self,
             lambda: self._imports.check(path, _stop_if_cancelled),
@@ -287,16 +288,23 @@ class ImportScreen(ModalScreen["Imported | None"]):
 
     def action_complete(self) -> None:
         """Complete the path as far as it is unambiguous, to the first match where it is not."""
+        typed = self.query_one("#path", Input).value
+        in_thread(self, partial(matching_files, typed), partial(self._complete, typed), group="complete")
+
+    def _complete(self, typed: str, matches: Sequence[str]) -> None:
         box = self.query_one("#path", Input)
-        matches = matching_files(box.value)
-        if not matches:
+        if not matches or box.value != typed:
             return
         shared = matches[0]
         for match in matches[1:]:
             while not match.startswith(shared):
                 shared = shared[:-1]
-        box.value = shared if len(shared) > len(box.value) else matches[0]
-        box.cursor_position = len(box.value)
+        self._type(shared if len(shared) > len(typed) else matches[0])
+
+    def _type(self, path: str) -> None:
+        box = self.query_one("#path", Input)
+        box.value = path
+        box.cursor_position = len(path)
 
     @on(Input.Submitted, "#path")
     def _submitted(self, event: Input.Submitted) -> None:
@@ -308,7 +316,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
             self.dismiss(Imported(self._report, judge=self._report.items_added > 0))
             return
         if not typed:
-            self._take_first_file()
+            in_thread(self, partial(matching_files, ""), self._take_first_file, group="complete")
             return
         if self._looked_at != typed:
             self._look(typed)
@@ -319,16 +327,14 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self._what = f"Importing {one_line(typed, 60)} …"
         self._show_message(self._what)
         self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
-        work = partial(self._imports.import_file, Path(typed).expanduser(), self._take_progress)
+        work = partial(self._imports.import_file, typed_path(typed), self._take_progress)
         in_thread(self, work, self._import_done, self._import_failed, group="import", exclusive=False)
 
-    def _take_first_file(self) -> None:
+    def _take_first_file(self, found: Sequence[str]) -> None:
         """Type the first file of the folder, which is looked at then."""
-        files = [name for name in matching_files("") if not name.endswith("/")]
-        if files:
-            box = self.query_one("#path", Input)
-            box.value = files[0]
-            box.cursor_position = len(box.value)
+        files = [name for name in found if not name.endswith("/")]
+        if files and not self._typed:
+            self._type(files[0])
 
     def _take_progress(self, progress: Progress) -> None:
         self._progress = progress
@@ -386,8 +392,8 @@ class ImportScreen(ModalScreen["Imported | None"]):
 
 def _is_file(typed: str) -> bool:
     try:
-        return bool(typed) and Path(typed).expanduser().is_file()
-    except (OSError, RuntimeError, ValueError):
+        return bool(typed) and typed_path(typed).is_file()
+    except (OSError, ValueError):
         return False
 
 

@@ -13,13 +13,14 @@ from screens.home.panel import Line, Piece, plain
 from screens.jobs.job_line import STATE_GLYPHS, drawn_bar, format_duration
 from screens.widgets.text.sanitize import one_line, shortened
 from store.formatting import compact, dollars, progress_bar, sparkline
-from store.kinds.counting import unknown_kinds_note
+from store.kinds.counting import counted_kinds, unknown_kinds_note
 from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, label_words
 
 if TYPE_CHECKING:
     from screens.home.facts import HomeDetails, RunLine
     from store.queries.home import LabelTable, PairAgreement
+    from store.queries.progress import Progress
 
 NAME_CELLS = 12
 """Cells of the name of a kind."""
@@ -151,12 +152,10 @@ def with_agents(facts: HomeFacts, details: HomeDetails, width: int, *, short: bo
         return []
     labelled = counts.agent_labelled
     hidden = theirs.agent_hidden or 0
-    without = theirs.total - labelled - hidden
     done: list[Piece] = []
     if theirs.total and labelled:
         done.append(plain(f" ◆ {labelled:,} of {theirs.total:,} labelled"))
-        if without:
-            done.append(_figure(f"{without:,} without", "agents:none", QueueFilter(agent="none")))
+        done += _without_label(theirs)
     elif theirs.total:
         done.append(plain(" ◆ no label yet"))
     if hidden:
@@ -172,6 +171,20 @@ def with_agents(facts: HomeFacts, details: HomeDetails, width: int, *, short: bo
         return [[plain(" you × ◆  ", "bold"), *_fitting(agreement, width - 10)]]
     drawn = _label_table(table) if len(table.values) <= MOST_VALUES else []
     return [_fitting(done, width), *drawn, _fitting(agreement, width)]
+
+
+def _without_label(counts: Progress) -> list[Piece]:
+    """Return how many items of each kind have no label of the agents."""
+    found = []
+    for one in counts.kinds:
+        if number := one.items - (one.agent_labelled or 0) - (one.agent_hidden or 0):
+            what = (
+                f"{counted_kinds({one.kind: number})} without"
+                if len(counts.kinds) > 1
+                else f"{number:,} without"
+            )
+            found.append(_figure(what, f"agents:none:{one.kind}", QueueFilter(kind=one.kind, agent="none")))
+    return found
 
 
 def _agreement(table: LabelTable) -> list[Piece]:

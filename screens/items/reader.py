@@ -39,8 +39,8 @@ class ItemReader:
         workspace: The workspace.
         scope: Who reads them. Where it reveals items, an item is read blind first, and once more where all of
             its questions have an answer on disk.
-        revealed: The items that were shown revealed in this session: they stay so, whatever is taken back;
-            None where no item is revealed, as in previews.
+        revealed: The items that were shown revealed, in earlier sessions too: they stay so, whatever is taken
+            back; None where no item is revealed, as in previews.
     """
 
     def __init__(self, workspace: Workspace, scope: Scope, revealed: set[int] | None = None) -> None:

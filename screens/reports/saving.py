@@ -12,6 +12,7 @@ from rich.text import Text
 
 from screens.reports.drawing import draw
 from screens.reports.page import Cell, Page
+from screens.widgets.text.sanitize import visible
 from store.errors import ExportFailed
 
 SUFFIXES = (".svg", ".png", ".csv")
@@ -52,11 +53,16 @@ def save(page: Page, title: str, command: str, path: Path) -> str:
         picture = as_svg(page, title, command)
         content = picture.encode() if suffix == ".svg" else as_png(picture)
     try:
-        with path.open("xb") as file:
-            file.write(content)
+        file = path.open("xb")
     except FileExistsError as error:
         raise ExportFailed("File exists", f"{path} is already there.", "Choose another name.") from error
     except OSError as error:
+        raise ExportFailed("Cannot write", f"{path}: {error}", "Choose another place.") from error
+    try:
+        with file:
+            file.write(content)
+    except OSError as error:
+        path.unlink(missing_ok=True)
         raise ExportFailed("Cannot write", f"{path}: {error}", "Choose another place.") from error
     return f"Written: {path}"
 
@@ -67,9 +73,14 @@ def as_svg(page: Page, title: str, command: str) -> str:
     width = max(WIDTH, *(line.cell_length for line in drawn))
     console = Console(record=True, width=width, file=io.StringIO(), color_system="truecolor")
     for line in drawn:
-        console.print(Text(line.plain), soft_wrap=True)
-    console.print(Text(f"\n$ {command}"), soft_wrap=True)
-    return console.export_svg(title=title, theme=DEFAULT_TERMINAL_THEME)
+        console.print(Text(_harmless(line.plain)), soft_wrap=True)
+    console.print(Text(f"\n$ {_harmless(command)}"), soft_wrap=True)
+    return console.export_svg(title=_harmless(title), theme=DEFAULT_TERMINAL_THEME)
+
+
+def _harmless(text: str) -> str:
+    """Return a line with glyphs for the characters that XML does not allow, or that turn text around."""
+    return visible(text).text
 
 
 def as_png(picture: str) -> bytes:

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -19,6 +18,7 @@ from textual.widgets import Input, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
+from screens.form import typed_path
 from screens.jobs.job_line import JobLine
 from screens.reading import Reading
 from screens.reports.catalogue import REPORTS, Report
@@ -432,7 +432,7 @@ class ReportsScreen(BaseScreen):
         if report is None or page is None or not name:
             return
         write: Callable[[], str] = partial(
-            save, page, report.title, self._command(self.context.workspace.path.name), Path(name).expanduser()
+            save, page, report.title, self._command(self.context.workspace.path.name), typed_path(name)
         )
         in_thread(self, write, self._saved, self._not_saved, group="save", exclusive=False)
 

@@ -220,6 +220,7 @@ class ReviewScreen(BaseScreen):
         builder, restored = None, None
         try:
             kinds, runs = tuple(items_by_kind(workspace, scope)), self.context.runs.read_shown()
+            self.context.runs.read_revealed()
             if rater is not None:
                 builder = JudgmentBuilder.read(workspace, scope)
             if self._resume_from:
@@ -340,7 +341,7 @@ class ReviewScreen(BaseScreen):
         before = self.guard.item_at(place)
         view = self._as_chosen(self.judging.with_unsaved(view, before))
         if self.context.scope.blind and not view.blind:
-            self.context.runs.revealed.add(view.item_id)
+            self.context.runs.reveal(view.item_id)
         self.guard.put(view, place)
         with self.app.batch_update():
             self.panes.fill(view)

@@ -17,6 +17,7 @@ from textual.widgets import DataTable, Input, Static
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
+from screens.form import typed_path
 from screens.jobs.job_line import JobLine
 from screens.sql.completion import common_start, completions, last_word
 from screens.threads import in_thread
@@ -262,7 +263,7 @@ class SqlScreen(BaseScreen):
         result = self.result
         if not name or result is None or self.running is not None:
             return
-        path = Path(name).expanduser()
+        path = typed_path(name)
         if result.more:
             self._start(self._ran, None, partial(self._write, path))
         else:

@@ -15,10 +15,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from screens.commands import bindings
-from screens.form import line
+from screens.form import line, typed_path
 from screens.help import hint
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
+from store.paths import is_folder, is_there
 
 if TYPE_CHECKING:
     from screens.welcome.choice import FirstRun
@@ -96,12 +97,12 @@ class DetailsScreen(ModalScreen["Details | None"]):
             return None
         if self._path is not None:
             typed = self.query_one("#path", Input).value.strip() or str(self._path)
-            path = Path(typed if typed.endswith(ENDING) else f"{typed}{ENDING}").expanduser()
-            if path.exists():
+            path = typed_path(typed if typed.endswith(ENDING) else f"{typed}{ENDING}")
+            if is_there(path):
                 self._say(f"{one_line(str(path), 60)} exists. Choose another name, or open it.")
                 self.query_one("#path", Input).focus()
                 return None
-            if not path.parent.is_dir():
+            if not is_folder(path.parent):
                 self._say(f"There is no folder {one_line(str(path.parent), 60)}.")
                 self.query_one("#path", Input).focus()
                 return None

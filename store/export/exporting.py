@@ -22,6 +22,7 @@ from store.export.studied import count_withdrawn, create_exported_records
 from store.export.true_labels import TRUE_LABELS, TrueLabels, create_true_labels, true_labels
 from store.formats.protocol import Choice, Corpus, Format, WriteResult, find_format, formats
 from store.measures.truth import POLICIES
+from store.paths import is_folder, is_there
 from store.queries.labels import question_of_items
 from store.queries.runs import all_runs, named_run, rater_or_run, shown_by_kind
 from store.queries.sampling import ItemSample
@@ -403,9 +404,9 @@ def _check(target: Path, form: Format, *, overwrite: bool) -> None:
         str(target).encode()
     except UnicodeEncodeError as error:
         raise ExportFailed("Not a name", f"{target} is no UTF-8.", "Choose another name.") from error
-    if not target.parent.is_dir():
+    if not is_folder(target.parent):
         raise ExportFailed("No such folder", f"{target.parent} is not a folder.", "Make it first.")
-    if not target.exists():
+    if not is_there(target):
         return
     if not overwrite:
         raise ExportFailed("Already there", f"{target} exists.", "Choose another name, or use --overwrite.")

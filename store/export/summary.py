@@ -15,16 +15,22 @@ LABEL_FREE = ("crosscodeeval", "predictions", "questions")
 """Formats that hold no labels unless a rater is named."""
 
 
-def reveals(report: ExportReport, own: str | None) -> str | None:
+def reveals(form: str, rater: str | None, own: str | None) -> str | None:
     """Return whose labels an export holds that a blind review does not show; None where there are none.
 
     Args:
-        report: The export.
+        form: The name of the format.
+        rater: The rater, run or policy whose labels it holds; None for those of all.
         own: The name of the rater of the review; None for nobody.
     """
-    if report.rater is not None:
-        return None if report.rater == own else f"the labels of {report.rater}"
-    return None if report.format in LABEL_FREE else "the labels of every rater"
+    if rater is not None:
+        return None if rater == own else f"the labels of {rater}"
+    return None if form in LABEL_FREE else "the labels of every rater"
+
+
+def uncounted(revealed: str) -> str:
+    """Return the sentence in place of counts, which tell of labels: of a view of one item each of them."""
+    return f"Not counted: it holds {revealed}, which a blind review does not show."
 
 
 def export_lines(report: ExportReport) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from store.errors import ImportFailed
 from store.formats.protocol import Export, Format, WriteResult
+from store.paths import is_there
 
 MANIFEST = "manifest.json"
 """The name of the manifest in the folder."""
@@ -86,7 +87,7 @@ def table_path(folder: Path, table: str) -> Path:
 def is_bundle(folder: Path) -> bool:
     """Return whether a folder has a manifest of a bundle, be it damaged."""
     manifest = folder / MANIFEST
-    if not manifest.is_file():
+    if not (is_there(manifest) and manifest.is_file()):
         return False
     with manifest.open("rb") as file:
         return f'"{SORT}"'.encode() in file.read(1 << 12)

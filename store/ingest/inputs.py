@@ -29,6 +29,7 @@ from store.formats.protocol import (
 )
 from store.ingest.files import InputFile, first_invalid_line
 from store.ingest.records import NOT_UTF8, read_records
+from store.paths import is_there
 
 _LOOK = 1 << 18
 _LINES = 20
@@ -208,7 +209,7 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
     """
     files: list[Path] = []
     for path in map(Path, paths):
-        if not path.exists():
+        if not is_there(path):
             raise ImportFailed(
                 "No such file", f"There is no {path}. Nothing was imported.", "Check the path."
             )

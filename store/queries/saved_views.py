@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Table, select, true
 
 from store.errors import HiddenData, UnknownName
 from store.queries.queue import queue_ids
-from store.queries.rows import ViewQuery
+from store.queries.rows import QueueFilter, ViewQuery
 from store.tables.columns import table_of
 from store.tables.people import Rater
 from store.tables.views import SavedView
@@ -68,9 +68,20 @@ def list_views(connection: Connection, scope: Scope) -> list[ViewDetails]:
     found = select(view, rater.c.name.label("rater")).join(rater, rater.c.id == view.c.rater_id)
     found = found.where(_may_see_view(scope, view))
     return [
-        ViewDetails(row.id, row.name, row.rater, ViewQuery.from_dict(json.loads(row.query)), row.created_at)
+        ViewDetails(row.id, row.name, row.rater, _stored(row.query), row.created_at)
         for row in connection.execute(found.order_by(view.c.name, view.c.rater_id != scope.rater_id))
     ]
+
+
+def _stored(text: str) -> ViewQuery:
+    """Return a stored query; one that another program wrote and nobody can read lists nothing."""
+    try:
+        query = ViewQuery.from_dict(json.loads(text))
+        query.wanted.sentence()
+        json.dumps(query.to_dict(), allow_nan=False)
+    except (ValueError, TypeError, AttributeError):
+        return ViewQuery(QueueFilter(items=(), named="cannot be read"))
+    return query
 
 
 def _may_see_view(scope: Scope, view: Table) -> ColumnElement[bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -26,8 +27,8 @@ def save_view(workspace: Workspace, scope: Scope, name: str, query: ViewQuery) -
     """Store a view under a new name.
 
     Raises:
-        WorkbenchError: Nobody is known to have made it, it is no name, another view has it, or it is a list
-            of single items.
+        WorkbenchError: Nobody is known to have made it, it is no name, another view has it, it is a list
+            of single items, or its label is no number.
         HiddenData: It rests on labels that the session does not show.
     """
     refuse_hidden_view(scope, query)
@@ -35,6 +36,8 @@ def save_view(workspace: Workspace, scope: Scope, name: str, query: ViewQuery) -
     rater = scope.rater
     if rater is None or not rater.id:
         raise WorkbenchError("No rater", "A view is saved by a rater.", "Name yourself: --rater NAME")
+    if query.wanted.label is not None and not isfinite(query.wanted.label):
+        raise WorkbenchError("Not a label", f"No item has the label {query.wanted.label}.")
     made = ViewDetails(uuid4(), name.strip(), rater.name, query, now())
 
     def write(connection: Connection) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from store.errors import WorkbenchError
+from store.paths import is_there
 from store.workspace.journal import journal_path
 
 
@@ -27,7 +28,7 @@ def refuse_to_replace(
         WorkbenchError: (of the type `error`) It is one of them.
     """
     for path in kept:
-        same = target.exists() and path.exists() and target.samefile(path)
+        same = is_there(target) and is_there(path) and target.samefile(path)
         if same or target.absolute() == path.absolute():
             raise error(
                 "Would destroy a file",

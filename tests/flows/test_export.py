@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from app_at_work import app_of, context_of, label, recorded, until
 from review_bench import screen_text
 from small_workspace import GOOD, pairs_workspace
@@ -12,11 +13,12 @@ from textual.pilot import Pilot
 from textual.widgets import Checkbox, Input, Select
 
 from screens.app import WorkbenchApp
-from screens.exporting.options import Items, Whose
+from screens.exporting.options import Items, Whose, run_export
 from screens.exporting.screen import ExportScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.views import ViewsScreen
 from screens.settings import ScreenSettings
+from store.export.exporting import ExportReport
 from store.ingest.bundle import import_bundle
 from store.queries.rows import QueueFilter, ViewQuery
 from store.queries.saved_views import list_views
@@ -109,9 +111,19 @@ async def test_a_view_from_the_queue_to_a_file(tmp_path: Path) -> None:
             await pilot.press("d", "enter")
             await says(pilot, "No saved view yet")
             assert names(app) == []
+            assert "n save filter · Esc cancel" in screen_text(app)
+            assert "r rename" not in screen_text(app)
 
 
-async def test_the_form_refuses_before_it_writes(tmp_path: Path) -> None:
+async def test_the_form_refuses_before_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = tmp_path / "late.jsonl"
+
+    def written_meanwhile(*plan: Any, dry_run: bool = False) -> ExportReport:
+        if not dry_run and plan[1].destination == late:
+            late.write_text("of another program")
+        return run_export(*plan, dry_run=dry_run)
+
+    monkeypatch.setattr("screens.exporting.screen.run_export", written_meanwhile)
     with judged(tmp_path) as workspace:
         app = app_of(workspace)
         async with app.run_test(size=(100, 40)) as pilot:
@@ -134,6 +146,14 @@ async def test_the_form_refuses_before_it_writes(tmp_path: Path) -> None:
             file.value = str(tmp_path / "no" / "file")
             box.value = "jsonl"
             await says(pilot, "is not a folder")
+            file.value = f"{'n' * 300}.jsonl"
+            await pilot.press("ctrl+s")
+            await says(pilot, "name too long")
+            # Nobody agreed to replace what was not there when it was asked for.
+            file.value = str(late)
+            await pilot.press("ctrl+s")
+            await says(pilot, "exists. Choose another name")
+            assert late.read_text() == "of another program"
             file.value = ""
             box.value = "bundle"
             form.query_one("#pseudonyms", Checkbox).value = True
@@ -159,4 +179,11 @@ async def test_a_blind_review_keeps_views_of_the_agents_labels_closed(tmp_path: 
             await says(pilot, "uses the agents")
             assert isinstance(app.screen, ViewsScreen)
             await pilot.press("escape", "x")
-            await says(pilot, "You review blind, and this file contains")
+            # How many labels a majority has tells what others answered.
+            await says(pilot, "Not counted: it holds the labels of every rater")
+            form = app.screen
+            form.query_one("#format", Select).value = "labels"
+            form.query_one("#whose", Select).value = Whose("policy", "majority")
+            await says(pilot, "Not counted: it holds the labels of majority")
+            form.query_one("#whose", Select).value = Whose("rater", "dana")
+            await says(pilot, "2 labels, rater dana")

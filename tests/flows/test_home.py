@@ -175,7 +175,7 @@ async def test_every_number_opens_the_items_behind_it(workspace: Workspace) -> N
         await until(pilot, lambda: "agents:differ" in home_of(app)._figures())
         assert home_of(app)._cursor == "resume"
         assert (await listed("cell:0:1"))[1] == [2]
-        assert (await listed("agents:none"))[1] == [9, 10]
+        assert (await listed("agents:none:pair"))[1] == [9, 10]
         sentence, items = await listed("kind:pair")
         assert "pairs · 10 of 10" in sentence
         assert len(items) == 10
@@ -397,6 +397,7 @@ def test_files_that_match_what_is_typed(in_folder: Path) -> None:
     assert matching_files("parts/") == ["parts/one.parquet"]
     assert matching_files(f"{in_folder}/o") == [f"{in_folder}/other.csv.gz"]
     assert matching_files("nowhere/x") == []
+    assert matching_files("~nobody-is-called-so/x") == []
     assert matching_files(".h") == [".hidden.json"]
 
 

@@ -110,6 +110,30 @@ async def test_an_answer_reveals_its_item_and_a_change_replaces_nothing(workspac
     assert first_labels(workspace) == {1: (1, False)}
 
 
+async def test_what_was_revealed_is_not_blind_in_a_later_session(workspace: Workspace) -> None:
+    app = review_app(workspace, settings=REVEALS)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, "0")
+        await revealed(pilot)
+        await press(pilot, "n", "0")
+        await revealed(pilot)
+        await press(pilot, "u")
+        await settled(pilot)
+    later = review_app(workspace, settings=ScreenSettings(blind=True))
+    async with later.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        assert "◆ 1 match · screened" in line_of(later, ClaimLine)
+        # What was answered blind stands; what was taken back is answered with the agents' label in sight.
+        await press(pilot, "1")
+        await painted(pilot, 2)
+        await press(pilot, "0")
+        await painted(pilot, 3)
+        assert "◆" not in line_of(later, ClaimLine)
+        await settled(pilot)
+    assert first_labels(workspace) == {1: (0, True), 2: (0, False)}
+
+
 async def test_keys_typed_on_are_judged_as_what_was_on_the_screen(workspace: Workspace) -> None:
     app = review_app(workspace, settings=REVEALS)
     async with app.run_test(size=SIZE) as pilot:

@@ -103,6 +103,10 @@ def test_an_export_says_what_it_reveals(workbench, study, blind, in_folder, opti
     told = workbench("export", study, "out.jsonl", "--format", "jsonl", *options)
     assert told.code == 0
     assert ("You review blind, and this export holds" in told.out) == bool(held)
+    # How many labels it would hold is not said without writing it: a policy's number tells how they agree.
+    dry = workbench("export", study, "dry", "--format", "jsonl", *options, "--dry-run")
+    assert (dry.code != 0) == bool(held)
+    assert ("Not counted: it holds" in dry.err) == bool(held)
     assert held is None or f"holds {held}:" in told.out
     again = workbench("export", study, "out.jsonl", "--format", "jsonl", *options, "--overwrite", "--json")
     assert again.json()["reveals"] == held

@@ -1,5 +1,6 @@
 """The figures of Home, computed again in plain Python."""
 
+import json
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -9,12 +10,18 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from app_at_work import context_of, label, labelled_by_agents, recorded
+from app_at_work import context_of, import_of, label, labelled_by_agents, recorded
 from scopes import scope
+from several_kinds import three_kinds
 from small_workspace import GOOD, pairs_workspace
 
+from screens.home import panels
+from screens.home.facts import HomeDetails, read_facts
+from store.ingest.importing import import_files
 from store.measures.agreement import cohen_kappa
 from store.queries.home import activity, label_table, rater_agreement
+from store.queries.queue import queue_ids
+from store.queries.rows import QueueFilter
 from store.record.actions import Action
 from store.record.raters import ensure_rater
 from store.workspace.duckdb import Workspace
@@ -85,3 +92,21 @@ def test_labels_against_the_agents_and_of_two_raters(workspace: Workspace) -> No
             cohen_kappa([own[item] for item in bens], list(bens.values())).value
         )
         assert label_table(connection, scope(ensure_rater(workspace, "eve").id)) is None
+
+
+def test_items_without_a_label_are_those_of_kinds_that_agents_label(tmp_path: Path) -> None:
+    with three_kinds(tmp_path) as workspace:
+        context_of(workspace)
+        who = scope(ensure_rater(workspace, "dana").id)
+        facts = read_facts(workspace, who, sample=False)
+        lines = panels.with_agents(facts, HomeDetails(), 100, short=False)
+        assert not any(piece.opens for line in lines for piece in line)
+        second = {"id": "p2", "query": "halve a number", "code": "def f(x):\n    return x / 2\n"}
+        import_files(workspace, [import_of(tmp_path, json.dumps(second), "more.jsonl")])
+        labelled_by_agents(workspace, [(1, 1.0, "screened")])
+        facts = read_facts(workspace, who, sample=False)
+        lines = panels.with_agents(facts, HomeDetails(), 100, short=False)
+        (figure,) = (piece for line in lines for piece in line if piece.opens)
+        assert figure.text.plain == "1 without"
+        assert isinstance(figure.opens, QueueFilter)
+        assert len(queue_ids(workspace, who, figure.opens)) == 1

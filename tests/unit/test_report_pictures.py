@@ -2,6 +2,8 @@
 
 import builtins
 import struct
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import resvg_py
@@ -49,3 +51,29 @@ def test_without_a_font_no_empty_picture_is_written(monkeypatch):
     monkeypatch.setattr(resvg_py, "svg_to_bytes", without_fonts)
     with pytest.raises(ExportFailed, match="no monospaced font"):
         as_png(as_svg(page(), "Agreement", "workbench report study.duckdb agreement"))
+
+
+def test_no_name_makes_a_picture_that_cannot_be_read():
+    hostile = "a\x00\x1b[31m\x01\u202e\ufffe\udce9<b>&]]>"
+    told = Page(caption=(hostile,), command=())
+    picture = as_svg(told, f"of {hostile}", f"workbench report {hostile}.duckdb agreement")
+    drawn = "".join(ElementTree.fromstring(picture.encode()).itertext())
+    assert "<U+202E>" in drawn
+    assert "\u202e" not in drawn
+    assert as_png(picture).startswith(b"\x89PNG")
+
+
+def test_what_could_not_be_written_leaves_no_file(monkeypatch, tmp_path):
+    real = Path.open
+
+    def full(self, mode="r", *rest, **options):
+        file = real(self, mode, *rest, **options)
+        if mode != "xb":
+            return file
+        file.close()
+        return Path("/dev/full").open("wb", buffering=0)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(ExportFailed, match="No space left"):
+        save(page(), "Agreement", "workbench report study.duckdb agreement", tmp_path / "a.svg")
+    assert not list(tmp_path.iterdir())

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from small_workspace import GOOD, WRONG, pairs_workspace
+from sqlalchemy import update
 
 from store.errors import ExportFailed, HiddenData, UnknownName, WorkbenchError
 from store.export.exporting import ViewItems, export
@@ -17,6 +18,8 @@ from store.queries.saved_views import find_view, list_views, view_ids
 from store.record.raters import ensure_rater
 from store.record.saved_views import delete_view, rename_view, save_view
 from store.record.scope import Scope, Visibility
+from store.tables.columns import table_of
+from store.tables.views import SavedView
 from store.workspace.duckdb import Workspace
 
 PAIRS = [
@@ -61,6 +64,32 @@ def test_a_view_is_what_was_saved_for_everybody(workspace):
     delete_view(workspace, found)
     with workspace.reading() as connection, pytest.raises(UnknownName, match="none yet"):
         find_view(connection, dana, "open pairs")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "no json",
+        "[]",
+        '{"filter": null}',
+        '{"filter": {"agent": "abc"}}',
+        '{"filter": {"label": NaN}}',
+        '{"sort": []}',
+    ],
+)
+def test_a_view_that_cannot_be_read_lists_nothing_and_can_be_deleted(workspace, stored):
+    dana = scope(workspace, "dana")
+    with pytest.raises(WorkbenchError, match="No item has the label nan"):
+        save_view(workspace, dana, "todo", ViewQuery(QueueFilter(label=float("nan"))))
+    save_view(workspace, dana, "todo", OPEN)
+    table = table_of(SavedView)
+    workspace.lane.submit(lambda connection: connection.execute(update(table).values(query=stored))).result()
+    with workspace.reading() as connection:
+        found = find_view(connection, dana, "todo")
+    assert found.query.wanted.sentence() == "cannot be read"
+    assert len(view_ids(workspace, dana, found.query)) == 0
+    delete_view(workspace, found)
+    assert names(workspace, dana) == []
 
 
 def test_who_asks_decides_what_is_judged(workspace, workbench):

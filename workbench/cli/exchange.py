@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from store.errors import WorkbenchError
+from store.errors import HiddenData, WorkbenchError
 from store.formatting import pluralize
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
@@ -307,7 +307,7 @@ def export_command(
     --label-as NAME.
     """
     from store.export.exporting import ViewItems, export
-    from store.export.summary import export_lines, reveals
+    from store.export.summary import export_lines, reveals, uncounted
     from store.kinds.pair import PAIR
     from store.queries.runs import all_runs, named_run
     from store.queries.saved_views import find_view, view_ids
@@ -330,6 +330,9 @@ def export_command(
     loaded = settings(config)
     choice = SampleChoice(sample_pairs, seed, stratify)
     choice.check(blind=loaded.screens.blind)
+    own = rater_name(None, loaded)
+    if dry_run and loaded.screens.blind and (hidden := reveals(format, rater or run or policy or split, own)):
+        raise HiddenData("Blind review", uncounted(hidden), "Write the file, and read it after your review.")
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "An export contains", given_rater(None))
@@ -369,7 +372,7 @@ def export_command(
             overwrite=overwrite,
             dry_run=dry_run,
         )
-    revealed = reveals(report, rater_name(None, loaded)) if loaded.screens.blind else None
+    revealed = reveals(report.format, report.rater, own) if loaded.screens.blind else None
     if as_json:
         print_json({"workspace": workspace, **report.to_dict(), "reveals": revealed})
         return

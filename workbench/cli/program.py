@@ -15,6 +15,7 @@ from workbench.cli import (
     adjudicating,
     agents,
     annotate,
+    candidates,
     comparing,
     copies,
     demo,
@@ -131,6 +132,7 @@ def root(
 
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("import", exchange.import_command, "Import items, responses and labels from files."),
+    ("candidates", candidates.candidates_command, "Find the best codes of each query, as pairs to label."),
     ("annotate", annotate.annotate_command, "Run the agents without the app."),
     ("judge-pairs", annotate.judge_pairs_command, "Have a model judge comparisons, in both orders."),
     ("agents", agents.agents_command, "List the configurations of agents; print their prompts."),
