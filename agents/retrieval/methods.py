@@ -3,12 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from agents.retrieval.lexical import bag_of_words, bm25
 from agents.retrieval.retriever import Retriever
 from store.errors import UnknownName
 
+if TYPE_CHECKING:
+    from agents.llm.settings import ModelSettings
+    from agents.retrieval.progress import ReportWork
+    from agents.retrieval.settings import RetrievalSettings
+
 METHODS: dict[str, Callable[[], Retriever]] = {"bm25": bm25, "bow": bag_of_words}
+
+
+def open_retriever(
+    name: str, settings: RetrievalSettings, api: ModelSettings | None, report: ReportWork
+) -> Retriever:
+    """Return the retriever of a method: of words, of one model, or of several as an ensemble.
+
+    Args:
+        name: `bm25`, `bow`, a model as `agents.retrieval.encoders.open_encoders` names it, or several joined
+            by `+`, whose mean cosine counts.
+        settings: Where vectors are kept, and how texts are encoded.
+        api: The settings of services.
+        report: Receives the progress of models.
+
+    Raises:
+        UnknownName: There is no such method or model.
+        WorkbenchError: The extra for models is not installed.
+    """
+    if name in METHODS:
+        return retriever_named(name)
+    from agents.retrieval.dense import DenseRetriever
+    from agents.retrieval.encoders import open_encoders
+    from agents.retrieval.vectors import VectorCache
+
+    try:
+        encoders = open_encoders(name.split("+"), batch_size=settings.batch_size, api=api)
+    except UnknownName as error:
+        methods = f"Methods: {', '.join(METHODS)}, minilm, or another model."
+        raise UnknownName(error.title, error.message, f"{methods} {error.hint}".strip()) from error
+    called = "+".join(encoder.name for encoder in encoders)
+    return DenseRetriever(called, encoders, VectorCache(settings.folder), report=report)
 
 
 def retriever_named(name: str) -> Retriever:

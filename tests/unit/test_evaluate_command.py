@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+import tiny_models
 
 PAIRS = [
     ("open a file", "def open_file(path): return open(path)", 1),
@@ -99,6 +100,18 @@ def test_runs_that_are_written_are_measured_the_same(workbench, labelled):
     assert again.says("out holds files")
 
 
+def test_models_and_their_ensembles_are_methods(workbench, labelled, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_RETRIEVAL__VECTORS", str(tmp_path / "vectors"))
+    one, other = (tiny_models.bert(tmp_path / name, seed=seed) for seed, name in enumerate(("one", "other")))
+    arguments = ("evaluate", "retrieval", labelled, "--rater", "dana", "--json", "--methods")
+    found = workbench(*arguments, f"bm25,{one},{other},{one}+{other}").json()["methods"]
+    assert found.keys() == {"bm25", "one", "other", "one+other"}
+    # A model ranks all nine codes, so every relevant one is found.
+    assert [found[name]["recall@100"] for name in ("one", "other", "one+other")] == [1, 1, 1]
+    alone = workbench(*arguments, one).json()["methods"]["one"]
+    assert alone["ndcg@10"] == found["one"]["ndcg@10"]
+
+
 def test_what_cannot_be_evaluated(workbench, labelled, tmp_path):
     def refused(*arguments):
         done = workbench("evaluate", "retrieval", *arguments)
@@ -108,7 +121,7 @@ def test_what_cannot_be_evaluated(workbench, labelled, tmp_path):
     assert refused(labelled, "--methods", "bm25").says(
         "Give one: --rater NAME, --policy majority or --split NAME"
     )
-    assert refused(labelled, "--methods", "bm25,magic", "--rater", "dana").says("Methods: bm25, bow")
+    assert refused(labelled, "--methods", "bm25,magic=folder", "--rater", "dana").says("Methods: bm25, bow")
     assert refused(labelled, "--methods", ",", "--rater", "dana").says("No method is named")
     done = refused(labelled, "--methods", "bm25", "--rater", "dana", "--measures", "ndcg@10", "--test", "map")
     assert done.says("--measures map")

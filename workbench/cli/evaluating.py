@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import ExportFailed, WorkbenchError, blind_review
+from workbench.cli.candidates import progress_of_work
 from workbench.cli.options import AsJson, ConfigFile, command, given_rater, settings
 from workbench.cli.ranking import (
     ByQuery,
@@ -98,7 +99,7 @@ def evaluate_retrieval(
     with _condensed, and those with a method left out of the pool.
     """
     from agents.retrieval.evaluation import read_beir, run_of
-    from agents.retrieval.methods import retriever_named
+    from agents.retrieval.methods import open_retriever
     from store.measures.ranking import qrels_without
     from store.measures.ranking_differences import ranking_differences
     from workbench.output import Bar, print_json
@@ -113,10 +114,13 @@ def evaluate_retrieval(
         by_query=by_query,
     )
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
-    retrievers = {name: retriever_named(name) for name in names}
-    if not retrievers:
+    if not names:
         raise WorkbenchError("No method", "No method is named.", "Name some: --methods bm25,bow")
+    loaded = settings(config)
     with ExitStack() as stack:
+        bar = stack.enter_context(Bar("ranking"))
+        report = progress_of_work(bar)
+        retrievers = [open_retriever(name, loaded.retrieval, loaded.models, report) for name in names]
         folder = source
         if not source.is_dir():
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "beir"
@@ -129,10 +133,9 @@ def evaluate_retrieval(
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
         runs = {}
-        bar = stack.enter_context(Bar("ranking"))
-        for place, (name, retriever) in enumerate(retrievers.items()):
-            bar.show(place, len(retrievers), name)
-            runs[name] = run_of(benchmark, retriever, options.preset.top)
+        for place, retriever in enumerate(retrievers):
+            bar.show(place, len(retrievers), retriever.name)
+            runs[retriever.name] = run_of(benchmark, retriever, options.preset.top)
     scores = {name: options.scores(benchmark.qrels, run, complete=True) for name, run in runs.items()}
     if not all(found.queries for found in scores.values()):
         raise WorkbenchError(
