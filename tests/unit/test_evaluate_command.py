@@ -107,7 +107,7 @@ def test_models_and_their_ensembles_are_methods(workbench, labelled, tmp_path, m
     found = workbench(*arguments, f"bm25,{one},{other},{one}+{other}").json()["methods"]
     assert found.keys() == {"bm25", "one", "other", "one+other"}
     # A model ranks all nine codes, so every relevant one is found.
-    assert [found[name]["recall@100"] for name in ("one", "other", "one+other")] == [1, 1, 1]
+    assert [found[name]["recall@10"] for name in ("one", "other", "one+other")] == [1, 1, 1]
     alone = workbench(*arguments, one).json()["methods"]["one"]
     assert alone["ndcg@10"] == found["one"]["ndcg@10"]
 
