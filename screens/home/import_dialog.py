@@ -296,8 +296,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         for match in matches[1:]:
             while not match.startswith(shared):
                 shared = shared[:-1]
-        box.value = shared if len(shared) > len(box.value) else matches[0]
-        box.cursor_position = len(box.value)
+        self._type(shared if len(shared) > len(box.value) else matches[0])
 
     @on(Input.Submitted, "#path")
     def _submitted(self, event: Input.Submitted) -> None:
@@ -312,7 +311,12 @@ class ImportScreen(ModalScreen["Imported | None"]):
             self._take_first_file()
             return
         if self._looked_at != typed:
-            self._look(typed)
+            matches = matching_files(typed)
+            if len(matches) == 1 and not typed_path(typed).exists():
+                # A file is looked at as soon as its whole name is there.
+                self._type(matches[0])
+            else:
+                self._look(typed)
             return
         self.workers.cancel_group(self, "look")
         self._importing = True
@@ -327,9 +331,12 @@ class ImportScreen(ModalScreen["Imported | None"]):
         """Type the first file of the folder, which is looked at then."""
         files = [name for name in matching_files("") if not name.endswith("/")]
         if files:
-            box = self.query_one("#path", Input)
-            box.value = files[0]
-            box.cursor_position = len(box.value)
+            self._type(files[0])
+
+    def _type(self, path: str) -> None:
+        box = self.query_one("#path", Input)
+        box.value = path
+        box.cursor_position = len(path)
 
     def _take_progress(self, progress: Progress) -> None:
         self._progress = progress
@@ -403,7 +410,9 @@ def _stop_if_cancelled(progress: Progress) -> None:
 
 
 def _error_lines(error: WorkbenchError) -> list[str]:
-    parts = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
+    # Options can be given on the command line alone.
+    options = ["From the command line, workbench import WORKSPACE FILE with:"] if "--" in error.hint else []
+    parts = [error.title, *error.message.splitlines(), *options, *error.hint.splitlines()]
     lines = [one_line(line, 300) for line in parts if line.strip()]
     if len(lines) > SHOWN_LINES:
         lines[SHOWN_LINES:] = ["… to see all, run: workbench import WORKSPACE FILE"]
