@@ -411,7 +411,9 @@ def _stop_if_cancelled(progress: Progress) -> None:
 
 def _error_lines(error: WorkbenchError) -> list[str]:
     # Options can be given on the command line alone.
-    options = ["From the command line, workbench import WORKSPACE FILE with:"] if "--" in error.hint else []
+    options = (
+        ["Options are for the command line: workbench import WORKSPACE FILE"] if "--" in error.hint else []
+    )
     parts = [error.title, *error.message.splitlines(), *options, *error.hint.splitlines()]
     lines = [one_line(line, 300) for line in parts if line.strip()]
     if len(lines) > SHOWN_LINES:

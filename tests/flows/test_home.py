@@ -296,7 +296,7 @@ async def test_a_faulty_file_imports_nothing_and_keeps_what_was_typed(
         (in_folder / "odd.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
         await pilot.press("ctrl+u", *"odd.jsonl")
         await until(pilot, lambda: "--map" in str(outcome.content))
-        assert "From the command line, workbench import WORKSPACE FILE with:" in str(outcome.content)
+        assert "Options are for the command line: workbench import WORKSPACE FILE" in str(outcome.content)
         assert outcome.region.bottom <= 24
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))

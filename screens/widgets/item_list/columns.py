@@ -208,7 +208,7 @@ class Columns:
         labelled = single and contents.agents and not blind
         # In the order of their worth; in that of the line below.
         several = len(contents.kinds) > 1
-        kind = fits(several, min(max(map(len, map(_kind_word, contents.kinds)), default=0), room // 4))
+        kind = fits(several, min(max(map(len, map(_kind_word, contents.kinds)), default=0), room // 3))
         # One column for both: marks of a group, and of a single item the agents' label.
         least = _AGENTS if labelled else len(_MARKS) if grouped else 0
         most = min(max(_FEW_MARKS, room - _LONG_TITLE), room - _TITLE - len(_GAP))
