@@ -165,6 +165,9 @@ class Command:
         return scope
 
 
+BEFORE_A_WORKSPACE = ("app.help", "app.quit")
+"""The commands of every screen that the first run has as well."""
+
 KINDS_WITH_A_KEY = 5
 """So many kinds of items can be chosen in the queue by a digit."""
 
@@ -322,7 +325,7 @@ COMMANDS: tuple[Command, ...] = (
             str(place),
             f"choose_kind({place})",
             f"kind {place}",
-            f"List only kind {place} of the kinds named above the list.",
+            "List only the kind that has this number above the list.",
             on_line=False,
         )
         for place in range(1, KINDS_WITH_A_KEY + 1)
@@ -513,7 +516,14 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "adjudicate.pane_back", "shift+tab", "", "previous pane", "Move to the previous pane.", on_line=False
     ),
-    Command("adjudicate.tab", "right_square_bracket", "", "next tab", "Show the next tab of the right side."),
+    Command(
+        "adjudicate.tab",
+        "right_square_bracket",
+        "",
+        "next tab",
+        "Show the next tab of the right side.",
+        on_line=False,
+    ),
     Command(
         "adjudicate.tab_back",
         "left_square_bracket",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -17,8 +17,19 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from screens.commands import JUDGING, WHERE, WITHIN, Command, Scope, bindings, commands_of, label_key
+from screens.commands import (
+    BEFORE_A_WORKSPACE,
+    JUDGING,
+    WHERE,
+    WITHIN,
+    Command,
+    Scope,
+    bindings,
+    commands_of,
+    label_key,
+)
 from screens.help import first_key, key_name, keys_of
+from screens.judging.keys import group_digits
 from screens.widgets.line_input import LineInput
 
 if TYPE_CHECKING:
@@ -56,9 +67,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """The commands of the review in groups, by their ids without `review.`; others come last in the last one."""
 
-MOVING = frozenset(
-    {"up", "down", "page_up", "page_down", "first", "last", "next", "previous", "home", "end", "pane"}
-)
+MOVING = frozenset({"up", "down", "page_up", "page_down", "next", "previous", "home", "end", "pane"})
 """The verbs of commands that move over a screen."""
 
 LEGEND = (
@@ -144,17 +153,24 @@ def sections(scope: Scope, settings: ScreenSettings, asked: Scale | None = None)
         values = [] if scope not in JUDGING else [*_values(own, settings, asked)]
         moves = [command for command in own if command.id.partition(".")[2] in MOVING]
         rows = (row(command) for command in own if label_key(command) is None and command not in moves)
-        yield Section(WHERE[scope], (*values, *rows))
+        yield Section(WHERE[scope], (*values, *_in_one(rows)))
         if moves:
             yield Section("Moving", tuple(map(row, moves)))
     if scope == "queue":
         yield Section("Signs of a line", QUEUE_SIGNS)
         yield Section("Marks, one for each item of a group", MARKS)
-    elif scope not in ("review", "app"):
+    elif scope not in ("review", "app", "welcome"):
         yield Section("Signs", LEGEND)
-    yield Section(WHERE["app"], tuple(map(row, commands_of("app"))))
+    everywhere = [each for each in commands_of("app") if scope != "welcome" or each.id in BEFORE_A_WORKSPACE]
+    yield Section(WHERE["app"], tuple(map(row, everywhere)))
     for part in (*WITHIN.get(scope, ()), "keys"):
         yield Section(WHERE[part], tuple(map(row, commands_of(part))))
+
+
+def _in_one(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Return rows with one in place of consecutive ones of which all that can be said is the same."""
+    for words, group in groupby(rows, key=lambda row: row[1]):
+        yield group_digits([key for key, _ in group]), words
 
 
 def _review_sections(

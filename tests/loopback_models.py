@@ -1,7 +1,7 @@
 """A language-model service on the loopback interface, for driving the real SDKs without a network.
 
-It speaks OpenAI's chat completions (`POST /v1/chat/completions`) and Anthropic's messages
-(`POST /v1/messages`), refuses what those services refuse, and answers by the schema it was sent:
+It speaks OpenAI's chat completions (`POST /v1/chat/completions`) and embeddings (`POST /v1/embeddings`), and
+Anthropic's messages (`POST /v1/messages`), refuses what those services refuse, and answers by the schema it was sent:
 
     with LoopbackModels(replies={"ScreenerReply": {"verdict": "unclear", "reason": "needs a run"}}) as server:
         settings = server.settings()
@@ -44,6 +44,7 @@ from loopback_wire import (
     anthropic_error,
     anthropic_refuses,
     completion,
+    embeddings,
     message_body,
     openai_error,
     openai_refuses,
@@ -155,6 +156,8 @@ class LoopbackModels:
     def decide(self, seen: Seen) -> Outcome:
         """Choose the outcome for a request: the script's, or a reply that fits the schema."""
         outcome = self.script(seen, seen.number) if self.script else None
+        if outcome is None and "input" in seen.body:
+            return Body(embeddings(seen))
         return self.fitting(seen) if outcome is None else outcome
 
     def fitting(self, seen: Seen) -> Outcome:
@@ -208,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         api: Literal["openai", "anthropic"]
         match self.path:
-            case "/v1/chat/completions":
+            case "/v1/chat/completions" | "/v1/embeddings":
                 api = "openai"
             case "/v1/messages":
                 api = "anthropic"

@@ -5,6 +5,7 @@ Part of `loopback_models`, which tests import.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import uuid
@@ -288,10 +289,24 @@ def anthropic_error(outcome: Status) -> dict[str, Any]:
     return {"type": "error", "error": error, "request_id": f"req_{uuid.uuid4().hex[:24]}"}
 
 
+def embeddings(seen: Seen) -> dict[str, Any]:
+    """Vectors that follow from the texts, the last text first: what counts is the index."""
+    texts = seen.body["input"]
+    vectors = [[byte - 127.5 for byte in hashlib.sha256(text.encode()).digest()] for text in texts]
+    data = [{"object": "embedding", "index": at, "embedding": one} for at, one in enumerate(vectors)]
+    usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
+    return {"object": "list", "model": seen.body["model"], "data": data[::-1], "usage": usage}
+
+
 def openai_refuses(seen: Seen, key: str) -> Status | None:
     sent = seen.headers.get("authorization", "").removeprefix("Bearer ")
     if sent != key:
         return Status(401, f"Incorrect API key provided: {sent}. You can find your API key in your account.")
+    if "input" in seen.body:
+        texts = seen.body["input"]
+        if seen.body.get("encoding_format") != "float" or len(texts) > 2048 or not all(texts):
+            return Status(400, "Invalid 'input', or an encoding_format that is not known here.")
+        return None
     asked = seen.body.get("response_format") or {"type": "text"}
     if asked["type"] == "json_object" and "json" not in seen.text.lower():
         return Status(400, "'messages' must contain the word 'json' in some form, to use 'json_object'.")

@@ -24,6 +24,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from pydantic_settings.exceptions import SettingsError
 
 from agents.llm.settings import ModelSettings
+from agents.retrieval.settings import RetrievalSettings
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AgentSettings
 from screens.settings import ScreenSettings, SettingRefused
@@ -65,6 +66,9 @@ class Config(BaseModel):
 
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     """Limits of test programs, and where the tools that contain them are."""
+
+    retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings)
+    """How queries and codes are encoded for retrieval."""
 
 
 class _Environment(BaseSettings, Config):

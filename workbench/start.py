@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
     "import",
+    "candidates",
     "annotate",
     "judge-pairs",
     "agents",
@@ -36,6 +37,7 @@ COMMANDS = (
     "rule",
     "packet",
     "report",
+    "evaluate",
     "measure",
     "replies",
     "sandbox",

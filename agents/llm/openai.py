@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from agents.llm.errors import ModelError
-from agents.llm.failures import Service
-from agents.llm.pacing import pacing_of, send_with_retries, until_reset
+from agents.llm.openai_connection import OpenAIConnection
+from agents.llm.pacing import send_with_retries
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.reply_form import ReplyForm
-from agents.llm.request_watch import CONNECT_SECONDS, broken_off
 from agents.llm.schemas import describe_schema, schema_name, strict_schema
 from agents.llm.settings import ModelSettings, TokenLimit
 from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, unreported
 
 if TYPE_CHECKING:
-    import httpx2
     import openai
     from openai.types.chat import ChatCompletionMessageParam
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming, ResponseFormat
     from pydantic import BaseModel
 
-_OWN_ADDRESS = "https://api.openai.com/v1"
-_NO_KEY_NEEDED = "no-key-needed"
 _WAYS = ("json_schema", "json_object", "text")
 _OPENAI_HOSTS = (".openai.com", ".openai.azure.com")
 
@@ -43,9 +37,7 @@ def create(model: str, settings: ModelSettings) -> LanguageModel:
         ModelError: No key is set, and no address of a service that may need none; or it is no key.
     """
     chat = OpenAIChat(model, settings)
-    if chat.service.address == "" and not chat.service.secret:
-        raise chat.service.no_key()
-    chat.service.check_key()
+    chat.connection.check()
     return chat
 
 
@@ -57,26 +49,17 @@ class OpenAIChat:
         self.knows_subjects = False
         self._model = model
         self._settings = settings
-        key = settings.openai_api_key
-        self.service = Service(
-            name="the chat-completions service" if settings.openai_base_url else "OpenAI",
-            address=settings.openai_base_url or os.environ.get("OPENAI_BASE_URL", ""),
-            key_variable="OPENAI_API_KEY",
-            key_setting="models.openai_api_key",
-            url_setting="models.openai_base_url",
-            structure_setting="models.openai_structured",
-            secret=key.get_secret_value() if key else os.environ.get("OPENAI_API_KEY", ""),
-        )
-        self.address = self.service.other_than(_OWN_ADDRESS)
+        self.connection = OpenAIConnection(settings, "the chat-completions service")
+        self.service = self.connection.service
+        self.address = self.connection.address
         self._form = ReplyForm(settings.openai_structured, _WAYS, self.name, self.service)
-        self._client: openai.AsyncOpenAI | None = None
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Answer a request; see `LanguageModel.reply`."""
         import openai
 
-        client = self._open()
-        pacing, retries = pacing_of(self._place), self._settings.max_retries
+        client = self.connection.open()
+        pacing, retries = self.connection.pacing, self._settings.max_retries
 
         async def ask(messages: tuple[Message, ...]) -> Answer:
             send = partial(self._ask, client, request, messages)
@@ -86,40 +69,9 @@ class OpenAIChat:
             request, ask, name=self.name, clean=self.service.clean, sdk=f"openai {openai.__version__}"
         )
 
-    @property
-    def _place(self) -> str:
-        return f"openai {self.address}"
-
-    async def _on_response(self, response: httpx2.Response) -> None:
-        """Pause while the service's limits are used up; an event hook of the HTTP client."""
-        if (seconds := until_reset(response.headers)) > 0:
-            pacing_of(self._place).pause(seconds)
-
     async def close(self) -> None:
         """Close the connections, in the loop that opened them."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-
-    def _open(self) -> openai.AsyncOpenAI:
-        import openai
-
-        if self._client is None:
-            from agents.llm.transport import client_options
-
-            seconds = self._settings.timeout_seconds
-            self._client = openai.AsyncOpenAI(
-                # Services of one's own, such as Ollama, need no key; the SDK does.
-                api_key=self.service.secret or _NO_KEY_NEEDED,
-                base_url=self.service.address or None,
-                max_retries=0,  # `send_with_retries` sends again, at the pace of all
-                timeout=openai.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
-                # The SDK's default transport looks at every idle connection whenever one is needed.
-                http_client=openai.DefaultAioHttpClient(
-                    **client_options(self._settings.max_reply_bytes, self._on_response)
-                ),
-            )
-        return self._client
+        await self.connection.close()
 
     async def _ask(
         self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...], form: str
@@ -135,7 +87,7 @@ class OpenAIChat:
                 "/chat/completions", cast_to=ChatCompletion, body=self._body(client, request, messages, form)
             )
         except (openai.OpenAIError, aiohttp.ClientError, *UNREADABLE) as error:
-            raise self._explain(error) from error
+            raise self.connection.explain(error) from error
         try:
             return self._to_answer(completion)
         except ILL_SHAPED as error:
@@ -185,34 +137,6 @@ class OpenAIChat:
         if choice.finish_reason == "content_filter":
             return answer("refused", "the service's content filter stopped the reply")
         return answer("truncated" if choice.finish_reason == "length" else "complete")
-
-    def _explain(self, error: Exception) -> ModelError:
-        import aiohttp
-        import openai
-
-        from agents.llm.transport import AnswerTooLarge, Encoded, caused_by
-
-        if caused_by(error, AnswerTooLarge):
-            return self.service.too_large(self._settings.max_reply_bytes)
-        if caused_by(error, Encoded):
-            return self.service.encoded_reply()
-        if isinstance(error, openai.APITimeoutError) and not broken_off(error):
-            return self.service.timed_out(self._settings.timeout_seconds)
-        if isinstance(error, openai.APIConnectionError | aiohttp.ClientError):
-            return self.service.unreachable(str(error.__cause__ or error))
-        if isinstance(error, openai.APIStatusError):
-            return self.service.status(
-                error.status_code, _words_of(error), error.code, error.response.headers, error.param
-            )
-        return self.service.invalid_reply(error)
-
-
-def _words_of(error: openai.APIStatusError) -> object:
-    """Return a service's own words: in OpenAI's form, in FastAPI's, or as a text (LM Studio, DeepSeek)."""
-    body = error.body
-    if isinstance(body, dict):
-        return body.get("message") or body.get("detail") or error.message
-    return body if isinstance(body, str) and body.strip() and not body.startswith("<") else error.message
 
 
 def token_limit_field(setting: TokenLimit, host: str) -> Literal["max_tokens", "max_completion_tokens"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -54,8 +55,8 @@ FIRST = "jsonl"
 """The format that is chosen at first: everything."""
 
 SENTENCE_CELLS = 40
-NAME_CELLS = 13
-"""Cells of the longest name of a format."""
+NAME_CELLS, AROUND_CELLS = 13, 26
+"""Cells of the longest name of a format, and of what is beside the choice of a format."""
 
 
 def carried(form: Format) -> str:
@@ -95,15 +96,11 @@ class ExportScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         """Lay out the fields, what would be written, and the keys."""
-        names = [
-            (f"{name:<{NAME_CELLS}} {one_line(carried(form), self._room)}", name)
-            for name, form in self._formats.items()
-        ]
         questions = [(spec.name, spec.name) for kind in task_kinds().values() for spec in kind.questions]
         yield TopLine("export")
         with VerticalScroll(id="body", can_focus=False):
-            yield choice("Format", "format", names, FIRST if FIRST in self._formats else names[0][1])
-            yield Static(id="carries")
+            first = FIRST if FIRST in self._formats else next(iter(self._formats))
+            yield choice("Format", "format", self._format_choices(), first)
             yield self._field("Labels of", "whose", [("all raters", Whose())])
             yield self._field("Question", "question", [("that of the items", ""), *questions])
             yield self._field("Items", "items", self._item_choices())
@@ -121,10 +118,14 @@ class ExportScreen(BaseScreen):
         yield JobLine(self.context)
         yield KeyLine()
 
-    @property
-    def _room(self) -> int:
-        """The cells for what a format carries, beside its name."""
-        return max(10, self.app.size.width - NAME_CELLS - 28)
+    def _format_choices(self) -> list[tuple[str, str]]:
+        """Return each format with its name and what it carries, in columns."""
+        fill = partial(
+            textwrap.fill,
+            width=max(3 * NAME_CELLS, self.app.size.width - AROUND_CELLS),
+            subsequent_indent=" " * (NAME_CELLS + 1),
+        )
+        return [(fill(f"{name:<{NAME_CELLS}} {carried(form)}"), name) for name, form in self._formats.items()]
 
     def _field(self, title: str, name: str, options: list[tuple[str, Any]]) -> Horizontal:
         row = choice(title, name, options, options[0][1])
@@ -149,6 +150,11 @@ class ExportScreen(BaseScreen):
         self._fit()
         self._say("Reading …")
         in_thread(self, self._read_options, self._offer, self._refused, group="options")
+
+    def on_resize(self) -> None:
+        """Fit the names of the formats to the width."""
+        with self.prevent(Select.Changed):
+            self._set_options("format", self._format_choices())
 
     def _read_options(self) -> ExportOptions:
         with self.context.workspace.reading() as connection:
@@ -232,14 +238,11 @@ class ExportScreen(BaseScreen):
         return shown
 
     def _fit(self) -> None:
-        """Show the fields that apply, what the format carries, and a name for it."""
+        """Show the fields that apply, and a name for the file."""
         shown = self._shown()
         for name in ("whose", "question", "items", "split", "part", "study", "bundle"):
             self.query_one(f"#of-{name}").display = name in shown
         form = self.form
-        # Where it was cut beside the name it is here as a whole.
-        words = carried(form)
-        self.query_one("#carries", Static).update(Content("" if len(words) <= self._room else words))
         box = self.query_one("#file", Input)
         if box.value in ("", self._proposed):
             self._proposed = f"{self.context.workspace.path.stem}-{form.name}{form.suffix}"

@@ -288,15 +288,23 @@ class ImportScreen(ModalScreen["Imported | None"]):
 
     def action_complete(self) -> None:
         """Complete the path as far as it is unambiguous, to the first match where it is not."""
+        typed = self.query_one("#path", Input).value
+        in_thread(self, partial(matching_files, typed), partial(self._complete, typed), group="complete")
+
+    def _complete(self, typed: str, matches: Sequence[str]) -> None:
         box = self.query_one("#path", Input)
-        matches = matching_files(box.value)
-        if not matches:
+        if not matches or box.value != typed:
             return
         shared = matches[0]
         for match in matches[1:]:
             while not match.startswith(shared):
                 shared = shared[:-1]
-        self._type(shared if len(shared) > len(box.value) else matches[0])
+        self._type(shared if len(shared) > len(typed) else matches[0])
+
+    def _type(self, path: str) -> None:
+        box = self.query_one("#path", Input)
+        box.value = path
+        box.cursor_position = len(path)
 
     @on(Input.Submitted, "#path")
     def _submitted(self, event: Input.Submitted) -> None:
@@ -308,15 +316,10 @@ class ImportScreen(ModalScreen["Imported | None"]):
             self.dismiss(Imported(self._report, judge=self._report.items_added > 0))
             return
         if not typed:
-            self._take_first_file()
+            in_thread(self, partial(matching_files, ""), self._take_first_file, group="complete")
             return
         if self._looked_at != typed:
-            matches = matching_files(typed)
-            if len(matches) == 1 and not typed_path(typed).exists():
-                # A file is looked at as soon as its whole name is there.
-                self._type(matches[0])
-            else:
-                self._look(typed)
+            in_thread(self, partial(_completed, typed), partial(self._look_or_type, typed), group="complete")
             return
         self.workers.cancel_group(self, "look")
         self._importing = True
@@ -327,16 +330,19 @@ class ImportScreen(ModalScreen["Imported | None"]):
         work = partial(self._imports.import_file, typed_path(typed), self._take_progress)
         in_thread(self, work, self._import_done, self._import_failed, group="import", exclusive=False)
 
-    def _take_first_file(self) -> None:
-        """Type the first file of the folder, which is looked at then."""
-        files = [name for name in matching_files("") if not name.endswith("/")]
-        if files:
-            self._type(files[0])
+    def _look_or_type(self, typed: str, completed: str) -> None:
+        """Look at what was typed; what it was completed to is looked at as soon as it is typed."""
+        if typed == self._typed and not self._importing:
+            if completed == typed:
+                self._look(typed)
+            else:
+                self._type(completed)
 
-    def _type(self, path: str) -> None:
-        box = self.query_one("#path", Input)
-        box.value = path
-        box.cursor_position = len(path)
+    def _take_first_file(self, found: Sequence[str]) -> None:
+        """Type the first file of the folder, which is looked at then."""
+        files = [name for name in found if not name.endswith("/")]
+        if files and not self._typed:
+            self._type(files[0])
 
     def _take_progress(self, progress: Progress) -> None:
         self._progress = progress
@@ -397,6 +403,12 @@ def _is_file(typed: str) -> bool:
         return bool(typed) and typed_path(typed).is_file()
     except (OSError, ValueError):
         return False
+
+
+def _completed(typed: str) -> str:
+    """Return the only path that a part of one can become; what was typed where it is there, or none is."""
+    matches = matching_files(typed)
+    return matches[0] if len(matches) == 1 and not typed_path(typed).exists() else typed
 
 
 def _stop_if_cancelled(progress: Progress) -> None:

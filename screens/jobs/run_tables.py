@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from agents.jobs.events import Spent
@@ -15,6 +16,8 @@ from store.queries.run_items import FailureCause
 FUNNEL_CELLS = 30
 """Cells of a line of the funnel before its bar."""
 LEAST_BAR = 8
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def funnel(counts: RunFigures, pipeline: PipelineFigures, kind: str, width: int) -> list[str]:
@@ -35,9 +38,15 @@ def funnel(counts: RunFigures, pipeline: PipelineFigures, kind: str, width: int)
         bar = progress_bar(min(step.count / whole, 1), cells) if whole else ""
         note = f"  {step.note}" if step.note else ""
         lines.append(f"{_branches(steps, place) + step.label:<19}{step.count:>9,}  {bar}{note}".rstrip())
-    labels = " · ".join(f"{value_word(kind, value)} {count:,}" for value, count in counts.labels.items())
-    lines.append(f"{'labels':<19}{counts.labelled:>9,}" + (f"  {labels}" if labels else ""))
-    return lines
+    labels = (f"{value_word(kind, value)} {count:,}" for value, count in counts.labels.items())
+    # A label stays on one line with its count.
+    words = " · ".join(label.replace(" ", _NO_BREAK) for label in labels)
+    text = textwrap.fill(
+        f"{'labels':<19}{counts.labelled:>9,}  {words}",
+        max(width, FUNNEL_CELLS + LEAST_BAR),
+        subsequent_indent=" " * FUNNEL_CELLS,
+    )
+    return [*lines, *text.replace(_NO_BREAK, " ").splitlines()]
 
 
 def _branches(steps: Sequence[FunnelLine], place: int) -> str:

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from screens.commands import Scope
 from screens.context import ScreenContext
 from screens.items.views import ItemView
+from screens.jobs.job_line import JobLine
 from screens.judging.keys import ScaleKeys
 from screens.judging.paint_guard import PaintGuard
 from screens.widgets.key_line import KeyLine
@@ -27,10 +28,13 @@ class Foot(Vertical):
     """The lines at the foot of a screen that judges: a line that is written in, message, job, keys.
 
     Together they always have the same height, so that nothing above them moves: a long message takes its
-    rows from the keys.
+    rows from the keys, and a question that of the job.
     """
 
-    DEFAULT_CSS = "Foot { width: 1fr; height: 4; max-height: 25%; }"
+    DEFAULT_CSS = """
+    Foot { width: 1fr; height: 14%; min-height: 3; max-height: 4; }
+    Foot JobLine.-covered { display: none; }
+    """
 
 
 class MessageLine(Static):
@@ -79,7 +83,7 @@ class MessageLine(Static):
 class JudgingContext:
     """Shared by the components of a screen that judges; each keeps all other state to itself.
 
-    The screen has a `MessageLine` and a `KeyLine`.
+    The screen has a `MessageLine`, a `JobLine` and a `KeyLine`.
 
     Args:
         screen: The screen.
@@ -131,6 +135,7 @@ class JudgingContext:
         """Show a message, highlighted as an alarm, and codes with meanings in place of the keys."""
         # They are where the keys are, so that the panes move as little as possible.
         self.screen.query_one(KeyLine).offer(choices)
+        self.screen.query_one(JobLine).set_class(bool(choices), "-covered")
         self.screen.query_one(MessageLine).show(text, alarm=alarm)
 
     def append_message(self, text: str) -> None:

@@ -11,13 +11,16 @@ from textual.content import Content
 from screens.commands import Command, Scope, command_named, commands_of, label_key
 from screens.help import first_key, key_name, keys_of
 from screens.items.views import ItemView
-from screens.widgets.key_line import TWO_LINES, KeyLine, fitted
+from screens.widgets.key_line import LAST, TWO_LINES, KeyLine, fitted
 from screens.widgets.text.sanitize import one_line
 from store.record.scales import Scale
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
 
+
+Pair = tuple[str, str]
+"""A key with what it does."""
 
 _NARROW_FIRST = (
     "review.accept",
@@ -34,6 +37,9 @@ _NARROW_FIRST = (
     "adjudicate.next",
     "adjudicate.agents",
 )
+
+MANY_ROWS = 2
+"""Lines that a long scale has at least."""
 
 LABELS_NAMED = 5
 """Values of a scale up to which the line names each."""
@@ -159,18 +165,23 @@ class JudgingKeyLine(KeyLine):
         offered = self._offered()
         labels = [command for command in offered if _is_label(command)]
         pairs = [self._named(command) for command in offered]
+        scope = self._screen.SCOPE
+        tabs = " ".join(self._keys.first(f"{scope}.{name}") for name in ("tab_back", "tab")), "tabs"
         if len(labels) > LABELS_NAMED:
             bands = _in_bands([self._with_value(command) for command in labels])
             if len(bands) > LABELS_NAMED:
                 # The values of a long scale without bands have one word together.
                 bands = [(group_digits([key for key, _ in bands]), "score")]
-            bands = _cut_to(bands, self.size.width, max(1, self._rows_most() - 1))
             others = [self._named(command) for command in offered if not _is_label(command)]
-            pairs = [*bands, *others]
-        scope = self._screen.SCOPE
-        back, on = (self._keys.first(f"{scope}.{name}") for name in ("tab_back", "tab"))
-        place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
-        pairs.insert(place, (f"{back} {on}", "tabs"))
+            rows, needed = self._rows_most() - 1, list[Pair]()
+            if rows < MANY_ROWS:
+                # No line is left to the other keys: the tabs are named beside the scale.
+                rows, needed = rows + 1, [tabs]
+            last = self._named(command_named(LAST))
+            pairs = [*_cut_to(bands, needed, last, self.size.width, rows), *needed, *others]
+        if tabs not in pairs:
+            place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
+            pairs.insert(place, tabs)
         self._named_pairs = tuple(pairs)
         return pairs
 
@@ -207,12 +218,13 @@ def _in_bands(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(" ".join(key for key, _ in band), word) for word, band in groupby(named, key=lambda one: one[1])]
 
 
-def _cut_to(bands: list[tuple[str, str]], width: int, rows: int) -> list[tuple[str, str]]:
-    """Return bands whose words are cut as far as they must be to fit some lines, all by the same measure."""
+def _cut_to(bands: list[Pair], needed: list[Pair], last: Pair, width: int, rows: int) -> list[Pair]:
+    """Return bands whose words are cut, all by the same measure, so that they fit some lines with others."""
     cut = bands
     for room in range(max(len(word) for _, word in bands), 3, -1):
         cut = [(keys, one_line(word, room)) for keys, word in bands]
-        if sum(map(len, fitted(cut[:-1], cut[-1], width, rows))) == len(cut):
+        every = [*cut, *needed]
+        if sum(map(len, fitted(every, last, width, rows))) == len(every) + 1:
             break
     return cut
 

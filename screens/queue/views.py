@@ -52,6 +52,9 @@ KEYS: tuple[tuple[str, str], ...] = (
 )
 """The keys of the dialog, with what they do."""
 
+WITHOUT_VIEWS = ("views.save", "views.leave")
+"""Those that do something while there is no view."""
+
 
 class CountedView(NamedTuple):
     """A saved view with how many items it holds; None where the session may not know."""
@@ -142,7 +145,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
     def _lay_out(self) -> None:
         self.query_one("#views", Static).update(Content("\n").join(self._lines()))
         self.query_one("#about", Static).update(Content(self._about()))
-        keys = KEYS
+        keys = KEYS if self._views else tuple(each for each in KEYS if each[0] in WITHOUT_VIEWS)
         if self.query_one("#name", Input).display:
             keys = (("views.apply", "save"), ("views.leave", "cancel"))
         self.query_one("#keys", Static).update(Content(hint(self.context.settings, *keys)))

@@ -12,6 +12,7 @@ from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
 from screens.context import ScreenContext
 from screens.items.views import Piece
+from screens.jobs.job_line import JobLine
 from screens.navigator import Navigator
 from screens.repository_file.lookup import RepositoryFile, read_file
 from screens.threads import in_thread
@@ -49,6 +50,7 @@ class RepositoryFileScreen(BaseScreen):
         """Lay out the file between the first line and the keys."""
         yield TopLine("file of the repository")
         yield TextPane(id="file")
+        yield JobLine(self.context)
         yield KeyLine()
 
     def on_mount(self) -> None:

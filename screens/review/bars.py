@@ -38,6 +38,9 @@ RUN_WHOLE, RUN_SHORT = 48, 24
 """Cells that the name of the run has in the first line, where there is room, and where there is little."""
 
 
+LEAST_BESIDE = 12
+"""Cells beside the answers from which a long question goes on there."""
+
 LAST, LAST_FROM = "last", 5
 """The word before the last judgments, and the cells from which some of them are shown."""
 
@@ -161,14 +164,16 @@ class ClaimLine(Static):
                 above = _asked(item, 0)
         elif several and rows > 1:
             above = _asked(item, width if claim else 0)
-            if not claim and _cells(above) > width:
-                # Beside the answers is room for the rest of the question.
-                above, claim = _split_row(above, width)
         elif several:
             place = f"{item.at + 1} of {len(item.questions)} · {item.current.title}"
             claim = f"{place} · {claim}" if claim else place
         elif _cells(claim) + _cells(right) + 2 > width and rows > 1:
             claim, below = _split_row(claim, width - _cells(right) - 1)
+        beside = width - lead.cell_length - _cells(right)
+        if above and _cells(above) > width and beside >= LEAST_BESIDE:
+            # Beside the answers is room for the rest of the question, before the claim.
+            above, rest = _split_row(above, width)
+            claim = f"{rest} · {claim}" if claim else rest
         line = _pad(f" {claim.strip()}", right, width - lead.cell_length)
         split = len(line) - len(right)
         style = "$text-primary" if self._claim(item) or not several else "bold $foreground"

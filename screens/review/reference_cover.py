@@ -66,7 +66,7 @@ class ReferenceCover:
             missing = "item" if item is None else missing
             self._shared.show_message(f"The {missing} was not on the screen when you pressed. Press again.")
         elif not item.prompt_cover:
-            self._shared.show_message("This item has no reference to cover.")
+            self._shared.show_message("Only the reference of a completion can be covered.")
         else:
             self._is_chosen = not self._is_chosen
             if not self._is_chosen:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import BindingType
 
-from screens.commands import bindings, key_map
+from screens.commands import BEFORE_A_WORKSPACE, bindings, key_map
 from screens.keys_screen import KeysScreen
 from screens.welcome.choice import Chosen, FirstRun
 from screens.welcome.screen import WelcomeScreen
@@ -18,9 +18,7 @@ class WelcomeApp(App[Chosen]):
 
     TITLE = "workbench"
     CSS_PATH: ClassVar[str] = "../app.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        one for one in bindings("app") if one.id in ("app.help", "app.quit")
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [one for one in bindings("app") if one.id in BEFORE_A_WORKSPACE]
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, first_run: FirstRun) -> None:

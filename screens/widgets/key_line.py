@@ -24,7 +24,8 @@ CHOICE_ROWS = 4
 """Lines that keys offered in place of the screen's may take at most."""
 
 _GAP = " · "
-_LAST = "app.help"
+LAST = "app.help"
+"""The command that is named last, whatever else is left out."""
 
 
 class KeyLine(Static):
@@ -85,8 +86,11 @@ class KeyLine(Static):
             named = [(key, one_line(words, width // 2)) for key, words in self._choices]
             return fitted(named[:-1], named[-1], width, self._choice_rows_most())
         pairs = self._pairs()
-        last = self._named(command_named(_LAST))
+        last = self._named(command_named(LAST))
         lines = fitted(pairs, last, self.size.width, self._rows_most())
+        if self.HAS_FIXED_HEIGHT and len(lines) > 1 == len(lines[-1]):
+            # A line of its own for the last key looks forgotten.
+            return fitted(pairs, last, self.size.width, len(lines) - 1)
         if self.HAS_FIXED_HEIGHT or len(lines) == 1 or len(lines[-1]) >= FEWEST_ON_A_LINE:
             return lines
         own = [self._named(command) for command in self._offered() if command.scope != "app"]
@@ -109,7 +113,7 @@ class KeyLine(Static):
             command
             for command in (*commands_of(scope), *commands_of("app"))
             if command.on_line
-            and command.id != _LAST
+            and command.id != LAST
             and state.offers(command)
             and not (is_refused and command.action == "show_jobs")
             and self._keys_to_press(command)
@@ -127,7 +131,7 @@ class KeyLine(Static):
         """Return the keys of a command, the one to name first; none where each of them would be typed."""
         settings = self._screen.context.settings
         keys = self._screen.command_state.keys_now(command) or keys_of(command, settings).split(",")
-        if not isinstance(self.screen.focused, Input) or command.id == _LAST:
+        if not isinstance(self.screen.focused, Input) or command.id == LAST:
             return list(keys)
         return [key for key in keys if len(key) > 1]
 

@@ -307,11 +307,10 @@ def _keyed(kind: TaskKind, asked: QuestionSpec) -> str:
 
 
 def corpus_select(kind: TaskKind, *, everything: bool) -> str:
-    """Return the SELECT (key, text, title) of the codes of a kind: of the exported items, or of all items."""
+    """Return the SELECT (key, text, title) of the codes of a kind: of the exported items, or all."""
     code = kind.record.shared[1]
     title = "c.name" if "name" in code.about else "''"
-    only = "" if everything else f" WHERE p.item_id IN {EXPORTED}"
+    only = f"WHERE c.id IN (SELECT {code.table}_id FROM {kind.record.table} WHERE item_id IN {EXPORTED})"
     return f"""
         SELECT c.text_hash AS key, min(c.text) AS text, min({title}) AS title
-        FROM {kind.record.table} p JOIN {code.table} c ON c.id = p.{code.table}_id{only}
-        GROUP BY c.text_hash ORDER BY key"""
+        FROM {code.table} c {"" if everything else only} GROUP BY c.text_hash ORDER BY key"""

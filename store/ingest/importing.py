@@ -61,7 +61,7 @@ from store.workspace.duckdb import Workspace
 from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
-_ONE_AT_A_TIME = threading.Lock()
+ONE_AT_A_TIME = threading.Lock()
 """Held by the one import of this process, since keys are counted on from the highest."""
 
 
@@ -128,7 +128,7 @@ def import_files(
                 f"{rejects} exists. Nothing was imported.",
                 "Choose another place for --rejects.",
             )
-    with _ONE_AT_A_TIME, temporary_folder("workbench-import-") as folder:
+    with ONE_AT_A_TIME, temporary_folder("workbench-import-") as folder:
 
         def ready(number: int, path: Path) -> InputFile:
             file = prepare(number, path, folder, report, record_bytes)

@@ -113,6 +113,20 @@ class Bootstrap:
                 values.append(statistic(times))
         return [_interval(numpy.concatenate(values), number, self.share) for values in found]
 
+    def of_mean(self, values: Array) -> Interval:
+        """Return the interval of the mean of numbers that are drawn one by one.
+
+        Args:
+            values: The numbers, of shape (n,).
+        """
+        import numpy
+
+        number = len(values)
+        if not number or not self.resamples:
+            return Interval(None, None, self.share, 0, 0, self.resamples)
+        means = [drawn @ values / number for drawn in _drawn(number, self.resamples, self.seed)]
+        return _interval(numpy.concatenate(means), number, self.share)
+
     def _resampled(self, patterns: Patterns, clusters: Array | None, number: int) -> Iterator[Array]:
         """Yield how often each pattern occurs in resamples, of shape (some resamples, p)."""
         import numpy

@@ -25,7 +25,8 @@ def corpus_size(connection: Connection) -> tuple[int, int]:
     queries, codes = (
         select(func.count()).select_from(table_of(table)).scalar_subquery() for table in (Query, Code)
     )
-    return connection.execute(select(queries, codes)).one()._tuple()
+    row = connection.execute(select(queries, codes)).one()
+    return int(row[0]), int(row[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,8 @@ async def test_a_view_from_the_queue_to_a_file(tmp_path: Path) -> None:
             await pilot.press("d", "enter")
             await says(pilot, "No saved view yet")
             assert names(app) == []
+            assert "n save filter · Esc cancel" in screen_text(app)
+            assert "r rename" not in screen_text(app)
 
 
 async def test_the_form_refuses_before_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,7 +260,7 @@ async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_fold
         modal = app.screen
         # Enter takes the only file that matches; it imports nothing yet.
         await pilot.press(*"some", "enter")
-        assert modal.query_one("#path", Input).value == "some_pairs.jsonl"
+        await until(pilot, lambda: modal.query_one("#path", Input).value == "some_pairs.jsonl")
         outcome = modal.query_one("#outcome", Static)
         await until(pilot, lambda: "1 record; 1 item would be added" in str(outcome.content))
         assert "pairs · jsonl (json lines with the fields code, id, query)" in str(outcome.content)

@@ -21,6 +21,7 @@ from agents.jobs.estimate import estimate
 from agents.jobs.events import JobProgressed, Spent
 from agents.llm.prices import Price
 from agents.pipelines.pair_annotation.figures import counts_of
+from agents.pipelines.spec import PipelineFigures
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
@@ -431,6 +432,17 @@ def test_the_funnel_adds_up() -> None:
     waiting = funnel_of(replace(counts, executed=45), replace(figures, needs_sandbox=1_234))
     assert [line.index("│") if "│" in line else line.index("─") - 1 for line in waiting[4:7]] == [3, 3, 3]
     assert {len(line[: re.search(r"[0-9,]+", line).end()]) for line in waiting} == {28}
+
+
+def test_labels_that_need_further_lines_stand_below_each_other() -> None:
+    labels = {-2.0: 2, -1.0: 3, 0.0: 4, 1.0: 1, 2.0: 2}
+    lines = funnel(RunFigures(labelled=12, labels=labels), PipelineFigures(), "comparison", 76)
+    assert [line[:30].split() for line in lines] == [["labels", "12"], [], []]
+    assert [line[30:] for line in lines] == [
+        "-2 second much better 2 · -1 second better 3 ·",
+        "0 same 4 · 1 first better 1 ·",
+        "2 first much better 2",
+    ]
 
 
 def test_the_funnel_of_agents_that_execute_nothing_says_what_they_did() -> None:

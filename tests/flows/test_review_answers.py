@@ -332,6 +332,17 @@ async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(w
         )
 
 
+async def test_a_question_without_room_goes_on_before_the_claim(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=(62, 24)) as pilot:
+        screen = await painted(pilot, 1)
+        screen.ask_question(1)
+        await until(pilot, lambda: "Completeness" in line_of(app, ClaimLine))
+        asked, rest = line_of(app, ClaimLine).splitlines()
+        assert asked.endswith("are all parts of the")
+        assert "10  question a… A ○ [○]" in rest
+
+
 async def test_all_scores_of_an_answer_are_typed_in_one_line(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:

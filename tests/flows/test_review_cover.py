@@ -155,7 +155,7 @@ async def test_other_kinds_have_none_and_the_key_can_be_another_one(workspace: W
     app = review_app(workspace, at=3, settings=settings)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "f4")
-        assert said(app) == "This item has no reference to cover."
+        assert said(app) == "Only the reference of a completion can be covered."
         assert "cover" not in line_of(app, JudgingKeyLine)
         await press(pilot, "p", "f4")
         assert "reference covered · F4 shows it" in screen_text(app)

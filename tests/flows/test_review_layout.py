@@ -22,6 +22,7 @@ from several_kinds import three_kinds
 from textual.geometry import Region
 
 from screens.items.signs import sign_spans
+from screens.jobs.job_line import JobLine
 from screens.judging.context import Foot
 from screens.judging.keys import JudgingKeyLine
 from screens.review.bars import CaseTabs
@@ -132,9 +133,15 @@ async def test_what_is_said_moves_no_pane(tmp_path: Path, size: tuple[int, int])
             assert screen.query_one("#say").region.height == foot.region.height - 1
             assert "…" in screen_text(app).split("\n")[-2]
             assert "1 match" in line_of(app, JudgingKeyLine)
+            # A question that waits for its answer takes the line of a running job.
+            job = screen.query_one(JobLine).add_class("-job")
+            await pilot.pause()
+            assert job.display
             await press(pilot, "1")
             await painted(pilot, 5)
             assert "why?" in said(app)
+            assert "test is wrong" in line_of(app, JudgingKeyLine)
+            assert not job.display
             assert places(screen) == first
 
 

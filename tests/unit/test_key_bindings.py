@@ -14,7 +14,7 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import screens
-from screens.commands import WHERE, WITHIN, all_commands, commands_of, label_key
+from screens.commands import BEFORE_A_WORKSPACE, WHERE, WITHIN, all_commands, commands_of, label_key
 from screens.help import first_key, hint, with_keys
 from screens.keys_screen import columned, lines, sections, wrap
 from screens.settings import ScreenSettings
@@ -83,6 +83,9 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
         if label_key(command) is not None:
             continue  # the question on the screen tells of these
         on = [scope for scope in listed if command.scope in (scope, "app", "keys", *WITHIN[scope])]
+        if command.scope == "app" and command.id not in BEFORE_A_WORKSPACE:
+            assert command.help not in listed["welcome"]
+            on.remove("welcome")
         assert on, command.id
         assert all(command.help in listed[scope] for scope in on), command.id
 
@@ -101,6 +104,11 @@ def test_the_values_of_a_scale_are_listed_in_its_order() -> None:
     assert answer.title == "Judging"
     assert [key for key, _ in answer.rows[:10]] == ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"]
     assert answer.rows[9][1].startswith("Answer 10 ")
+
+
+def test_keys_of_which_the_same_is_said_share_a_line() -> None:
+    found = lines(section.matching("this number") for section in sections("queue", ScreenSettings()))
+    assert found == ["Queue", " 1-5          List only the kind that has this number above the list."]
 
 
 def test_a_filter_lists_what_contains_it_with_its_title() -> None:

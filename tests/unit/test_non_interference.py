@@ -113,6 +113,8 @@ COMMANDS: dict[str, list[str]] = {
         "WS --delete nothing",
         "WS --delete later",
     ],
+    "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --json"],
+    "evaluate retrieval": ["WS --methods bm25 --rater ana", "WS --methods bm25 --policy majority --json"],
     "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
     "splits": ["WS", "WS parts --json", "WS parts --now"],
     "judge": [
@@ -251,6 +253,7 @@ WITHOUT_WORKSPACE = {
         "agents prompts",
         "measure agreement",
         "measure preference",
+        "measure ranking",
         "sandbox build",
         "sandbox check",
         "sandbox run",
@@ -269,6 +272,8 @@ REFUSED = [
     ),
     "export WS out.jsonl --format jsonl",
     "split WS --name parts --rater ben --ratios 1:1 --json",
+    "candidates WS --models bm25 --top 2 --json",
+    "evaluate retrieval WS --methods bm25 --rater ben --preset standard",
     "import WS extra.jsonl --dry-run",
     "annotate WS --estimate --model scripted:replies.jsonl",
     *(

@@ -9,7 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from store.errors import WorkbenchError
 from workbench.cli.options import AsJson, command
+from workbench.cli.ranking import (
+    ByQuery,
+    Level,
+    Measures,
+    PresetName,
+    PresetOption,
+    Resamples,
+    Seed,
+    Tested,
+    print_differences,
+    print_scores,
+    ranking_options,
+    score_fields,
+    write_by_query,
+)
 from workbench.cli.report_agreement import fleiss_title
 from workbench.cli.report_preference import Baseline, EloK, GroupBy, Judges, Prior, preference_options
 
@@ -24,6 +40,14 @@ class LevelName(StrEnum):
     ordinal = "ordinal"
     interval = "interval"
     ratio = "ratio"
+
+
+class RepeatedGrades(StrEnum):
+    """What a pair with several grades gets."""
+
+    error = "error"
+    mean = "mean"
+    max = "max"
 
 
 measure_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -134,6 +158,83 @@ def preference_command(
         seed=seed,
     )
     measure_preference(files, format_, options, as_json=as_json)
+
+
+@measure_commands.command("ranking", short_help="NDCG, MRR, MAP, recall and others of TREC runs.")
+@command
+def ranking_command(
+    qrels: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QRELS", help="The grades: TREC's form or BEIR's, plain or gzipped.", show_default=False
+        ),
+    ],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Runs in TREC's form, plain or gzipped.", show_default=False),
+    ],
+    *,
+    preset: PresetOption = PresetName.standard,
+    measures: Measures = None,
+    level: Level = 1,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Judged queries that a run lacks count as 0.")
+    ] = False,
+    repeated: Annotated[
+        RepeatedGrades, typer.Option(help="What a pair with several grades gets; by default an error.")
+    ] = RepeatedGrades.error,
+    tested: Tested = None,
+    bootstrap: Resamples = 1000,
+    seed: Seed = 0,
+    by_query: ByQuery = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute measures of runs against qrels: `workbench measure ranking qrels.txt run.txt`.
+
+    NDCG, MRR, MAP, precision, recall and success as trec_eval has them, and more. Several runs are compared
+    with each other, with a sign-flip test over queries.
+    """
+    from store.formats.trec import read_qrels, read_run
+    from store.measures.ranking_differences import ranking_differences
+    from workbench.output import print_json
+
+    options = ranking_options(
+        preset=preset,
+        measures=measures,
+        level=level,
+        tested=tested,
+        bootstrap=bootstrap,
+        seed=seed,
+        by_query=by_query,
+    )
+    grades = read_qrels(qrels, repeated.value)
+    scores = {}
+    for path in runs:
+        name = path.name if path.name not in scores else str(path)
+        scores[name] = options.scores(grades, read_run(path), complete=complete)
+        if not scores[name].queries:
+            raise WorkbenchError(
+                "No query to measure",
+                f"No query of {path} that counts is judged in {qrels}.",
+                "Check that both name queries in the same way.",
+            )
+    differences = ranking_differences(scores, options.tested, options.bootstrap)
+    if by_query is not None:
+        write_by_query(by_query, scores)
+    if as_json:
+        found = {name: score_fields(each) for name, each in scores.items()}
+        print_json(
+            {
+                "measure": "ranking",
+                "qrels": qrels,
+                "preset": preset.value,
+                **({"run": runs[0], **found[next(iter(found))]} if len(found) == 1 else {"runs": found}),
+                "differences": [each.to_dict() for each in differences],
+            }
+        )
+        return
+    print_scores(qrels.name, scores, complete=complete, zero_ideal=options.preset.zero_ideal)
+    print_differences(differences)
 
 
 def _print(name: str, found: TableAgreement, blocks: int | None) -> None:

@@ -15,10 +15,12 @@ from workbench.cli import (
     adjudicating,
     agents,
     annotate,
+    candidates,
     comparing,
     copies,
     demo,
     doctor,
+    evaluating,
     exchange,
     items,
     judging,
@@ -130,6 +132,7 @@ def root(
 
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("import", exchange.import_command, "Import items, responses and labels from files."),
+    ("candidates", candidates.candidates_command, "Find the best codes of each query, as pairs to label."),
     ("annotate", annotate.annotate_command, "Run the agents without the app."),
     ("judge-pairs", annotate.judge_pairs_command, "Have a model judge comparisons, in both orders."),
     ("agents", agents.agents_command, "List the configurations of agents; print their prompts."),
@@ -149,7 +152,12 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("rule", adjudicating.rule_command, "Record a ruling on a disagreement."),
     ("packet", packets.packet_command, "Give a rater their part of a study in a file."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
-    ("measure", measuring.measure_command, "Compute agreement or preference of files, without a workspace."),
+    ("evaluate", evaluating.evaluate_command, "Measure methods that find codes for queries."),
+    (
+        "measure",
+        measuring.measure_command,
+        "Compute measures of files, without a workspace.",
+    ),
     ("replies", replies.replies_command, "List the cached replies of models."),
     ("sandbox", sandbox_command, "Check, build and use sandboxes."),
     ("doctor", doctor.doctor_command, "Check the installation and a workspace."),
@@ -163,6 +171,7 @@ _GROUPS = {
     comparing.compare_command: comparing.compare_commands,
     packets.packet_command: packets.packet_commands,
     agents.agents_command: agents.agents_commands,
+    evaluating.evaluate_command: evaluating.evaluate_commands,
     measuring.measure_command: measuring.measure_commands,
 }
 

@@ -1,0 +1,1 @@
+"""Finds codes for queries: retrievers, candidate pairs, and what they are worth on a benchmark."""

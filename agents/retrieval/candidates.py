@@ -1,0 +1,195 @@
+"""Candidate pairs: the best codes of each query by models or a lexical method (CoSQA+, section IV.B)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from agents.retrieval.dense import encode_corpus
+from agents.retrieval.progress import ReportWork, ignore_progress
+from store.errors import WorkbenchError
+from store.ingest.candidates import CandidatePairs
+from store.processes import temporary_folder
+from store.queries.corpus import corpus_texts
+
+if TYPE_CHECKING:
+    import numpy
+
+    from agents.retrieval.encoder import Encoder
+    from agents.retrieval.retriever import Retriever
+    from agents.retrieval.vectors import VectorCache
+    from store.workspace.duckdb import Workspace
+
+    Array = numpy.ndarray[Any, Any]
+
+
+class StoredTexts(Sequence[str]):
+    """Texts in a file, read when they are needed."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w+b")
+        self._ends = [0]
+
+    def append(self, text: str) -> None:
+        """Write one more text."""
+        self._ends.append(self._ends[-1] + self._file.write(text.encode("utf-8", "surrogatepass")))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        """Return a text, or a list of them."""
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        start, end = self._ends[place], self._ends[place + 1]
+        self._file.seek(start)
+        return self._file.read(end - start).decode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True)
+class CorpusTexts:
+    """The queries and codes of a workspace, apart from it, so that nothing keeps it open meanwhile.
+
+    Attributes:
+        query_ids: The ids of the queries, int64.
+        queries: Their texts.
+        code_ids: The ids of the codes, int64.
+        codes: Their texts.
+    """
+
+    query_ids: Array
+    queries: Sequence[str]
+    code_ids: Array
+    codes: Sequence[str]
+
+
+@contextmanager
+def corpus_apart(workspace: Workspace) -> Iterator[CorpusTexts]:
+    """Copy the queries and codes of a workspace to temporary files.
+
+    Raises:
+        WorkbenchError: There are no queries, or no codes.
+    """
+    import numpy
+
+    with temporary_folder("workbench-corpus-") as folder:
+        ids: dict[str, list[int]] = {"query": [], "code": []}
+        texts = {name: StoredTexts(folder / name) for name in ids}
+        try:
+            for table in ("query", "code"):
+                for rows in corpus_texts(workspace, table):
+                    for number, text in rows:
+                        ids[table].append(number)
+                        texts[table].append(text)
+                if not ids[table]:
+                    what = "queries" if table == "query" else "codes"
+                    raise WorkbenchError(
+                        f"No {what}",
+                        f"The workspace has no {what}.",
+                        "Import a corpus and queries first: workbench import WORKSPACE FILE",
+                    )
+            yield CorpusTexts(
+                numpy.array(ids["query"]), texts["query"], numpy.array(ids["code"]), texts["code"]
+            )
+        finally:
+            for one in texts.values():
+                one.close()
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The candidates of all queries.
+
+    Attributes:
+        pairs: The pairs, with ranks and similarities.
+        overlaps: For each model the share of the ensemble's codes of a query that are among its own, as a
+            mean over the queries (Table I); empty where there is one model only.
+        truncated: How many queries and codes were longer than each model reads.
+    """
+
+    pairs: CandidatePairs
+    overlaps: dict[str, float]
+    truncated: dict[str, tuple[int, int]]
+
+
+def find_candidates(
+    corpus: CorpusTexts,
+    encoders: Sequence[Encoder],
+    cache: VectorCache,
+    *,
+    top: int = 20,
+    combine: str = "mean",
+    report: ReportWork = ignore_progress,
+) -> Candidates:
+    """Return for each query the best codes by the mean of the models' cosines, or of their z-scores.
+
+    Args:
+        corpus: The texts.
+        encoders: The models.
+        cache: The vectors that are known; those that are not are encoded and added.
+        top: Codes of each query.
+        combine: "mean" or "z".
+        report: Receives the progress.
+
+    Raises:
+        WorkbenchError: See `encode_corpus`.
+    """
+    encoded = encode_corpus(encoders, cache, corpus.queries, corpus.codes, report)
+    found = encoded.search(top, combine, report)
+    overlaps = {}
+    if len(encoders) > 1:
+        for number, name in enumerate(encoded.models):
+            own = encoded.search_one(number, top, report)
+            overlaps[name] = overlap(own.ranking.codes, found.ranking.codes)
+    return Candidates(
+        _pairs(corpus, found.ranking.codes, found.cosines, encoded.models),
+        overlaps,
+        dict(zip(encoded.models, encoded.truncated, strict=True)),
+    )
+
+
+def find_by_method(corpus: CorpusTexts, retriever: Retriever, *, top: int = 20) -> Candidates:
+    """Return for each query the best codes by a lexical method, whose scores are the similarities."""
+    found = retriever.search(corpus.queries, corpus.codes, top)
+    return Candidates(_pairs(corpus, found.codes, found.scores[:, :, None], [retriever.name]), {}, {})
+
+
+def overlap(own: Array, ensemble: Array) -> float:
+    """Return the share of the ensemble's codes that are among a model's own, as a mean over the queries.
+
+    Args:
+        own: The model's codes, of shape (queries, top); -1 for none.
+        ensemble: The ensemble's codes, of the same shape.
+    """
+    import numpy
+
+    # Each query's codes apart from those of all others, so that all can be looked up at once.
+    apart = numpy.arange(len(ensemble))[:, None] * (int(max(own.max(), ensemble.max())) + 1)
+    shared = numpy.isin((ensemble + apart)[ensemble >= 0], (own + apart)[own >= 0])
+    return float(shared.sum() / max(1, (ensemble >= 0).sum()))
+
+
+def _pairs(corpus: CorpusTexts, codes: Array, similarities: Array, models: Sequence[str]) -> CandidatePairs:
+    import numpy
+
+    rows, columns = numpy.nonzero(codes >= 0)
+    return CandidatePairs(
+        corpus.query_ids[rows],
+        corpus.code_ids[codes[rows, columns]],
+        columns + 1,
+        similarities[rows, columns],
+        models,
+    )

@@ -1,0 +1,108 @@
+"""Retrievers that compare vectors, and ensembles of several models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agents.retrieval.progress import ReportWork, ignore_progress
+from agents.retrieval.search import Found, Weights, exact_top, mean_weights, z_weights
+
+if TYPE_CHECKING:
+    import numpy
+
+    from agents.retrieval.encoder import Encoder
+    from agents.retrieval.retriever import Ranking
+    from agents.retrieval.vectors import VectorCache, Vectors
+
+    Array = numpy.ndarray[Any, Any]
+
+COMBINATIONS: Mapping[str, Callable[[Sequence[Array], Sequence[Vectors], ReportWork], Weights]] = {
+    "mean": lambda queries, _codes, _report: mean_weights(queries),
+    "z": z_weights,
+}
+"""How the cosines of several models are put together, by name."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Queries and codes as vectors of several models.
+
+    Attributes:
+        models: The names of the models.
+        queries: The queries' vectors by each model, of shape (queries, width).
+        codes: The codes' vectors by each model.
+        truncated: How many queries and codes were longer than each model reads.
+    """
+
+    models: tuple[str, ...]
+    queries: list[Array]
+    codes: list[Vectors]
+    truncated: list[tuple[int, int]]
+
+    def search(self, top: int, combine: str, report: ReportWork = ignore_progress) -> Found:
+        """Return the best codes of each query by all models together."""
+        weights = COMBINATIONS[combine](self.queries, self.codes, report)
+        return exact_top(self.queries, self.codes, top, weights, stage="comparing", report=report)
+
+    def search_one(self, model: int, top: int, report: ReportWork = ignore_progress) -> Found:
+        """Return the best codes of each query by one model."""
+        stage = f"{self.models[model]}: comparing"
+        return exact_top([self.queries[model]], [self.codes[model]], top, stage=stage, report=report)
+
+
+def encode_corpus(
+    encoders: Sequence[Encoder],
+    cache: VectorCache,
+    queries: Sequence[str],
+    codes: Sequence[str],
+    report: ReportWork = ignore_progress,
+) -> Corpus:
+    """Encode queries and codes with several models; what the cache has is taken from there.
+
+    Args:
+        encoders: The models.
+        cache: The vectors that are known.
+        queries: The texts of the queries.
+        codes: The corpus.
+        report: Receives the progress.
+
+    Raises:
+        WorkbenchError: A text is empty, a model fails, or the cache cannot be written.
+    """
+    asked: list[Array] = []
+    given: list[Vectors] = []
+    truncated = []
+    for encoder in encoders:
+        # The queries are few: whatever is wrong with the model shows before the codes are encoded.
+        some = cache.vectors(encoder, queries, "query", report)
+        whole = cache.vectors(encoder, codes, "code", report)
+        asked.append(some.all())
+        given.append(whole)
+        truncated.append((some.truncated, whole.truncated))
+    return Corpus(tuple(one.name for one in encoders), asked, given, truncated)
+
+
+@dataclass
+class DenseRetriever:
+    """Ranks codes by the cosines of one model or of several; see `agents.retrieval.retriever.Retriever`.
+
+    Attributes:
+        name: What commands, runs and reports call it.
+        encoders: The models.
+        cache: The vectors that are known.
+        combine: How several models are put together: "mean" or "z".
+        report: Receives the progress.
+    """
+
+    name: str
+    encoders: Sequence[Encoder]
+    cache: VectorCache
+    combine: str = "mean"
+    report: ReportWork = field(default=ignore_progress)
+
+    def search(self, queries: Sequence[str], codes: Sequence[str], top: int) -> Ranking:
+        """Return the best codes of each query."""
+        corpus = encode_corpus(self.encoders, self.cache, queries, codes, self.report)
+        return corpus.search(top, self.combine, self.report).ranking

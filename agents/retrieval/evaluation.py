@@ -1,0 +1,177 @@
+"""Retrieval benchmarks: reads a BEIR folder, and has retrievers rank its codes for its judged queries."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, overload
+
+from agents.retrieval.retriever import Ranking, Retriever
+from store.errors import EmptyFile, ImportFailed
+from store.formats.trec import read_qrels
+
+MOST_BYTES = 64 * 1024 * 1024
+"""The bytes of a line of a corpus."""
+
+
+class JsonLines(Sequence[str]):
+    """The texts of a JSON lines file of BEIR, read when they are asked for.
+
+    Attributes:
+        ids: The id of each text, in the order of the file.
+    """
+
+    def __init__(self, path: Path, *, titles: bool) -> None:
+        """Read the ids.
+
+        Args:
+            path: The file.
+            titles: Whether a text begins with its title, as BEIR's own programs have it.
+
+        Raises:
+            ImportFailed: It cannot be read, a line is no text with an id, an id is there twice, or it is
+                empty.
+        """
+        self.ids: list[str] = []
+        self._path = path
+        self._titles = titles
+        self._starts = array("q")
+        seen = set()
+        try:
+            with path.open("rb") as file:
+                number = start = 0
+                while line := file.readline(MOST_BYTES + 1):
+                    number += 1
+                    if line.strip():
+                        name, _ = self._parsed(line, number)
+                        if name in seen:
+                            raise self._refused(number, f"the id {name!r} is there already")
+                        seen.add(name)
+                        self.ids.append(name)
+                        self._starts.append(start)
+                    start += len(line)
+        except OSError as error:
+            why = error.strerror or error
+            raise ImportFailed(
+                "Cannot read file",
+                f"{path}: {why}",
+                "A BEIR folder has corpus.jsonl, queries.jsonl and qrels.",
+            ) from error
+        if not self.ids:
+            raise EmptyFile("Empty file", f"{path} holds no texts.", "Check where it came from.")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        with self._path.open("rb") as file:
+            if isinstance(place, slice):
+                return [self._text(file, one) for one in range(*place.indices(len(self)))]
+            return self._text(file, place)
+
+    def _text(self, file: BinaryIO, place: int) -> str:
+        file.seek(self._starts[place])
+        return self._parsed(file.readline(), place + 1)[1]
+
+    def _parsed(self, line: bytes, number: int) -> tuple[str, str]:
+        """Return the id and the text of a line."""
+        if len(line) > MOST_BYTES:
+            raise self._refused(number, f"the line has more than {MOST_BYTES:,} bytes")
+        try:
+            record: Any = json.loads(line)
+        except ValueError as error:
+            raise self._refused(number, f"the line is no JSON object ({error})") from error
+        if not isinstance(record, dict) or not all(
+            isinstance(record.get(key), str) for key in ("_id", "text")
+        ):
+            raise self._refused(number, "the line is no object with the texts _id and text")
+        title = record.get("title") if self._titles else None
+        return record["_id"], f"{title} {record['text']}" if isinstance(title, str) and title else record[
+            "text"
+        ]
+
+    def _refused(self, number: int, why: str) -> ImportFailed:
+        return ImportFailed("Not a BEIR folder", f"{self._path}:{number}: {why}", "Correct the line.")
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A retrieval benchmark.
+
+    Attributes:
+        queries: The judged queries: the text of each id.
+        codes: The corpus.
+        qrels: The grades of the part that is evaluated.
+        part: The name of that part.
+    """
+
+    queries: Mapping[str, str]
+    codes: JsonLines
+    qrels: Mapping[str, Mapping[str, float]]
+    part: str
+
+
+def read_beir(folder: Path, *, part: str | None = None, titles: bool = True) -> Benchmark:
+    """Read a BEIR folder: corpus.jsonl, queries.jsonl and qrels/PART.tsv.
+
+    Args:
+        folder: The folder.
+        part: The part of the judgments; None for `test`, or the only one.
+        titles: Whether titles of codes are searched, too.
+
+    Raises:
+        ImportFailed: A file cannot be read, or a judged query or code is not there.
+    """
+    parts = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}
+    chosen = part or (next(iter(parts)) if len(parts) == 1 else "test")
+    if chosen not in parts:
+        raise ImportFailed(
+            "No judgments",
+            f"{folder} has no qrels/{chosen}.tsv.",
+            f"Parts: {', '.join(parts)}; choose one: --part NAME."
+            if parts
+            else "BEIR has one for each part.",
+        )
+    qrels = read_qrels(parts[chosen])
+    texts = JsonLines(folder / "queries.jsonl", titles=False)
+    queries = {name: text for name, text in zip(texts.ids, texts[:], strict=True) if name in qrels}
+    codes = JsonLines(folder / "corpus.jsonl", titles=titles)
+    known = set(codes.ids)
+    lost = [query for query in qrels if query not in queries]
+    gone = [code for grades in qrels.values() for code in grades if code not in known]
+    for what, file, names in (("query", "queries", lost), ("code", "corpus", gone)):
+        if names:
+            raise ImportFailed(
+                "Judged, but not there",
+                f"{parts[chosen]} judges the {what} {names[0]!r}, which {file}.jsonl does not have "
+                f"({len(names):,} in all).",
+                "Every judged query and code needs its text.",
+            )
+    return Benchmark(queries, codes, qrels, chosen)
+
+
+def run_of(benchmark: Benchmark, retriever: Retriever, top: int) -> dict[str, list[str]]:
+    """Return the best codes of each judged query, as ids, by a retriever.
+
+    Args:
+        benchmark: The benchmark.
+        retriever: The retriever.
+        top: How many codes of each query.
+    """
+    queries = list(benchmark.queries)
+    found = retriever.search(
+        list(benchmark.queries.values()), benchmark.codes, min(top, len(benchmark.codes))
+    )
+    return dict(zip(queries, _named(found, benchmark.codes.ids), strict=True))
+
+
+def _named(ranking: Ranking, ids: Sequence[str]) -> Iterator[list[str]]:
+    for row in ranking.codes:
+        yield [ids[place] for place in row.tolist() if place >= 0]

@@ -1,0 +1,162 @@
+"""Retrievers that compare words: BM25, and the cosine of term counts (bag of words).
+
+Both see a text as the same terms (`term_reader`) and make a sparse matrix of weights, codes by terms, which
+queries are multiplied with in blocks. A code that shares no term with a query is not in its ranking.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agents.retrieval.retriever import Ranking, blocks_of
+
+if TYPE_CHECKING:
+    import numpy
+
+    Array = numpy.ndarray[Any, Any]
+    Matrix = Any
+    """A scipy.sparse.csr_array."""
+
+_WORD = re.compile(r"\w+")
+_PARTS = re.compile(
+    r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])"
+)
+_CELLS = 16_000_000
+"""Scores that are in memory at once."""
+
+
+def term_reader() -> Callable[[str], list[str]]:
+    """Return a function that gives the terms of a text, for one thread.
+
+    They are the Porter stems of the parts of its words, and whole identifiers: `readCSVFile` gives read, csv,
+    file and readcsvfile, `open_files` gives open, file and open_files.
+    """
+    from Stemmer import Stemmer
+
+    stem = Stemmer("porter", 100_000).stemWords
+
+    def terms_of(text: str) -> list[str]:
+        terms = []
+        for word in _WORD.findall(text):
+            parts = [part.lower() for part in _PARTS.split(word) if part]
+            terms += stem(parts)
+            if len(parts) > 1:
+                terms.append(word.lower())
+        return terms
+
+    return terms_of
+
+
+class LexicalRetriever:
+    """Ranks codes by the product of sparse weights of terms.
+
+    Attributes:
+        name: What commands, runs and reports call it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        weigh_codes: Callable[[list[array[int]], int], Matrix],
+        weigh_query: Callable[[Matrix], Matrix],
+    ) -> None:
+        """Create a retriever.
+
+        Args:
+            name: Its name.
+            weigh_codes: Gives the weights, codes by terms, from the terms of each code and the number of
+                terms that there are.
+            weigh_query: Gives the weights, queries by terms, from the counts.
+        """
+        self.name = name
+        self._weigh_codes = weigh_codes
+        self._weigh_query = weigh_query
+
+    def search(self, queries: Sequence[str], codes: Sequence[str], top: int) -> Ranking:
+        """Return the best codes of each query, of those that share a term with it."""
+        import numpy
+
+        found = Ranking(
+            numpy.full((len(queries), top), -1, dtype=numpy.int64), numpy.zeros((len(queries), top))
+        )
+        terms_of = term_reader()
+        vocabulary: dict[str, int] = {}
+
+        def numbered(text: str) -> array[int]:
+            return array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms_of(text)])
+
+        rows = [numbered(text) for block in blocks_of(codes) for text in block]
+        known = len(vocabulary)
+        if not known or not len(queries):
+            return found
+        by_term = self._weigh_codes(rows, known).T.tocsr()
+        del rows
+        at_once = max(1, _CELLS // len(codes))
+        for start in range(0, len(queries), at_once):
+            texts = queries[start : start + at_once]
+            asked = [numbered(text) for text in texts]
+            # A term that no code has still counts for the length of the query.
+            weights = self._weigh_query(_counts(asked, len(vocabulary)))[:, :known]
+            scores = (weights @ by_term).tocsr()
+            for query in range(len(texts)):
+                part = slice(scores.indptr[query], scores.indptr[query + 1])
+                best, values = _best(scores.indices[part], scores.data[part], top)
+                found.codes[start + query, : len(best)] = best
+                found.scores[start + query, : len(best)] = values
+        return found
+
+
+def bm25() -> LexicalRetriever:
+    """Return the retriever by BM25 as Lucene has it, with k1 = 1.5 and b = 0.75."""
+    return LexicalRetriever("bm25", _bm25_weights, lambda counts: counts)
+
+
+def bag_of_words() -> LexicalRetriever:
+    """Return the retriever by the cosine of term counts."""
+    return LexicalRetriever("bow", lambda rows, terms: _unit(_counts(rows, terms)), _unit)
+
+
+def _bm25_weights(rows: list[array[int]], terms: int) -> Matrix:
+    from bm25s import BM25
+    from scipy.sparse import csc_array
+
+    index = BM25(method="lucene", k1=1.5, b=0.75, dtype="float64", csc_backend="scipy")
+    scores = index.build_index_from_ids(range(terms), rows, show_progress=False)
+    return csc_array((scores["data"], scores["indices"], scores["indptr"]), shape=(len(rows), terms))
+
+
+def _counts(rows: list[array[int]], terms: int) -> Matrix:
+    """Return how often each text has each term, texts by terms."""
+    import numpy
+    from scipy.sparse import csr_array
+
+    ends = numpy.cumsum([0, *(len(row) for row in rows)])
+    indices = numpy.concatenate([numpy.asarray(row, dtype=numpy.int32) for row in rows])
+    counts = csr_array((numpy.ones(len(indices)), indices, ends), shape=(len(rows), terms))
+    counts.sum_duplicates()
+    return counts
+
+
+def _unit(counts: Matrix) -> Matrix:
+    """Return the rows at length 1."""
+    import numpy
+
+    lengths = numpy.sqrt(counts.multiply(counts).sum(axis=1))
+    weights = counts.copy()
+    weights.data /= numpy.repeat(lengths, numpy.diff(weights.indptr))
+    return weights
+
+
+def _best(codes: Array, scores: Array, top: int) -> tuple[Array, Array]:
+    """Return the best codes and their scores: the higher score first, of equal ones the lower position."""
+    import numpy
+
+    if len(codes) > top:
+        least = numpy.partition(scores, len(scores) - top)[len(scores) - top]
+        kept = scores >= least
+        codes, scores = codes[kept], scores[kept]
+    order = numpy.lexsort((codes, -scores))[:top]
+    return codes[order], scores[order]

@@ -1,0 +1,488 @@
+"""Exact search: the best codes of each query by the mean of several models' cosines, or of their z-scores.
+
+Both are one inner product: of the query's vectors, each multiplied by its model's weight, and the code's
+vectors, one after the other. The products are computed in blocks, on a GPU where there is one: in float32, or
+in bfloat16 where that is quicker (`fast_type`). Rounding cannot change the result: more codes than wanted are
+kept (`SPARE`), all of them that rounding could bring among the best are scored again in float64, and a query
+for which that may not be enough (such as one with a hundred equal codes) is searched again in float32 without
+a limit. Equal scores are in the order of the corpus.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agents.retrieval.progress import Pace, ReportWork, ignore_progress
+from agents.retrieval.retriever import Ranking
+
+if TYPE_CHECKING:
+    import numpy
+
+    Array = numpy.ndarray[Any, Any]
+    Tensor = Any
+    """A torch.Tensor; torch is imported where it is used first."""
+
+SPARE = {"float32": 12, "bfloat16": 44}
+"""Codes of a query that are kept beyond those that are wanted, by the type of the first pass."""
+
+CODES_AT_ONCE = 4096
+QUERIES_AT_ONCE = 1024
+_GROUP = 16
+"""Scores of which the largest is compared first with what is kept already."""
+_PAIRS_AT_ONCE = 2048
+_UNIT = 2.0**-24
+"""Largest relative error of rounding to float32."""
+_SHORT_UNIT = 2.0**-9
+"""That of rounding to bfloat16."""
+
+
+class CodeVectors(Protocol):
+    """Vectors of all codes by one model, read a block at a time.
+
+    Attributes:
+        width: Numbers of a vector.
+    """
+
+    width: int
+
+    def __len__(self) -> int: ...
+
+    def read(self, start: int, into: Array) -> None:
+        """Read the vectors from `start` on into a contiguous float32 array."""
+        ...
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best codes of each query.
+
+    Attributes:
+        ranking: The codes and their scores.
+        cosines: The inner product of each model's vectors, float64, of shape (queries, top, models).
+    """
+
+    ranking: Ranking
+    cosines: Array
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a query's score is made of: the sum of each model's inner product times a factor, less an offset.
+
+    Attributes:
+        factors: Float64, of shape (queries, models).
+        offsets: Float64, of shape (queries,).
+    """
+
+    factors: Array
+    offsets: Array
+
+
+def mean_weights(queries: Sequence[Array]) -> Weights:
+    """Return the weights of the mean of the models' cosines (CoSQA+, section IV.B)."""
+    import numpy
+
+    number = len(queries[0])
+    return Weights(numpy.full((number, len(queries)), 1 / len(queries)), numpy.zeros(number))
+
+
+def z_weights(
+    queries: Sequence[Array], codes: Sequence[CodeVectors], report: ReportWork = ignore_progress
+) -> Weights:
+    """Return the weights of the mean of the models' z-scores.
+
+    A query's z-score of a code is its cosine less the mean of all codes' cosines, in units of their standard
+    deviation. Both follow from the mean of the codes' vectors and of their outer products, so the cosines of
+    all codes need not be computed first.
+
+    Args:
+        queries: The queries' vectors by each model.
+        codes: The codes' vectors by each model.
+        report: Receives the progress.
+    """
+    import numpy
+
+    models = len(queries)
+    factors, offsets = numpy.zeros((len(queries[0]), models)), numpy.zeros(len(queries[0]))
+    pace = Pace("spread of the cosines", models * len(codes[0]), report)
+    for place, (asked, given) in enumerate(zip(queries, codes, strict=True)):
+        total, products = numpy.zeros(given.width), numpy.zeros((given.width, given.width))
+        # About the first code, so that nothing is lost where all vectors are nearly the same.
+        shift = numpy.zeros(given.width)
+        for start, block in _blocks([given]):
+            exact = block.astype(numpy.float64)
+            if start == 0:
+                shift = exact[0].copy()
+            exact -= shift
+            total += exact.sum(axis=0)
+            products += exact.T @ exact
+            pace.add(len(block))
+        number = len(given)
+        covariance = products / number - numpy.outer(total, total) / number**2
+        wide = asked.astype(numpy.float64)
+        spread = numpy.sqrt(numpy.maximum(((wide @ covariance) * wide).sum(axis=1), 0))
+        # Where all cosines are the same, none is better than another.
+        flat = spread <= 1e-9
+        factors[:, place] = numpy.where(flat, 0, 1 / numpy.where(flat, 1, spread) / models)
+        offsets += factors[:, place] * (wide @ (shift + total / number))
+    return Weights(factors, offsets)
+
+
+def _blocks(codes: Sequence[CodeVectors]) -> Iterator[tuple[int, Array]]:
+    """Yield the codes' vectors, those of all models side by side, in one buffer that is used again."""
+    import numpy
+
+    number, widths = len(codes[0]), [one.width for one in codes]
+    rows = min(CODES_AT_ONCE, number)
+    whole = numpy.empty((rows, sum(widths)), dtype=numpy.float32)
+    single = numpy.empty(rows * max(widths), dtype=numpy.float32) if len(codes) > 1 else None
+    for start in range(0, number, CODES_AT_ONCE):
+        count = min(CODES_AT_ONCE, number - start)
+        if single is None:
+            codes[0].read(start, whole[:count])
+        else:
+            column = 0
+            for one in codes:
+                part = single[: count * one.width].reshape(count, one.width)
+                one.read(start, part)
+                whole[:count, column : column + one.width] = part
+                column += one.width
+        yield start, whole[:count]
+
+
+def exact_top(
+    queries: Sequence[Array],
+    codes: Sequence[CodeVectors],
+    top: int,
+    weights: Weights | None = None,
+    *,
+    stage: str = "searching",
+    report: ReportWork = ignore_progress,
+) -> Found:
+    """Return the best codes of each query.
+
+    Args:
+        queries: The queries' vectors by each model, float32, of shape (queries, width).
+        codes: The codes' vectors by each model, in the same order.
+        top: How many codes of each query are wanted.
+        weights: How the models' inner products are put together; their mean by default.
+        stage: The name of the step for the progress.
+        report: Receives the progress, in comparisons of a query and a code.
+    """
+    import numpy
+
+    number, among = len(queries[0]), len(codes[0])
+    weights = weights or mean_weights(queries)
+    found = Found(
+        Ranking(numpy.full((number, top), -1, dtype=numpy.int64), numpy.zeros((number, top))),
+        numpy.zeros((number, top, len(codes))),
+    )
+    if not number or not among:
+        return found
+    search = _Search(queries, codes, weights, min(top, among))
+    pace = Pace(stage, number * among, report)
+    with _no_gradients():
+        search.sift(pace)
+        search.rescore()
+        search.search_again()
+    place = slice(0, search.top)
+    found.ranking.codes[:, place] = search.positions
+    found.ranking.scores[:, place] = search.scores - weights.offsets[:, None]
+    found.cosines[:, place] = search.cosines
+    return found
+
+
+def fast_type(width: int) -> str:
+    """Return the type in which the first pass multiplies vectors, by their width.
+
+    Some processors multiply bfloat16 four times as fast, but more codes have to be kept then, which takes
+    longer than narrow vectors save: docs/performance.md has both.
+    """
+    import torch
+
+    has_bfloat16 = not torch.cuda.is_available() and torch.cpu.get_capabilities().get("avx512_bf16")
+    return "bfloat16" if has_bfloat16 and width >= 1024 else "float32"
+
+
+def _no_gradients() -> Any:
+    import torch
+
+    return torch.inference_mode()
+
+
+class _Search:
+    """One search.
+
+    Attributes:
+        top: Codes that are wanted of each query; there are that many.
+        positions: The best codes, once `rescore` and `search_again` are through.
+        scores: Their scores in float64, without the offsets.
+        cosines: The models' inner products.
+    """
+
+    def __init__(
+        self, queries: Sequence[Array], codes: Sequence[CodeVectors], weights: Weights, top: int
+    ) -> None:
+        import numpy
+        import torch
+
+        self.top = top
+        self._codes = codes
+        self._factors = weights.factors
+        self._edges = numpy.cumsum([0, *(one.width for one in codes)]).tolist()
+        self._queries = numpy.concatenate(queries, axis=1, dtype=numpy.float32)
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        widths = [one.width for one in codes]
+        factors = numpy.repeat(weights.factors, widths, axis=1).astype(numpy.float32)
+        self._weighted = torch.from_numpy(self._queries * factors).to(self._device)
+        number = len(self._queries)
+        fast = fast_type(self._queries.shape[1])
+        self._type = getattr(torch, fast)
+        self._kept = min(top + SPARE[fast], len(codes[0]))
+        self._short = self._weighted.to(self._type)
+        self._best = torch.full((number, self._kept), -torch.inf, device=self._device, dtype=self._type)
+        self._places = torch.full((number, self._kept), -1, dtype=torch.int64, device=self._device)
+        self._longest = self._lost = 0.0
+        self.positions = numpy.full((number, top), -1, dtype=numpy.int64)
+        self.scores = numpy.full((number, top), -numpy.inf)
+        self.cosines = numpy.zeros((number, top, len(codes)))
+
+    # -- the first pass ---------------------------------------------------------------------------------
+
+    def sift(self, pace: Pace) -> None:
+        """Keep the best codes of each query by rounded scores."""
+        import torch
+
+        threads = 1 if self._device == "cuda" else torch.get_num_threads()
+        # A thread for each part of the queries: where all threads share each step, as torch has it, they wait
+        # for each other after every one of them.
+        try:
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                for start, block in _blocks(self._codes):
+                    codes = torch.from_numpy(block).to(self._device)
+                    self._longest = max(self._longest, _longest(codes))
+                    if self._type != codes.dtype:
+                        exact, codes = codes, codes.to(self._type)
+                        self._lost = max(self._lost, _longest(exact - codes))
+                    for cells in pool.map(partial(self._sift_part, codes, start), self._parts(threads)):
+                        pace.add(cells)
+        finally:
+            if self._device == "cpu":
+                torch.set_num_threads(threads)  # for threads that begin later
+
+    def _parts(self, threads: int) -> list[slice]:
+        """Return the queries in parts, as many for each thread."""
+        number = len(self._queries)
+        size = min(QUERIES_AT_ONCE, max(1, math.ceil(number / threads)))
+        return [slice(first, min(first + size, number)) for first in range(0, number, size)]
+
+    def _sift_part(self, codes: Tensor, start: int, queries: slice) -> int:
+        """Compare some queries with a block of codes."""
+        import torch
+
+        with torch.inference_mode():
+            scores = self._short[queries] @ codes.T
+            _keep_best(self._best[queries], self._places[queries], scores, start)
+            return len(codes) * len(scores)
+
+    def _errors(self) -> Array:
+        """Return by how much a float32 score of each query can be wrong at most."""
+        import torch
+
+        width = self._queries.shape[1]
+        lengths = torch.linalg.vector_norm(self._weighted.double(), dim=1).cpu().numpy()
+        bound: Array = (width + 4) * _UNIT * lengths * self._longest
+        return bound
+
+    def _first_errors(self, highest: Array) -> Array:
+        """Return by how much a score of the first pass can be wrong at most.
+
+        Args:
+            highest: The largest absolute value of each query's kept scores.
+        """
+        import torch
+
+        errors = self._errors()
+        if self._type == torch.float32:
+            return errors
+        # What rounding took from the vectors, by the Cauchy-Schwarz inequality, and then from the score.
+        lengths = torch.linalg.vector_norm(self._weighted, dim=1).numpy()
+        lost = torch.linalg.vector_norm(self._weighted - self._short, dim=1).numpy()
+        apart = lost * (self._longest + self._lost) + lengths * self._lost
+        bound: Array = 1.001 * (errors + apart) + 2 * _SHORT_UNIT * highest
+        return bound
+
+    # -- the second, in float64 -------------------------------------------------------------------------
+
+    def rescore(self) -> None:
+        """Score in float64 what rounding could bring among the best, and order it."""
+        import numpy
+        import torch
+
+        order = torch.argsort(self._best, dim=1, descending=True)
+        best = torch.take_along_dim(self._best, order, 1).double().cpu().numpy()
+        places = torch.take_along_dim(self._places, order, 1).cpu().numpy()
+        errors = self._first_errors(numpy.abs(best).max(axis=1))
+        wanted = best >= (best[:, self.top - 1] - 2 * errors)[:, None]
+        rows, columns = numpy.nonzero(wanted)
+        self._merge(rows, places[rows, columns])
+        # Whatever was not kept scored no more than the last one that was.
+        exact = self._kept == len(self._codes[0])
+        self._unsure = (
+            numpy.zeros(0, dtype=numpy.int64)
+            if exact
+            else numpy.flatnonzero(self.scores[:, -1] <= best[:, -1] + errors)
+        )
+
+    def search_again(self) -> None:
+        """Search once more for the queries of which more codes may be among the best than were kept."""
+        import numpy
+        import torch
+
+        if not len(self._unsure):
+            return
+        errors = self._errors()
+        for start, block in _blocks(self._codes):
+            codes = torch.from_numpy(block).to(self._device)
+            for first in range(0, len(self._unsure), QUERIES_AT_ONCE):
+                rows = self._unsure[first : first + QUERIES_AT_ONCE]
+                least = torch.from_numpy((self.scores[rows, -1] - errors[rows]).astype(numpy.float64))
+                scores = self._weighted[torch.from_numpy(rows).to(self._device)] @ codes.T
+                hits = torch.nonzero(scores.double() >= least.to(self._device)[:, None]).cpu().numpy()
+                for some in range(0, len(hits), _PAIRS_AT_ONCE * 64):
+                    part = hits[some : some + _PAIRS_AT_ONCE * 64]
+                    self._merge_block(rows[part[:, 0]], start + part[:, 1], start, block)
+
+    def _merge(self, rows: Array, places: Array) -> None:
+        """Score pairs of queries and codes anywhere in the corpus, and keep the best."""
+        import numpy
+
+        order = numpy.argsort(places, kind="stable")
+        rows, places = rows[order], places[order]
+        cosines = numpy.empty((len(rows), len(self._codes)))
+        for start, block in _blocks(self._codes):
+            first, last = numpy.searchsorted(places, [start, start + len(block)])
+            if last > first:
+                cosines[first:last] = self._cosines(rows[first:last], places[first:last] - start, block)
+        self._insert(rows, places, cosines)
+
+    def _merge_block(self, rows: Array, places: Array, start: int, block: Array) -> None:
+        """Score pairs of queries and codes of one block, and keep the best."""
+        self._insert(rows, places, self._cosines(rows, places - start, block))
+
+    def _cosines(self, rows: Array, places: Array, block: Array) -> Array:
+        """Return the models' inner products of pairs in float64, each summed in the same order."""
+        import numpy
+        import torch
+
+        queries, codes = torch.from_numpy(self._queries), torch.from_numpy(block)
+        rows_, places_ = torch.from_numpy(rows), torch.from_numpy(places)
+        cosines = numpy.empty((len(rows), len(self._codes)))
+        for first in range(0, len(rows), _PAIRS_AT_ONCE):
+            part = slice(first, first + _PAIRS_AT_ONCE)
+            product = queries[rows_[part]].double().mul_(codes[places_[part]])
+            for model, (left, right) in enumerate(zip(self._edges[:-1], self._edges[1:], strict=True)):
+                cosines[part, model] = product[:, left:right].sum(dim=1).numpy()
+        return cosines
+
+    def _insert(self, rows: Array, places: Array, cosines: Array) -> None:
+        """Merge scored pairs with the best ones so far."""
+        import numpy
+
+        affected = numpy.unique(rows)
+        old_rows = numpy.repeat(affected, self.top)
+        old_places = self.positions[affected].ravel()
+        there = old_places >= 0
+        rows = numpy.concatenate([old_rows[there], rows])
+        places = numpy.concatenate([old_places[there], places])
+        cosines = numpy.concatenate([self.cosines[affected].reshape(-1, cosines.shape[1])[there], cosines])
+        scores = (cosines * self._factors[rows]).sum(axis=1)
+        order = numpy.lexsort((places, -scores, rows))
+        rows, places, cosines, scores = rows[order], places[order], cosines[order], scores[order]
+        once = numpy.ones(len(rows), dtype=bool)
+        once[1:] = (rows[1:] != rows[:-1]) | (places[1:] != places[:-1])
+        rows, places, cosines, scores = rows[once], places[once], cosines[once], scores[once]
+        rank = numpy.arange(len(rows)) - numpy.searchsorted(rows, rows)
+        inside = rank < self.top
+        into = (rows[inside], rank[inside])
+        self.positions[into], self.scores[into], self.cosines[into] = (
+            places[inside],
+            scores[inside],
+            cosines[inside],
+        )
+
+
+def _longest(vectors: Tensor) -> float:
+    """Return the length of the longest of some vectors."""
+    import torch
+
+    return float(torch.linalg.vector_norm(vectors.float(), dim=1).max())
+
+
+def _keep_best(best: Tensor, places: Tensor, scores: Tensor, start: int) -> None:
+    """Merge the scores of a block of codes into the best so far, in place.
+
+    Args:
+        best: The best scores so far, of shape (queries, kept), in no order.
+        places: Their codes.
+        scores: Those of the block, of shape (queries, codes).
+        start: The place of the block's first code.
+    """
+    import torch
+
+    kept = best.shape[1]
+    least = best.amin(dim=1)
+    full = scores.shape[1] - scores.shape[1] % _GROUP
+    rows, columns = _above(scores, least, full)
+    counts = torch.bincount(rows, minlength=len(best))
+    most = int(counts.max())
+    if not most:
+        return
+    if most > 4 * kept or len(rows) > scores.numel() // 16:
+        new, columns = torch.topk(scores, min(kept, scores.shape[1]), dim=1, sorted=False)
+        _take_best(best, places, new, columns + start)
+        return
+    into = rows, torch.arange(len(rows), device=rows.device) - (torch.cumsum(counts, 0) - counts)[rows]
+    new = torch.full((len(best), most), -torch.inf, device=best.device, dtype=best.dtype)
+    where = torch.full((len(best), most), -1, dtype=torch.int64, device=best.device)
+    new[into], where[into] = scores[rows, columns], columns + start
+    _take_best(best, places, new, where)
+
+
+def _above(scores: Tensor, least: Tensor, full: int) -> tuple[Tensor, Tensor]:
+    """Return rows and columns of the scores above their row's least, row by row.
+
+    Most are not, so the largest of each group is compared first.
+    """
+    import torch
+
+    if scores.device.type != "cpu" or not full or torch.isinf(least).any():
+        rows, columns = torch.nonzero(scores > least[:, None], as_tuple=True)
+        return rows, columns
+    # A group is of scores far apart, for the largest of many groups to be found in one go.
+    groups = scores[:, :full].unflatten(1, (_GROUP, -1))
+    rows, group = torch.nonzero(groups.amax(dim=1) > least[:, None], as_tuple=True)
+    hits, place = torch.nonzero(groups[rows, :, group] > least[rows][:, None], as_tuple=True)
+    rows, columns = rows[hits], place * groups.shape[2] + group[hits]
+    if full == scores.shape[1]:
+        return rows, columns
+    more_rows, more = torch.nonzero(scores[:, full:] > least[:, None], as_tuple=True)
+    rows, columns = torch.cat([rows, more_rows]), torch.cat([columns, more + full])
+    order = torch.argsort(rows, stable=True)
+    return rows[order], columns[order]
+
+
+def _take_best(best: Tensor, places: Tensor, new: Tensor, where: Tensor) -> None:
+    """Keep the best of two sets of scores, in place of the first."""
+    import torch
+
+    kept = best.shape[1]
+    both, at = torch.cat([best, new], dim=1), torch.cat([places, where], dim=1)
+    values, chosen = torch.topk(both, kept, dim=1, sorted=False)
+    best.copy_(values)
+    places.copy_(torch.take_along_dim(at, chosen, 1))

@@ -1,0 +1,380 @@
+"""Vectors of texts, kept in files so that no text is encoded twice by one model.
+
+A folder for each model and role (its files, its pooling, its prompt) holds blocks of at most 1,024 vectors.
+A block is written whole beside its place and renamed, so whatever stops the work leaves whole blocks only,
+and the next run goes on behind the last one, with the same blocks and so with the same vectors.
+
+A block is a header (`_HEADER`: magic, number of texts, width), the digests of the texts (16 bytes each),
+whether each was truncated (a byte each), and the vectors (float32, little-endian). Its name is the digest of
+its digests: two processes that encode the same texts write the same file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents.retrieval.progress import Pace, ReportWork, ignore_progress
+from agents.retrieval.retriever import blocks_of
+from store.errors import WorkbenchError
+from store.processes import start_of
+
+if TYPE_CHECKING:
+    import numpy
+
+    from agents.retrieval.encoder import Encoded, Encoder, Role
+
+    Array = numpy.ndarray[Any, Any]
+
+TEXTS_AT_ONCE = 1024
+"""Texts of a block: what a run that is stopped has to encode again at most."""
+
+_HEADER = struct.Struct("<8sII")
+_MAGIC = b"WBVEC\x00\x00\x01"
+_DIGEST_BYTES = 16
+
+
+class Vectors:
+    """The vectors of texts, read from the files when they are needed.
+
+    Attributes:
+        width: Numbers of a vector.
+        truncated: How many of the texts were longer than the model reads.
+    """
+
+    def __init__(self, files: Sequence[Path], width: int, file: Array, row: Array, truncated: int) -> None:
+        """Create them.
+
+        Args:
+            files: The blocks.
+            width: Numbers of a vector.
+            file: Of each text, the number of the block that holds its vector.
+            row: Its place in that block.
+            truncated: How many texts were truncated.
+        """
+        self.width = width
+        self.truncated = truncated
+        self._files = files
+        self._file = file
+        self._row = row
+
+    def __len__(self) -> int:
+        return len(self._file)
+
+    def read(self, start: int, into: Array) -> None:
+        """Read the vectors of consecutive texts into an array.
+
+        Args:
+            start: The place of the first of them.
+            into: A contiguous float32 array of shape (texts, width).
+
+        Raises:
+            WorkbenchError: A file is gone or shorter than it was.
+        """
+        import numpy
+
+        stop = start + len(into)
+        file, row = self._file[start:stop], self._row[start:stop]
+        breaks = numpy.flatnonzero((numpy.diff(file) != 0) | (numpy.diff(row) != 1)) + 1
+        edges = [0, *breaks.tolist(), len(into)]
+        opened, descriptor = -1, -1
+        try:
+            for first, last in pairwise(edges):
+                if file[first] != opened:
+                    if descriptor >= 0:
+                        os.close(descriptor)
+                    opened, descriptor = int(file[first]), -1
+                    descriptor = os.open(self._files[opened], os.O_RDONLY)
+                    count, width = _header(self._files[opened], os.pread(descriptor, _HEADER.size, 0))
+                offset = _HEADER.size + count * (_DIGEST_BYTES + 1) + int(row[first]) * width * 4
+                _read_fully(descriptor, into[first:last].data.cast("B"), offset)
+        except (OSError, EOFError) as error:
+            raise damaged(self._files[opened], error) from error
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def all(self) -> Array:
+        """Return all vectors: for those of queries, which are few."""
+        import numpy
+
+        whole = numpy.empty((len(self), self.width), dtype=numpy.float32)
+        if len(self):
+            self.read(0, whole)
+        return whole
+
+
+def _read_fully(descriptor: int, into: memoryview, offset: int) -> None:
+    while into:
+        got = os.preadv(descriptor, [into], offset)
+        if got == 0:
+            raise EOFError("it is shorter than it was")
+        into, offset = into[got:], offset + got
+
+
+class VectorCache:
+    """A folder with the vectors of all models."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def vectors(
+        self, encoder: Encoder, texts: Sequence[str], role: Role, report: ReportWork = ignore_progress
+    ) -> Vectors:
+        """Return the vectors of texts; those that are not in the cache are encoded, a block at a time.
+
+        Args:
+            encoder: The model.
+            texts: The texts, which are gone through in blocks.
+            role: What they are.
+            report: Receives the progress.
+
+        Raises:
+            WorkbenchError: A text is empty, the model fails or gives vectors that cannot be compared, or a
+                block cannot be written; all blocks until then are kept.
+        """
+        import numpy
+
+        known = _Blocks(self._folder, encoder.name, role, encoder.identity(role))
+        wanted = [_digests(block, start, role) for start, block in _numbered(texts)]
+        digests = numpy.concatenate(wanted) if wanted else _no_digests()
+        missing = numpy.flatnonzero(known.find(digests) < 0)
+        # Each text once, where it first is.
+        _, first = numpy.unique(digests[missing], return_index=True)
+        missing = missing[numpy.sort(first)]
+        pace = Pace(
+            f"{encoder.name}: encoding {'queries' if role == 'query' else 'codes'}",
+            len(texts),
+            report,
+            done=len(texts) - len(missing),
+        )
+        for start in range(0, len(missing), TEXTS_AT_ONCE):
+            places = missing[start : start + TEXTS_AT_ONCE]
+            encoded = encoder.encode([texts[int(place)] for place in places], role)
+            _check(encoder.name, encoded, places, known.width)
+            known.add(digests[places], encoded)
+            pace.add(len(places))
+        return known.vectors(digests)
+
+
+def _numbered(texts: Sequence[str]) -> Any:
+    start = 0
+    for block in blocks_of(texts):
+        yield start, block
+        start += len(block)
+
+
+def _digests(texts: Sequence[str], start: int, role: str) -> Array:
+    """Return the digests of texts.
+
+    Raises:
+        WorkbenchError: One of them is empty.
+    """
+    import numpy
+
+    for place, text in enumerate(texts, start=start + 1):
+        if not text.strip():
+            raise WorkbenchError(
+                f"Empty {role}", f"{role.capitalize()} {place:,} is empty.", "Remove it, and try again."
+            )
+    whole = b"".join(
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
+        for text in texts
+    )
+    return numpy.frombuffer(whole, dtype=f"V{_DIGEST_BYTES}")
+
+
+def _no_digests() -> Array:
+    import numpy
+
+    return numpy.empty(0, dtype=f"V{_DIGEST_BYTES}")
+
+
+def _check(name: str, encoded: Encoded, places: Array, width: int | None) -> None:
+    """Refuse vectors that cannot be compared.
+
+    Raises:
+        WorkbenchError: One is not of numbers, or of another width than those that are there.
+    """
+    import numpy
+
+    vectors = encoded.vectors
+    if vectors.ndim != 2 or len(vectors) != len(places):
+        raise WorkbenchError(
+            "Vectors missing", f"{name} gave an array of shape {vectors.shape} for {len(places)} texts."
+        )
+    if width is not None and vectors.shape[1] != width:
+        raise WorkbenchError(
+            "Width changed",
+            f"{name} gives vectors of {vectors.shape[1]} numbers; those in the cache have {width}.",
+            "It is another model now. Delete its vectors: see retrieval.vectors.",
+        )
+    finite = numpy.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        raise WorkbenchError(
+            "Not a number",
+            f"{name} gave a vector that is not of numbers, for text {int(places[finite.argmin()]) + 1:,}.",
+            "The model or its weights are broken. Nothing of this block was stored.",
+        )
+
+
+class _Blocks:
+    """The blocks of one model and role.
+
+    Attributes:
+        width: Numbers of a vector; None where there is none yet.
+    """
+
+    def __init__(self, root: Path, name: str, role: Role, identity: Mapping[str, str]) -> None:
+        import numpy
+
+        about = json.dumps({"model": name, "role": role, **identity}, sort_keys=True)
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+        slug = re.sub(r"[^\w.-]+", "-", name)[:60].strip(".-") or "model"
+        self._folder = root / f"{slug}-{digest}" / role
+        self.width: int | None = None
+        self._files: list[Path] = []
+        self._parts: list[tuple[Array, Array]] = []
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+            for path in sorted(self._folder.glob("*.vectors")):
+                self._take(path)
+            _replace(self._folder / "model.json", (about + "\n").encode())
+        except OSError as error:
+            raise _not_written(self._folder, error) from error
+        self._index = numpy.empty(0, dtype=numpy.int64)
+        self._sorted = _no_digests()
+        self._merge()
+
+    def _sweep(self) -> None:
+        """Remove what processes that were killed left behind."""
+        for path in self._folder.glob("*.part"):
+            process = path.name.split(".")[-2]
+            if process.isdigit() and start_of(int(process)) == "dead":
+                path.unlink(missing_ok=True)
+
+    def _take(self, path: Path) -> None:
+        """Note the digests of a block."""
+        import numpy
+
+        with path.open("rb") as file:
+            count, width = _header(path, file.read(_HEADER.size))
+            beside = file.read(count * (_DIGEST_BYTES + 1))
+            size = os.fstat(file.fileno()).st_size
+        if size != _HEADER.size + count * (_DIGEST_BYTES + 1 + 4 * width):
+            raise damaged(path, "its size is not what its header says")
+        if self.width not in (None, width):
+            raise damaged(path, f"its vectors have {width} numbers, others {self.width}")
+        self.width = width
+        self._files.append(path)
+        self._parts.append(
+            (
+                numpy.frombuffer(beside, dtype=f"V{_DIGEST_BYTES}", count=count),
+                numpy.frombuffer(beside, dtype=bool, offset=count * _DIGEST_BYTES),
+            )
+        )
+
+    def _merge(self) -> None:
+        import numpy
+
+        digests = numpy.concatenate([_no_digests(), *(part for part, _ in self._parts)])
+        self._index = numpy.argsort(digests, kind="stable")
+        self._sorted = digests[self._index]
+
+    def find(self, digests: Array) -> Array:
+        """Return the number of the vector of each digest, counted through all blocks; -1 for none."""
+        import numpy
+
+        if not len(self._sorted):
+            return numpy.full(len(digests), -1, dtype=numpy.int64)
+        place = numpy.minimum(numpy.searchsorted(self._sorted, digests), len(self._sorted) - 1)
+        return numpy.where(self._sorted[place] == digests, self._index[place], -1)
+
+    def add(self, digests: Array, encoded: Encoded) -> None:
+        """Write a block.
+
+        Raises:
+            WorkbenchError: It could not be written; what was there stays as it was.
+        """
+        import numpy
+
+        vectors = numpy.ascontiguousarray(encoded.vectors, dtype="<f4")
+        name = hashlib.sha256(digests.tobytes()).hexdigest()[:32]
+        path = self._folder / f"{name}.vectors"
+        header = _HEADER.pack(_MAGIC, len(digests), vectors.shape[1])
+        truncated = numpy.asarray(encoded.truncated, dtype=bool)
+        try:
+            _replace(path, header + digests.tobytes() + truncated.tobytes(), vectors.data.cast("B"))
+        except OSError as error:
+            raise _not_written(self._folder, error) from error
+        self._take(path)
+
+    def vectors(self, digests: Array) -> Vectors:
+        """Return the vectors of texts that are all there."""
+        import numpy
+
+        self._merge()
+        sizes = numpy.array([len(part) for part, _ in self._parts], dtype=numpy.int64)
+        starts = numpy.concatenate([[0], numpy.cumsum(sizes)])
+        number = self.find(digests)
+        file = numpy.searchsorted(starts, number, side="right") - 1
+        truncated = numpy.concatenate([numpy.zeros(0, dtype=bool), *(flags for _, flags in self._parts)])
+        return Vectors(
+            self._files,
+            self.width or 0,
+            file.astype(numpy.int32),
+            (number - starts[file]).astype(numpy.int32),
+            int(truncated[number].sum()),
+        )
+
+
+def _header(path: Path, header: bytes) -> tuple[int, int]:
+    """Return the number of texts and the width of a block.
+
+    Raises:
+        WorkbenchError: It is none.
+    """
+    if len(header) < _HEADER.size or not header.startswith(_MAGIC):
+        raise damaged(path, "it is no block of vectors")
+    _, count, width = _HEADER.unpack(header)
+    return count, width
+
+
+def _replace(path: Path, *pieces: bytes | memoryview) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def _not_written(folder: Path, cause: object) -> WorkbenchError:
+    return WorkbenchError(
+        "Vectors not written",
+        f"{folder}: {cause}. All blocks before are kept.",
+        "Make room on the disk, or set retrieval.vectors to another folder, then run it again.",
+    )
+
+
+def damaged(path: Path, cause: object) -> WorkbenchError:
+    """Return the error for a file of the cache that is not as it was written."""
+    return WorkbenchError(
+        "Vectors damaged", f"{path}: {cause}.", "Delete the file, then run it again: it is made again."
+    )

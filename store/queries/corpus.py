@@ -1,0 +1,31 @@
+"""The texts of a retrieval corpus: all queries and all codes of a workspace, with items or without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from store.workspace.duckdb import Workspace
+
+_ROWS_AT_ONCE = 4096
+
+
+def corpus_texts(workspace: Workspace, table: Literal["query", "code"]) -> Iterator[list[tuple[int, str]]]:
+    """Yield the texts of a table with their ids, in the order of the ids, a block at a time.
+
+    A text that is there more than once, such as a code of two repositories, is given once.
+
+    Args:
+        workspace: The open workspace.
+        table: The table.
+    """
+    cursor = workspace.native()
+    try:
+        cursor.execute(
+            f"SELECT id, text FROM {table} "
+            f"SEMI JOIN (SELECT min(id) AS id FROM {table} GROUP BY text_hash) USING (id) ORDER BY id"
+        )
+        while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+            yield rows
+    finally:
+        cursor.close()

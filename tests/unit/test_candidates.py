@@ -1,0 +1,150 @@
+"""`workbench candidates`: pairs of a workspace's queries and codes, by models and by a lexical method."""
+
+import hashlib
+from contextlib import ExitStack
+
+import pytest
+import tiny_models
+from loopback_models import LoopbackModels
+from sqlalchemy import insert, select
+
+from agents.retrieval.candidates import corpus_apart
+from store.tables.columns import table_of
+from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
+from store.workspace.duckdb import Workspace
+
+QUERIES = [f"how to sort a list by key {number}" for number in range(12)]
+CODES = [f"def f{number}(x):\n    return sorted(x)[{number % 7}:]" for number in range(90)]
+
+
+def row(number, text, **more):
+    return {"id": number, "text": text, "text_hash": hashlib.md5(text.encode()).hexdigest(), **more}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A workspace with queries and codes but no item; one code is there twice, from two repositories."""
+    path = tmp_path / "corpus.duckdb"
+
+    def write(connection):
+        connection.execute(
+            insert(table_of(Query)), [row(number, text) for number, text in enumerate(QUERIES, start=1)]
+        )
+        about = {"language": "python", "name": "", "path": "", "licence": ""}
+        codes = [row(number, text, repository="a", **about) for number, text in enumerate(CODES, start=5)]
+        codes.append(row(500, CODES[3], repository="b", **about))
+        connection.execute(insert(table_of(Code)), codes)
+
+    with Workspace.create(path) as workspace:
+        workspace.lane.submit(write).result()
+    return path
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    tiny_models.bert(folder / "tiny-bert")
+    tiny_models.roberta(folder / "codebert-base", seed=1)
+    tiny_models.codet5p(folder / "tiny-codet5p", seed=2)
+    return f"{folder / 'tiny-bert'},codebert={folder / 'codebert-base'},codet5p={folder / 'tiny-codet5p'}"
+
+
+@pytest.fixture(autouse=True)
+def _vectors_apart(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_RETRIEVAL__VECTORS", str(tmp_path / "vectors"))
+
+
+def stored(path):
+    """The pairs as (query, code, rank), the similarities of each, and the sources."""
+    pair, item, similarity = table_of(Pair), table_of(Item), table_of(Similarity)
+    with Workspace.open(path) as workspace, workspace.reading() as connection:
+        pairs = connection.execute(
+            select(pair.c.query_id, pair.c.code_id, pair.c.rank, pair.c.item_id, item.c.group_id)
+            .join(item, item.c.id == pair.c.item_id)
+            .order_by(pair.c.item_id)
+        ).all()
+        similarities = {(one.item_id, one.model): one.value for one in connection.execute(select(similarity))}
+        sources = connection.execute(select(table_of(Source))).all()
+    return pairs, similarities, sources
+
+
+def test_candidates_become_pairs_with_ranks_and_similarities(workbench, corpus, tiny):
+    done = workbench("candidates", corpus, "--models", tiny, "--top", 5, "--json")
+    facts = done.json()
+    assert (facts["queries"], facts["codes"], facts["pairs"], facts["added"], facts["known"]) == (
+        12,
+        90,
+        60,
+        60,
+        0,
+    )
+    assert set(facts["overlap"]) == {"tiny-bert", "codebert", "codet5p"}
+    assert all(0 <= share <= 1 for share in facts["overlap"].values())
+    assert "ranks near chance" in facts["warnings"][0]
+    pairs, similarities, sources = stored(corpus)
+    assert [one.rank for one in pairs] == [1, 2, 3, 4, 5] * 12
+    assert [one.query_id for one in pairs] == [one.group_id for one in pairs] == sorted([*range(1, 13)] * 5)
+    assert 500 not in {one.code_id for one in pairs}
+    means = [sum(similarities[one.item_id, model] for model in facts["overlap"]) / 3 for one in pairs]
+    assert all(means[at : at + 5] == sorted(means[at : at + 5], reverse=True) for at in range(0, 60, 5))
+    assert len(similarities) == 180
+    assert [(one.name, one.format, one.records) for one in sources] == [(facts["source"], "candidates", 60)]
+    assert facts["source"] == "candidates tiny-bert codebert=codebert-base codet5p=tiny-codet5p, mean, top 5"
+    listed = workbench("items", corpus, "--json").json()
+    assert listed["total"] == 60
+
+
+def test_again_nothing_is_new_and_with_other_settings_only_new_pairs(workbench, corpus, tiny):
+    first = workbench("candidates", corpus, "--models", tiny, "--top", 5, "--json").json()
+    before = stored(corpus)
+    again = workbench("candidates", corpus, "--models", tiny, "--top", 5, "--json").json()
+    assert (again["added"], again["known"], again["source"]) == (0, 60, None)
+    assert again["overlap"] == first["overlap"]
+    assert stored(corpus) == before
+    other = workbench("candidates", corpus, "--models", tiny, "--top", 7, "--combine", "z")
+    assert other.code == 0
+    assert "84 candidate pairs" in other.out
+    assert "Share of the ensemble's 7 codes" in other.out
+    pairs, _, sources = stored(corpus)
+    assert f"{len(pairs) - 60} pairs added, {84 - len(pairs) + 60} already there." in other.out
+    assert pairs[:60] == before[0]
+    assert len(sources) == 2
+
+
+def test_a_lexical_method_and_a_service(workbench, corpus, monkeypatch):
+    done = workbench("candidates", corpus, "--models", "bm25", "--top", 3, "--json").json()
+    assert (done["pairs"], done["overlap"], done["models"]) == (36, {}, ["bm25"])
+    with LoopbackModels() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        monkeypatch.setenv("OPENAI_API_KEY", server.key)
+        done = workbench("candidates", corpus, "--models", "openai:embed", "--top", 3, "--json").json()
+        assert (done["pairs"], done["models"]) == (36, ["openai:embed"])
+        asked = len(server.requests)
+        workbench("candidates", corpus, "--models", "openai:embed", "--top", 4, "--json")
+        assert len(server.requests) == asked
+
+
+def test_what_cannot_be_searched_is_refused(workbench, corpus, tmp_path):
+    for models, words in {
+        " , ": "No model",
+        "bm25,minilm": "not combined",
+        "mean=nowhere": "Model not found",
+    }.items():
+        done = workbench("candidates", corpus, "--models", models)
+        assert done.code == 2
+        assert done.says(words)
+    empty = tmp_path / "empty.duckdb"
+    Workspace.create(empty).close()
+    done = workbench("candidates", empty, "--models", "bm25")
+    assert done.code == 2
+    assert done.says("The workspace has no queries")
+    assert stored(corpus)[0] == []
+
+
+def test_the_texts_are_apart_from_the_workspace(corpus):
+    with ExitStack() as kept:
+        with Workspace.open(corpus) as workspace:
+            texts = kept.enter_context(corpus_apart(workspace))
+        with Workspace.open(corpus):
+            assert texts.queries[:] == QUERIES
+            assert (texts.codes[2], texts.codes[80:], len(texts.codes)) == (CODES[2], CODES[80:], 90)

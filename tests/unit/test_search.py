@@ -1,0 +1,151 @@
+"""Exact search: the codes that a search in float64 finds, with ties, duplicates and near-ties."""
+
+import numpy
+import pytest
+
+from agents.retrieval import search
+from agents.retrieval.candidates import overlap
+from agents.retrieval.search import exact_top, z_weights
+
+
+class Held:
+    """Vectors in memory."""
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+        self.width = vectors.shape[1]
+
+    def __len__(self):
+        return len(self.vectors)
+
+    def read(self, start, into):
+        into[:] = self.vectors[start : start + len(into)]
+
+
+def unit(vectors):
+    vectors = vectors.astype(numpy.float32)
+    return vectors / numpy.maximum(numpy.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def best(scores, top):
+    """The places of the best scores of each row, equal ones in their order."""
+    last = numpy.partition(scores, -top, axis=1)[:, -top]
+    found = numpy.empty((len(scores), top), dtype=numpy.int64)
+    for row, least in enumerate(last):
+        places = numpy.flatnonzero(scores[row] >= least)
+        found[row] = places[numpy.argsort(-scores[row, places], kind="stable")][:top]
+    return found
+
+
+def reference(queries, codes, top, factors=None, offsets=None):
+    """The best codes by scores in float64, each summed in the same way; equal ones in their order."""
+    models = len(queries)
+    scores = numpy.zeros((len(queries[0]), len(codes[0])))
+    for model in range(models):
+        # A matrix product sums equal rows in different ways; so equal codes get one score.
+        rows = numpy.ascontiguousarray(codes[model]).view(f"V{4 * codes[model].shape[1]}").ravel()
+        _, first, same = numpy.unique(rows, return_index=True, return_inverse=True)
+        cosines = queries[model].astype(float) @ codes[model][first].astype(float).T
+        factor = 1 / models if factors is None else factors[:, model : model + 1]
+        scores += cosines[:, same] * factor
+    order = best(scores, top)
+    return order, numpy.take_along_axis(scores, order, 1) - (0 if offsets is None else offsets[:, None])
+
+
+def adversarial(rng, queries, codes, widths):
+    """Vectors with duplicates, codes that differ in the last bits, and some of zeros."""
+    asked = [unit(rng.standard_normal((queries, width))) for width in widths]
+    given = []
+    picks = rng.integers(0, codes, codes // 3)
+    places = rng.integers(0, codes, codes // 3)
+    for model, width in enumerate(widths):
+        vectors = unit(rng.standard_normal((codes, width)))
+        # A hundred codes near each of some queries, a few units in the last place apart.
+        for query in range(0, queries, max(1, queries // 20)):
+            near = rng.integers(0, codes, 100)
+            nudged = asked[model][query] + rng.integers(-3, 4, (100, width)) * numpy.float32(2**-24)
+            vectors[near] = nudged.astype(numpy.float32)
+        vectors[places] = vectors[picks]
+        vectors[rng.integers(0, codes, 5)] = 0
+        given.append(vectors)
+    return asked, given
+
+
+def compare(queries, codes, top, found, **weights):
+    order, scores = reference(queries, codes, top, **weights)
+    assert numpy.array_equal(found.ranking.codes, order)
+    assert numpy.abs(found.ranking.scores - scores).max() < 1e-12
+
+
+@pytest.mark.parametrize("type_", ["float32", "bfloat16"])
+def test_the_same_codes_as_in_float64(monkeypatch, type_):
+    monkeypatch.setattr(search, "fast_type", lambda _: type_)
+    monkeypatch.setattr(search, "CODES_AT_ONCE", 700)
+    monkeypatch.setattr(search, "QUERIES_AT_ONCE", 64)
+    rng = numpy.random.default_rng(3)
+    for widths, top in (((24,), 20), ((16, 24, 8), 20), ((40,), 1), ((8, 8), 300)):
+        queries, codes = adversarial(rng, 200, 5000, widths)
+        compare(queries, codes, top, exact_top(queries, [Held(one) for one in codes], top))
+
+
+def test_2_000_queries_and_50_000_codes():
+    rng = numpy.random.default_rng(5)
+    queries, codes = adversarial(rng, 2000, 50_000, (64, 32))
+    found = exact_top(queries, [Held(one) for one in codes], 20)
+    for start in range(0, 2000, 500):
+        part = slice(start, start + 500)
+        order, _ = reference([one[part] for one in queries], codes, 20)
+        assert numpy.array_equal(found.ranking.codes[part], order)
+
+
+def test_equal_codes_are_in_the_order_of_the_corpus():
+    codes = unit(numpy.ones((40_000, 8)))
+    found = exact_top([codes[:3]], [Held(codes)], 20)
+    assert found.ranking.codes.tolist() == [[*range(20)]] * 3
+    # The best ones last, so that every block has only better ones.
+    rising = unit(numpy.stack([numpy.arange(1, 30_001), numpy.full(30_000, 40_000.0)], axis=1))
+    query = numpy.array([[1.0, 0.0]], dtype=numpy.float32)
+    compare([query], [rising], 20, exact_top([query], [Held(rising)], 20))
+
+
+def test_fewer_codes_than_wanted_and_none():
+    rng = numpy.random.default_rng(1)
+    queries, codes = unit(rng.standard_normal((4, 6))), unit(rng.standard_normal((3, 6)))
+    found = exact_top([queries], [Held(codes)], 5)
+    assert (found.ranking.codes[:, 3:] == -1).all()
+    compare([queries], [codes], 3, exact_top([queries], [Held(codes)], 3))
+    empty = exact_top([queries], [Held(codes[:0])], 5)
+    assert (empty.ranking.codes == -1).all()
+    assert exact_top([queries[:0]], [Held(codes)], 5).ranking.codes.shape == (0, 5)
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_z_scores_let_no_model_dominate(flat):
+    rng = numpy.random.default_rng(9)
+    queries = [unit(rng.standard_normal((30, 12))), unit(rng.standard_normal((30, 20)) + 30)]
+    codes = [unit(rng.standard_normal((2500, 12))), unit(rng.standard_normal((2500, 20)) + 30)]
+    if flat:
+        codes[1][:] = codes[1][0]
+    held = [Held(one) for one in codes]
+    cosines = [
+        asked.astype(float) @ given.astype(float).T for asked, given in zip(queries, codes, strict=True)
+    ]
+    spreads = [one.std(axis=1) for one in cosines]
+    factors = numpy.stack([0.5 / spreads[0], numpy.zeros(30) if flat else 0.5 / spreads[1]], axis=1)
+    offsets = sum(factors[:, model] * one.mean(axis=1) for model, one in enumerate(cosines))
+    weights = z_weights(queries, held)
+    assert numpy.abs(weights.factors / numpy.where(factors == 0, 1, factors) - (factors > 0)).max() < 1e-6
+    found = exact_top(queries, held, 20, weights)
+    order, scores = reference(queries, codes, 20, factors, offsets)
+    assert numpy.array_equal(found.ranking.codes, order)
+    assert numpy.abs(found.ranking.scores - scores).max() < 1e-5
+    for model in range(2):
+        own = numpy.take_along_axis(cosines[model], order, 1)
+        assert numpy.abs(found.cosines[:, :, model] - own).max() < 1e-12
+
+
+def test_overlap_is_the_mean_share_of_the_ensembles_codes():
+    own = numpy.array([[1, 2, 3, 4], [5, 6, 7, 8]])
+    ensemble = numpy.array([[4, 3, 9, 10], [1, 2, 3, 4]])
+    assert overlap(own, ensemble) == 0.25
+    assert overlap(ensemble, ensemble) == 1

@@ -1,0 +1,171 @@
+"""The cache of vectors: whole blocks only, whatever stops the work, and errors for what cannot be compared."""
+
+import errno
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import numpy
+import pytest
+
+from agents.retrieval.encoder import Encoded
+from agents.retrieval.vectors import TEXTS_AT_ONCE, VectorCache
+from store.errors import WorkbenchError
+
+CHILD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from test_vectors import Counting, TEXTS
+from agents.retrieval.vectors import VectorCache
+VectorCache(Path(sys.argv[2])).vectors(Counting(), TEXTS, "code", lambda p: (print(p.done, flush=True), input()))
+"""
+TEXTS = [f"def f{number}(x): return {number}" for number in range(20 * TEXTS_AT_ONCE + 7)]
+
+
+class Counting:
+    """Makes vectors that follow from the texts, and counts what it is asked for."""
+
+    def __init__(self, width=12, name="counting"):
+        self.name = name
+        self.warning = ""
+        self.width = width
+        self.encoded = []
+
+    def identity(self, role):
+        return {"model": "counting", "prompt": role}
+
+    def encode(self, texts, role):
+        self.encoded += texts
+        seeds = numpy.array([len(text) + sum(map(ord, text[-6:])) for text in texts])
+        vectors = numpy.sin(seeds[:, None] * numpy.arange(1, self.width + 1)).astype(numpy.float32)
+        return Encoded(vectors, numpy.array([len(text) > 30 for text in texts]))
+
+
+def test_no_text_is_encoded_twice(tmp_path):
+    encoder, cache = Counting(), VectorCache(tmp_path)
+    texts = [*TEXTS[:3000], *TEXTS[1000:2000], "long " * 100]
+    progress = []
+    vectors = cache.vectors(encoder, texts, "code", progress.append)
+    assert len(encoder.encoded) == 3001
+    assert numpy.array_equal(vectors.all(), encoder.encode(texts, "code").vectors)
+    assert vectors.truncated == sum(len(text) > 30 for text in texts)
+    assert (progress[0].done, progress[-1].done, progress[-1].total) == (1000, 4001, 4001)
+    assert progress[-1].per_second > 0
+    assert progress[-1].seconds_left == 0
+    # In another order, by another process's eyes, and a block of it.
+    shuffled = random.Random(1).sample(texts, len(texts))
+    again = Counting()
+    found = VectorCache(tmp_path).vectors(again, shuffled, "code")
+    assert again.encoded == []
+    part = numpy.empty((500, 12), dtype=numpy.float32)
+    found.read(700, part)
+    assert numpy.array_equal(part, encoder.encode(shuffled[700:1200], "code").vectors)
+    # A query has a prompt of its own.
+    cache.vectors(again, texts[:5], "query")
+    assert len(again.encoded) == 5
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*.vectors")}
+
+
+def test_killed_at_random_and_resumed_it_is_the_same(repository, tmp_path):
+    whole, torn = tmp_path / "whole", tmp_path / "torn"
+    expected = VectorCache(whole).vectors(Counting(), TEXTS, "code").all()
+    chance = random.Random(7)
+    for _ in range(3):
+        environment = {**os.environ, "PYTHONPATH": str(repository)}
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(repository / "tests" / "unit"), str(torn)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
+        )  # fmt: skip
+        # It may write six blocks, and is killed somewhere on the way.
+        child.stdin.write(b"\n" * 6)
+        child.stdin.flush()
+        for _ in range(chance.randint(2, 6)):
+            child.stdout.readline()
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+    before = contents(torn)
+    assert 0 < len(before) < 21
+    encoder = Counting()
+    vectors = VectorCache(torn).vectors(encoder, TEXTS, "code")
+    assert numpy.array_equal(vectors.all(), expected)
+    assert contents(torn) == contents(whole)
+    assert len(encoder.encoded) == len(TEXTS) - TEXTS_AT_ONCE * len(before)
+    assert not list(torn.rglob("*.part"))
+
+
+@contextmanager
+def smallest_files(size):
+    """Let no file grow beyond a size, as a full disk does."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_leaves_whole_blocks(tmp_path):
+    cache = VectorCache(tmp_path)
+    cache.vectors(Counting(), TEXTS[:100], "code")
+    before = contents(tmp_path)
+    with smallest_files(20_000), pytest.raises(WorkbenchError, match=r"Vectors not written: .*Make room"):
+        cache.vectors(Counting(), TEXTS[:5000], "code")
+    assert contents(tmp_path) == before
+    assert not list(tmp_path.rglob("*.part"))
+    assert len(cache.vectors(Counting(), TEXTS[:5000], "code")) == 5000
+
+
+def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(WorkbenchError, match="No space left on device"):
+        VectorCache(tmp_path).vectors(Counting(), TEXTS[:5], "code")
+
+
+def test_bad_input_is_refused_and_nothing_of_it_stored(tmp_path):
+    cache = VectorCache(tmp_path)
+    encoder = Counting()
+    for texts in (["a", " \n"], [""]):
+        with pytest.raises(WorkbenchError, match=r"Query .* is empty"):
+            cache.vectors(encoder, texts, "query")
+    assert encoder.encoded == []
+
+    class Broken(Counting):
+        def encode(self, texts, role):
+            found = super().encode(texts, role)
+            found.vectors[2, 3] = numpy.nan
+            return found
+
+    with pytest.raises(WorkbenchError, match="not of numbers, for text 3"):
+        cache.vectors(Broken(), TEXTS[:5], "code")
+    assert contents(tmp_path) == {}
+    cache.vectors(encoder, TEXTS[:5], "code")
+    with pytest.raises(WorkbenchError, match="gives vectors of 13 numbers; those in the cache have 12"):
+        cache.vectors(Counting(width=13), TEXTS[:9], "code")
+    assert len(contents(tmp_path)) == 1
+
+
+def test_damaged_files_are_named(tmp_path):
+    cache = VectorCache(tmp_path)
+    vectors = cache.vectors(Counting(), TEXTS[:50], "code")
+    (path,) = tmp_path.rglob("*.vectors")
+    whole = path.read_bytes()
+    for broken in (whole[:-1], b"", b"something else altogether", whole[:30]):
+        path.write_bytes(broken)
+        with pytest.raises(WorkbenchError, match=f"{path.name}.*Delete the file"):
+            cache.vectors(Counting(), TEXTS[:50], "code")
+    path.write_bytes(whole[:-1])
+    with pytest.raises(WorkbenchError, match="Vectors damaged"):
+        vectors.all()
+    path.unlink()
+    assert len(cache.vectors(Counting(), TEXTS[:50], "code")) == 50

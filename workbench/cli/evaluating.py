@@ -1,0 +1,251 @@
+"""`workbench evaluate`: how well methods do on a benchmark."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from store.errors import ExportFailed, WorkbenchError, blind_review
+from workbench.cli.options import AsJson, ConfigFile, command, given_rater, settings
+from workbench.cli.ranking import (
+    ByQuery,
+    Level,
+    Measures,
+    PresetName,
+    PresetOption,
+    Resamples,
+    Seed,
+    Tested,
+    print_differences,
+    print_scores,
+    ranking_options,
+    score_fields,
+    write_by_query,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from store.measures.ranking import Qrels, Run
+
+evaluate_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+
+
+@evaluate_commands.callback()
+def evaluate_command() -> None:
+    """Evaluate methods on a benchmark."""
+
+
+@evaluate_commands.command("retrieval", short_help="Measure methods that find codes for queries.")
+@command
+def evaluate_retrieval(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="WS|FOLDER", help="A workspace with labelled pairs, or a BEIR folder.", show_default=False
+        ),
+    ],
+    *,
+    methods: Annotated[
+        str, typer.Option("--methods", metavar="A,B,...", help="The methods, such as bm25 and bow.")
+    ],
+    preset: PresetOption = PresetName.cosqa_plus,
+    measures: Measures = None,
+    level: Level = 1,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--part", metavar="NAME", help="The part of a folder's qrels, or of --split; test by default."
+        ),
+    ] = None,
+    rater: Annotated[
+        str | None, typer.Option("--rater", metavar="NAME", help="Whose labels are true: a person or a run.")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="P", help="What makes one label of several: majority, unanimous, ..."),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only the items of this split, with its stored labels.")
+    ] = None,
+    pool: Annotated[
+        int,
+        typer.Option(
+            "--pool",
+            min=1,
+            metavar="N",
+            help="First codes of each method that are in the pool.",
+        ),
+    ] = 20,
+    run_out: Annotated[
+        Path | None,
+        typer.Option("--run-out", metavar="FOLDER", help="Write the runs and the qrels in TREC's form."),
+    ] = None,
+    tested: Tested = None,
+    bootstrap: Resamples = 1000,
+    seed: Seed = 0,
+    by_query: ByQuery = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the codes for judged queries: `workbench evaluate retrieval WS --methods bm25,bow --rater dana`.
+
+    Labels come from pooled methods, so a code that nobody judged is no wrong one: see judged@10, the measures
+    with _condensed, and those with a method left out of the pool.
+    """
+    from agents.retrieval.evaluation import read_beir, run_of
+    from agents.retrieval.methods import retriever_named
+    from store.measures.ranking import qrels_without
+    from store.measures.ranking_differences import ranking_differences
+    from workbench.output import print_json
+
+    options = ranking_options(
+        preset=preset,
+        measures=measures,
+        level=level,
+        tested=tested,
+        bootstrap=bootstrap,
+        seed=seed,
+        by_query=by_query,
+    )
+    names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+    retrievers = {name: retriever_named(name) for name in names}
+    if not retrievers:
+        raise WorkbenchError("No method", "No method is named.", "Name some: --methods bm25,bow")
+    with ExitStack() as stack:
+        folder = source
+        if not source.is_dir():
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "beir"
+            _export(source, folder, rater=rater, policy=policy, split=split, part=part, config=config)
+        elif any(given is not None for given in (rater, policy, split)):
+            raise WorkbenchError(
+                "Labels of a folder",
+                "A BEIR folder has its own labels: --rater, --policy and --split are for a workspace.",
+                "Leave them out.",
+            )
+        benchmark = read_beir(folder, part=part, titles=source.is_dir())
+        runs = {
+            name: run_of(benchmark, retriever, options.preset.top) for name, retriever in retrievers.items()
+        }
+    scores = {name: options.scores(benchmark.qrels, run, complete=True) for name, run in runs.items()}
+    if not all(found.queries for found in scores.values()):
+        raise WorkbenchError(
+            "No query to measure",
+            f"No query of {source} has a code with a grade above 0.",
+            "Label pairs first, or take --preset standard, which counts such queries as 0.",
+        )
+    left_out = {}
+    for name, run in runs.items() if len(runs) > 1 else ():
+        rest = options.scores(qrels_without(benchmark.qrels, runs, name, pool), run, complete=True)
+        left_out[name] = {
+            "queries": len(rest.queries),
+            "all_labels": scores[name].means(rest.queries),
+            "left_out": rest.means(),
+        }
+    differences = ranking_differences(scores, options.tested, options.bootstrap)
+    if by_query is not None:
+        write_by_query(by_query, scores)
+    if run_out is not None:
+        _write_runs(run_out, benchmark.qrels, runs)
+    if as_json:
+        print_json(
+            {
+                "benchmark": source,
+                "part": benchmark.part,
+                "codes": len(benchmark.codes),
+                "preset": preset.value,
+                "methods": {
+                    name: {
+                        **score_fields(found),
+                        "left_out_of_pool": left_out.get(name),
+                    }
+                    for name, found in scores.items()
+                },
+                "pool": pool,
+                "differences": [each.to_dict() for each in differences],
+            }
+        )
+        return
+    print_scores(
+        f"{source.name}: {len(benchmark.codes):,} codes",
+        scores,
+        complete=True,
+        zero_ideal=options.preset.zero_ideal,
+    )
+    _print_left_out(options.preset.measures[0], left_out, pool)
+    print_differences(differences)
+
+
+def _export(
+    source: Path,
+    folder: Path,
+    *,
+    rater: str | None,
+    policy: str | None,
+    split: str | None,
+    part: str | None,
+    config: Path | None,
+) -> None:
+    """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder."""
+    from store.export.exporting import export
+    from store.workspace.duckdb import Workspace
+    from workbench.study_session import refuse_in_study
+
+    if (rater is not None) + (policy is not None) + (split is not None) != 1:
+        raise WorkbenchError(
+            "Whose labels?",
+            "An evaluation needs true labels: of one rater, by a policy of several raters, or of a split.",
+            "Give one: --rater NAME, --policy majority or --split NAME.",
+        )
+    loaded = settings(config)
+    with Workspace.open(source) as opened:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "An evaluation uses", given_rater(None))
+        if loaded.screens.blind:
+            raise blind_review("An evaluation uses")
+        export(opened, folder, "beir", rater=rater, policy=policy, split=split, part=part, corpus="all")
+
+
+def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
+    """Write qrels.txt, and a file for each run."""
+    from store.formats.trec import write_qrels, write_run
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise ExportFailed(
+                "Not empty",
+                f"{folder} holds files. Nothing was written.",
+                "Name a new folder: --run-out FOLDER",
+            )
+        write_qrels(folder / "qrels.txt", qrels)
+        for name, run in runs.items():
+            plain = "-".join(name.replace("/", "-").split())
+            write_run(folder / f"{plain}.run", run, plain)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ExportFailed("Cannot write runs", f"{folder}: {why}.", "See --run-out.") from error
+
+
+def _print_left_out(measure: str, found: Mapping[str, Mapping[str, Any]], pool: int) -> None:
+    """Print what each method has where what only it found was not judged."""
+    from workbench.output import print_table, say
+
+    if not found:
+        return
+    say("", f"{measure} without the labels of pairs that only this method has among its first {pool:,}:")
+    print_table(
+        ("method", "queries left", "all labels", "left out of the pool"),
+        [
+            (
+                name,
+                one["queries"],
+                *(f"{one[key][measure]:.4f}" if one[key] else "" for key in ("all_labels", "left_out")),
+            )
+            for name, one in found.items()
+        ],
+    )
