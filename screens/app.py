@@ -26,6 +26,7 @@ from screens.commands import Scope, bindings, key_map
 from screens.context import AppContext, ReviewSession, ScreenContext
 from screens.external_programs import ExternalPrograms
 from screens.garbage_collection import collect_when_idle, freeze_existing
+from screens.help import key_name
 from screens.input_guard.guard import InputGuard
 from screens.jobs.jobs import JobReported, Jobs
 from screens.notices import Notices
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
+
+ASKED_SECONDS = 5.0
+"""How long a second press of the key that asked whether to quit does so: as long as the notice is shown."""
 
 AFTER_SECONDS = 0.5
 """How long after another program had the terminal an interrupt is one that was meant for it."""
@@ -112,6 +116,8 @@ class WorkbenchApp(App[None]):
             runs=RunChoice(self, program),
         )
         self._leaving = False
+        # When the user was asked whether to quit, by the clock of keys.
+        self._asked_to_quit = float("-inf")
         self.then: Then = ""
 
     # -- keys -----------------------------------------------------------------------------------------
@@ -223,6 +229,15 @@ class WorkbenchApp(App[None]):
         watchdog.start()
         self._keep_place()
         self.exit(return_code=128 + number)
+
+    async def action_ask_to_quit(self) -> None:
+        """Quit at the second press; the first one asks, as the same key goes back on other screens."""
+        now = self.context.last_key.time
+        if now - self._asked_to_quit <= ASKED_SECONDS:
+            await self.action_quit()
+            return
+        self._asked_to_quit = now
+        self.context.notices.show("Quit?", f"Press {key_name(self.context.last_key.name)} once more to quit.")
 
     async def action_quit(self) -> None:
         """Write queued records, then leave; records that cannot be written are reported first."""

@@ -289,13 +289,17 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.up", "up,left", "move(-1)", "previous figure", "Move to the previous figure.", on_line=False
     ),
-    Command("home.leave", "q", "app.quit", "quit", "Save and quit.", on_line=False),
+    Command(
+        "home.leave", "q", "app.ask_to_quit", "quit", "Save and quit, at the second press.", on_line=False
+    ),
     Command("sitting.resume", "enter", "resume", "continue", "Continue the sitting, or begin the next one."),
     Command("sitting.queue", "tab", "open_queue", "queue", "List the items of the sitting."),
     Command("sitting.other", "o", "open_other", "other study", "Go to your next open study."),
     Command("sitting.consent", "c", "show_consent", "consent", "Read the consent text."),
     Command("sitting.sql", "S", "open_sql", "sql", "Query your own work in SQL.", on_line=False),
-    Command("sitting.leave", "q", "app.quit", "quit", "Save and quit.", on_line=False),
+    Command(
+        "sitting.leave", "q", "app.ask_to_quit", "quit", "Save and quit, at the second press.", on_line=False
+    ),
     Command("queue.open", "enter", "open_item", "open", "Review the item under the cursor."),
     Command("queue.filter", "f", "filter", "filter", "Choose which items are listed."),
     Command("queue.find", "slash", "find", "find", "List the items that contain a text."),

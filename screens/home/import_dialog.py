@@ -319,7 +319,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
             in_thread(self, partial(matching_files, ""), self._take_first_file, group="complete")
             return
         if self._looked_at != typed:
-            self._look(typed)
+            in_thread(self, partial(_completed, typed), partial(self._look_or_type, typed), group="complete")
             return
         self.workers.cancel_group(self, "look")
         self._importing = True
@@ -329,6 +329,14 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
         work = partial(self._imports.import_file, typed_path(typed), self._take_progress)
         in_thread(self, work, self._import_done, self._import_failed, group="import", exclusive=False)
+
+    def _look_or_type(self, typed: str, completed: str) -> None:
+        """Look at what was typed; what it was completed to is looked at as soon as it is typed."""
+        if typed == self._typed and not self._importing:
+            if completed == typed:
+                self._look(typed)
+            else:
+                self._type(completed)
 
     def _take_first_file(self, found: Sequence[str]) -> None:
         """Type the first file of the folder, which is looked at then."""
@@ -397,6 +405,12 @@ def _is_file(typed: str) -> bool:
         return False
 
 
+def _completed(typed: str) -> str:
+    """Return the only path that a part of one can become; what was typed where it is there, or none is."""
+    matches = matching_files(typed)
+    return matches[0] if len(matches) == 1 and not typed_path(typed).exists() else typed
+
+
 def _stop_if_cancelled(progress: Progress) -> None:
     """End a look at a file that nobody waits for any more.
 
@@ -408,7 +422,11 @@ def _stop_if_cancelled(progress: Progress) -> None:
 
 
 def _error_lines(error: WorkbenchError) -> list[str]:
-    parts = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
+    # Options can be given on the command line alone.
+    options = (
+        ["Options are for the command line: workbench import WORKSPACE FILE"] if "--" in error.hint else []
+    )
+    parts = [error.title, *error.message.splitlines(), *options, *error.hint.splitlines()]
     lines = [one_line(line, 300) for line in parts if line.strip()]
     if len(lines) > SHOWN_LINES:
         lines[SHOWN_LINES:] = ["… to see all, run: workbench import WORKSPACE FILE"]

@@ -16,13 +16,14 @@ from store.formatting import compact, dollars, progress_bar, sparkline
 from store.kinds.counting import counted_kinds, unknown_kinds_note
 from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, label_words
+from store.studies.dashboard_text import number as two_places
 
 if TYPE_CHECKING:
     from screens.home.facts import HomeDetails, RunLine
     from store.queries.home import LabelTable, PairAgreement
     from store.queries.progress import Progress
 
-NAME_CELLS = 12
+NAME_CELLS = 20
 """Cells of the name of a kind."""
 MOST_BAR_CELLS = 24
 SOURCES_NAMED = 2
@@ -67,8 +68,7 @@ def yours(facts: HomeFacts, details: HomeDetails, width: int, *, judges: bool) -
     lines: list[Line] = []
     for one in counts.kinds:
         kind = task_kinds().get(one.kind)
-        # "questions" for "repository questions".
-        name = one_line((kind.plural if kind else one.kind).split()[-1], NAME_CELLS)
+        name = one_line(kind.plural if kind else one.kind, NAME_CELLS)
         opens = QueueFilter(kind=one.kind)
         if not judges:
             lines.append([_figure(f"{name:<{NAME_CELLS}} {one.items:,}", f"kind:{one.kind}", opens)])
@@ -188,11 +188,10 @@ def _without_label(counts: Progress) -> list[Piece]:
 
 
 def _agreement(table: LabelTable) -> list[Piece]:
-    kappa = "–" if table.kappa is None else f"{table.kappa:.2f}"
     differ = table.items - table.agreed
     pieces = [
         plain(f" {table.agreed / table.items:.0%} agree"),
-        plain(f"κ {kappa}"),
+        plain(f"κ {two_places(table.kappa)}"),
         plain(f"n = {table.items:,}"),
     ]
     if differ:
@@ -282,9 +281,8 @@ def raters(
     cells = 0 if short else max(map(len, named))
     pieces = []
     for pair, names in zip(shown, named, strict=True):
-        kappa = "–" if pair.kappa is None else f"{pair.kappa:.2f}".replace("0.", ".", 1)
         bar = "" if short else progress_bar(max(pair.kappa or 0.0, 0.0), 8) + " "
-        text = f"{names:<{cells}} {bar}κ {kappa} (n {pair.items:,})"
+        text = f"{names:<{cells}} {bar}κ {two_places(pair.kappa)} (n {pair.items:,})"
 
         def open_pair(pair: PairAgreement = pair) -> None:
             opens(pair)

@@ -212,6 +212,8 @@ class HomeScreen(BaseScreen):
         """Name Enter after what is under the cursor."""
         if command.id == "home.resume" and self._cursor not in ("", "resume"):
             return "open"
+        if command.id == "home.resume" and self.facts is not None:
+            return command.label if self.facts.resume is None or self.facts.resume.begun else "judge"
         return command.label
 
     def _holds_items(self) -> bool:

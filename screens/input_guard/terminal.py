@@ -28,6 +28,8 @@ POLL_SECONDS = 0.1
 
 # A sequence that has its introducer and no end yet; nobody types these two within a tenth of a second.
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)\Z")
+# Escape and a digit typed at once; Textual makes what a Mac's Alt+digit types of them.
+_ESCAPE_AND_DIGIT = re.compile(r"\x1b[0-9]")
 _REST = re.compile(r"(?:\[[0-?]*[ -/]*[@-~]|O[@-~])")
 
 
@@ -42,6 +44,10 @@ class InputDecoder:
         self._debug = debug
         self._parser = XTermParser(debug)
         self._unfinished = ""
+        # An Escape that the parser keeps, as more may follow.
+        self._escape = ""
+        # A digit that came at once after an Escape, which has to have its effect first.
+        self._digit = ""
         self._escaped_at = float("-inf")
         self._since = 0.0
 
@@ -59,8 +65,13 @@ class InputDecoder:
         found = _UNFINISHED.search(self._unfinished + data)
         self._unfinished = found[0] if found else ""
         self._since = now
+        escape, self._escape = self._escape, data if data == "\x1b" else ""
         try:
-            return list(self._parser.feed(data))
+            held, messages = self._held_digit(), list(self._parser.feed(data))
+            if _ESCAPE_AND_DIGIT.fullmatch(escape + data):
+                self._digit = data[-1]
+                messages = [events.Key("escape", "\x1b")]
+            return held + messages
         except (ValueError, ParseError):
             # Some sequences that no terminal sends are too much for Textual's parser; it starts afresh.
             self._parser = XTermParser(self._debug)
@@ -68,10 +79,13 @@ class InputDecoder:
 
     def tick(self, now: float) -> list[Message]:
         """Return the messages that come because nothing more was read until `now`."""
+        if self._digit and now - self._since >= POLL_SECONDS:
+            return self._held_digit()
         if not self._unfinished:
             messages = list(self._parser.tick())
             if any(isinstance(message, events.Key) and message.key == "escape" for message in messages):
                 self._escaped_at = now
+                self._escape = ""
             return messages
         if now - self._since < TORN_SECONDS:
             return []
@@ -80,6 +94,10 @@ class InputDecoder:
         for _ in self._parser.tick():
             pass
         return []
+
+    def _held_digit(self) -> list[Message]:
+        digit, self._digit = self._digit, ""
+        return [events.Key(digit, digit)] if digit else []
 
     def end(self) -> None:
         """Give up what is unfinished."""

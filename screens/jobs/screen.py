@@ -462,7 +462,7 @@ class JobsScreen(BaseScreen):
         shown, job = self.run_shown, self.context.jobs.latest
         if shown is None or (job is not None and job.run_id == shown.run.id):
             log = self.context.jobs.status.log
-            return PARTS["log"], log, "" if log else "nothing in this session"
+            return PARTS["log"], log, "" if log else "nothing logged"
         turns = self.failed_turns
         why = "Reading …" if turns is None else "" if turns else "nothing failed"
         return "Failed turns", [_logged(each) for each in turns or ()], why

@@ -53,13 +53,12 @@ def _variants(
     """Return the line in ever shorter forms."""
     known, kinds = task_kinds(), in_order(here)
     plurals = ["all", *(known[kind].plural if kind in known else kind for kind in kinds)]
-    named = ["all", *kinds]
-    # The bar of the chosen one and of the others; None for no counts of the others.
-    forms: list[tuple[list[str], int, int | None]] = [(plurals, bar, bar) for bar in BARS]
-    forms += [(plurals, 6, 0), (named, 6, 0), (plurals, 10, None), (named, 10, None), (named, 0, None)]
-    for words, of_chosen, of_others in forms:
+    # The bar of the chosen one and of the others; None for no counts.
+    forms: list[tuple[int | None, int | None]] = [(bar, bar) for bar in BARS]
+    forms += [(6, 0), (10, None), (0, None), (None, None)]
+    for of_chosen, of_others in forms:
         parts: list[Content] = []
-        for kind, word, key in zip((None, *kinds), words, keys, strict=False):
+        for kind, word, key in zip((None, *kinds), plurals, keys, strict=False):
             bar = of_chosen if kind == chosen else of_others
             # Where one kind is listed there is nothing to say of all.
             is_told = kind is not None or chosen is None

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from screens.reports.page import Cell, Choice, ItemsOf, Options, Page, Row, Table, counted
-from screens.widgets.text.sanitize import shortened
+from screens.widgets.text.sanitize import one_line, shortened
 from store.errors import WorkbenchError
 from store.formatting import Drawn, pluralize
 from store.kinds.spec import question_named
@@ -16,6 +16,7 @@ from store.queries.agreement import AgreementReport, agreement_by_question
 from store.queries.confusion import Confusion, confusion
 from store.queries.label_counts import LabelCounts, label_counts
 from store.queries.labels import QuestionLabels, RaterLabels, kinds_of_items, question_of_items
+from store.studies.studies import open_studies_note
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -87,13 +88,14 @@ def questions_here(connection: Connection) -> tuple[str, ...]:
 # -- agreement ------------------------------------------------------------------------------------------
 
 
-def read_agreement(connection: Connection, choice: Choice) -> list[AgreementReport]:
-    """Read the agreement of people on every question."""
-    return agreement_by_question(connection)
+def read_agreement(connection: Connection, choice: Choice) -> tuple[list[AgreementReport], str]:
+    """Read the agreement of people on every question, and whether open studies count."""
+    return agreement_by_question(connection), open_studies_note(connection)
 
 
-def agreement_page(found: list[AgreementReport], choice: Choice) -> Page:
+def agreement_page(read: tuple[list[AgreementReport], str], choice: Choice) -> Page:
     """Return the agreement of people by question."""
+    found, open_studies = read
     raters = list(dict.fromkeys(name for one in found for name in one.compared))
     people = [one for each in found for one in each.by_rater if one.name in each.compared]
     intervals = [one.figures.interval for one in found if one.figures.interval is not None]
@@ -114,6 +116,7 @@ def agreement_page(found: list[AgreementReport], choice: Choice) -> Page:
                 sum(one.blind for one in people),
                 sum(one.revealed for one in people),
             ),
+            *([one_line(f"labels {open_studies}", 200)] if open_studies else []),
             *([f"{100 * intervals[0].share:g} % intervals: {how}"] if intervals else []),
         ),
         command=command,

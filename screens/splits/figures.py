@@ -12,7 +12,7 @@ from screens.studies.dashboard import joined
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
 from store.queries.labels import named_question
-from store.splits.grouping import DISJOINT_WORDS
+from store.splits.grouping import COUNTED, DISJOINT_WORDS
 from store.splits.leakage import PROMISED, Leak
 from store.splits.splits import PartFigures, SplitChanges, SplitDetails
 from store.studies.dashboard_text import moment, number
@@ -90,9 +90,10 @@ def _parts(split: SplitDetails, cells: int) -> Iterator[Content | Figure]:
         name = f"{one_line(part.part, PART_CELLS - 1):<{PART_CELLS}}"
         numbers = f"{part.queries:>8,}{part.items:>8,}{alpha:>7}"
         yield Figure((Content.assemble(name, *drawn, numbers), *_balance(split, part, cells)), part=part.part)
-    yield Content.styled(
-        one_line(f"  alpha: Krippendorff's, of {whom}, on each part alone", cells), "$text-muted"
-    )
+    what = f"wanted, achieved: shares of the {COUNTED[split.plan.disjoint]}"
+    alpha_words = f"alpha: Krippendorff's, of {whom}, on each part alone"
+    for line in joined([what, alpha_words], cells - 2):
+        yield Content.styled(f"  {line}", "$text-muted")
 
 
 def _balance(split: SplitDetails, part: PartFigures, cells: int) -> list[Content]:
@@ -165,7 +166,7 @@ def _shared(split: SplitDetails, cells: int) -> Iterator[Content | Figure]:
             found = [leak for leak in report.leaks if (leak.sort, leak.parts) == (sort, one.parts)]
             mark, verdict = ("!", "leak") if sort in promised else ("·", "not kept apart")
             kept = f"{pluralize(len(found), 'example')} kept" if len(found) < one.number else ""
-            words = f"{mark} {verdict:<16}{sort:<16}{one.number:>7,}  {' and '.join(one.parts)}  {kept}"
+            words = f"{mark} {verdict:<16}{sort:<16}{one.number:>7,}  {_between(one.parts)}  {kept}"
             items = tuple(dict.fromkeys(item for leak in found for item in leak.items))
             yield Figure((Content(one_line(words, cells - 2)),), items=items)
     yield Content("")
@@ -175,10 +176,14 @@ def _shared(split: SplitDetails, cells: int) -> Iterator[Content | Figure]:
     )
 
 
+def _between(parts: tuple[str, str]) -> str:
+    return " and ".join(one_line(part, PART_CELLS - 1) for part in parts)
+
+
 def _leak(leak: Leak, cells: int) -> Figure:
     """Return one thing that two parts share; of codes only the items are known."""
     texts: Sequence[str] = leak.items if leak.sort == "same code" else tuple(dict.fromkeys(leak.texts))
-    head = f"{leak.sort} {leak.similarity:.2f}  "
+    head = f"{_between(leak.parts)}  {leak.sort} {leak.similarity:.2f}  "
     each = (cells - 2 - len(head) - 3 * (len(texts) - 1)) // len(texts)
     shown = " / ".join(one_line(text, each) for text in texts)
     return Figure((Content(f"{head}{shown}"),), items=tuple(dict.fromkeys(leak.items)))

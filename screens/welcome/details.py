@@ -63,7 +63,7 @@ class DetailsScreen(ModalScreen["Details | None"]):
         with Vertical(classes="modal") as box:
             box.border_title = Content(self._title)
             if self._path is not None:
-                yield line("File", "path", self._path.name, value=str(self._path))
+                yield line("New workspace", "path", self._path.name, value=str(self._path))
             yield line("Your name", "rater", "dana", value=self._first_run.rater)
             yield Static("It is stored with every judgment.", classes="hint")
             yield Static(id="problem")

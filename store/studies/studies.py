@@ -150,6 +150,14 @@ def list_studies(connection: Connection) -> list[StudyDetails]:
     return [_details(connection, row) for row in rows]
 
 
+def open_studies_note(connection: Connection) -> str:
+    """Return that figures of all labels include those of studies that are open; empty where none is."""
+    study = table_of(Study)
+    is_open = study.c.frozen_at.is_not(None), study.c.closed_at.is_(None)
+    names = connection.execute(select(study.c.name).where(*is_open).order_by(study.c.id)).scalars().all()
+    return f"with those of open studies: {', '.join(names)}" if names else ""
+
+
 def find_study(connection: Connection, name: str) -> StudyDetails:
     """Return the study of a name.
 

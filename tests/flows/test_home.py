@@ -194,7 +194,7 @@ async def test_agreement_of_raters_opens_what_they_differ_on(workspace: Workspac
         await ready(pilot)
         key = "raters:ben/dana"
         await until(pilot, lambda: key in home_of(app)._figures())
-        assert "raters   ben–you κ .00 (n 3)" in about(app)
+        assert "raters   ben–you κ 0.00 (n 3)" in about(app)
         await pilot.click("#raters", offset=(14, 0))
         await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
         assert isinstance(app.screen, QueueScreen)
@@ -258,8 +258,9 @@ async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_fold
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, ImportScreen))
         modal = app.screen
-        await pilot.press(*"some", "tab")
-        assert modal.query_one("#path", Input).value == "some_pairs.jsonl"
+        # Enter takes the only file that matches; it imports nothing yet.
+        await pilot.press(*"some", "enter")
+        await until(pilot, lambda: modal.query_one("#path", Input).value == "some_pairs.jsonl")
         outcome = modal.query_one("#outcome", Static)
         await until(pilot, lambda: "1 record; 1 item would be added" in str(outcome.content))
         assert "pairs · jsonl (json lines with the fields code, id, query)" in str(outcome.content)
@@ -291,6 +292,11 @@ async def test_a_faulty_file_imports_nothing_and_keeps_what_was_typed(
         await until(pilot, lambda: modal.has_class("-failed"))
         assert "! Nothing was imported\n1 record cannot be taken" in str(outcome.content)
         assert modal.query_one("#path", Input).value == "bad.jsonl"
+        assert outcome.region.bottom <= 24
+        (in_folder / "odd.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
+        await pilot.press("ctrl+u", *"odd.jsonl")
+        await until(pilot, lambda: "--map" in str(outcome.content))
+        assert "Options are for the command line: workbench import WORKSPACE FILE" in str(outcome.content)
         assert outcome.region.bottom <= 24
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
@@ -485,10 +491,12 @@ async def test_every_dialog_can_be_quit(workspace: Workspace, opening: tuple[str
         await until(pilot, lambda: not app.is_running)
 
 
-async def test_q_on_home_quits(workspace: Workspace) -> None:
+async def test_q_on_home_quits_at_the_second_press(workspace: Workspace) -> None:
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
+        await pilot.press("q")
+        await until(pilot, lambda: "Press q once more to quit." in notices(app))
         await pilot.press("q")
         await until(pilot, lambda: not app.is_running)
 

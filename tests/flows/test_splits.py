@@ -55,6 +55,9 @@ async def test_a_split_from_the_form_to_its_items_and_its_end(tmp_path: Path) ->
                 3,
             )
             assert "! leak            near query" in screen_text(app)
+            assert "wanted, achieved: shares of the queries" in screen_text(app)
+            leak = made.report.leaks[0]
+            assert f"{' and '.join(leak.parts)}  {leak.sort} {leak.similarity:.2f}" in screen_text(app)
 
             # The items behind a part, and behind a leak.
             with workspace.reading() as connection:

@@ -11,6 +11,8 @@ from judging import Desk, judged_workspace
 from recorded import RATERS, recorded_workspace
 from sqlalchemy import insert
 
+from screens.reports.labels import agreement_page, read_agreement
+from screens.reports.page import Choice
 from store.ingest.importing import import_files
 from store.kinds.spec import task_kinds
 from store.measures.agreement import cohen_kappa, krippendorff_alpha
@@ -458,6 +460,7 @@ def test_a_study_and_repeats_are_compared_for_themselves(tmp_path, workbench):
 
         def write(connection):
             study = {"id": 7, "name": "expert study", "protocol": "{}", "created_at": datetime(2026, 1, 1)}
+            study["frozen_at"] = datetime(2026, 1, 2)
             connection.execute(insert(table_of(Study)), [study])
             connection.execute(insert(table_of(Assignment)), rows)
 
@@ -476,8 +479,16 @@ def test_a_study_and_repeats_are_compared_for_themselves(tmp_path, workbench):
     rows = {one["name"]: one["repeat"] for one in whole["by_rater"]}
     assert rows["eli"] is None
     assert (rows["dana"]["units"], rows["dana"]["percent"], rows["dana"]["cohen"]) == (2, 50, 0)
-    assert "A met 2 units twice: 50.0 % equal labels" in workbench("report", path, "agreement").out
+    text = workbench("report", path, "agreement").out
+    assert "A met 2 units twice: 50.0 % equal labels" in text
+    assert "with those of open studies: expert study" in text
+    text = workbench("report", path, "agreement", "--question", "all").out
+    assert "with those of open studies: expert study" in text
+    with Workspace.open(path) as opened, opened.reading() as connection:
+        caption = agreement_page(read_agreement(connection, Choice()), Choice()).caption
+    assert "labels with those of open studies: expert study" in caption
     within = workbench("report", path, "agreement", "--study", "expert study", "--json").json()
+    assert "open studies" not in workbench("report", path, "agreement", "--study", "expert study").out
     assert (within["study"], within["units"], within["percent"]) == (
         "expert study",
         3,

@@ -88,6 +88,7 @@ def report_agreement(
     from store.queries.agreement import agreement, agreement_by_question
     from store.queries.labels import question_of_items
     from store.splits.splits import find_split, split_items
+    from store.studies.studies import open_studies_note
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.run_option import chosen_run
@@ -112,9 +113,10 @@ def report_agreement(
                 items = array(split_items(connection, chosen, part))
                 question = question or chosen.plan.question
                 study = study or chosen.plan.study
+            open_studies = "" if study is not None else open_studies_note(connection)
             if question == ALL:
                 every = agreement_by_question(connection, study=study, run=only, bootstrap=bootstrap)
-                _print_questions(path.name, every, as_json=as_json)
+                _print_questions(path.name, every, open_studies, as_json=as_json)
                 return
             found = agreement(
                 connection,
@@ -132,16 +134,24 @@ def report_agreement(
     if as_json:
         print_json({"report": "agreement", **found.to_dict()})
     else:
-        _print(path.name, found, block)
+        _print(path.name, found, block, open_studies)
 
 
-def _print_questions(name: str, found: Sequence[AgreementReport], *, as_json: bool) -> None:
+def _print_questions(
+    name: str, found: Sequence[AgreementReport], open_studies: str, *, as_json: bool
+) -> None:
     from workbench.output import print_facts, print_json, print_table, say
 
     if as_json:
         print_json({"report": "agreement", "questions": [one.to_dict() for one in found]})
         return
-    print_facts(name, [("questions", f"{len(found)} that two people or more answered")])
+    print_facts(
+        name,
+        [
+            ("questions", f"{len(found)} that two people or more answered"),
+            ("labels", open_studies or None),
+        ],
+    )
     if not found:
         say("Compare others, such as imported raters, on one question: --question NAME --raters A,B")
         return
@@ -188,7 +198,7 @@ def _with_one(found: AgreementReport, rater: str) -> AgreementReport:
     return replace(found, by_pair=tuple(pair for pair in found.by_pair if rater in pair.figures.raters))
 
 
-def _print(name: str, found: AgreementReport, block: int | None) -> None:
+def _print(name: str, found: AgreementReport, block: int | None, open_studies: str) -> None:
     from store.formatting import pluralize
     from workbench.output import note, print_facts, say
 
@@ -201,6 +211,7 @@ def _print(name: str, found: AgreementReport, block: int | None) -> None:
             ("question", labels.question),
             ("phases", ", ".join(labels.phases)),
             ("study", labels.study),
+            ("labels", open_studies or None),
             ("items", f"{labels.items:,}"),
             ("responses", None if labels.responses is None else f"{labels.responses:,}"),
         ],

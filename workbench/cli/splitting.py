@@ -338,6 +338,7 @@ def _print_split(found: SplitDetails) -> None:
         ],
     )
     whom = "the raters of the policy" if len(true.panel) > 1 else "people"
+    say(f"Wanted, achieved: shares of the {COUNTED[plan.disjoint]}.")
     say(f"Agreement: Krippendorff's alpha of {whom}, on each part alone.", "")
     if not report.leakage:
         say("No leak found: no query, near-duplicate, code or repository in two parts.")

@@ -122,6 +122,11 @@ def _similarity(row: QueueRow) -> str:
     return "" if row.similarity is None else f"{row.similarity:.2f}".replace("0.", ".", 1)
 
 
+def _kind_word(kind: str) -> str:
+    known = task_kinds().get(kind)
+    return known.singular if known is not None else kind
+
+
 def _detail_word(kinds: frozenset[str]) -> str:
     """Return what the detail of items is called; one word where they are of several kinds."""
     words = {known.queue.detail_word for name, known in task_kinds().items() if name in kinds}
@@ -203,7 +208,7 @@ class Columns:
         labelled = single and contents.agents and not blind
         # In the order of their worth; in that of the line below.
         several = len(contents.kinds) > 1
-        kind = fits(several, max(map(len, contents.kinds), default=0))
+        kind = fits(several, min(max(map(len, map(_kind_word, contents.kinds)), default=0), room // 3))
         # One column for both: marks of a group, and of a single item the agents' label.
         least = _AGENTS if labelled else len(_MARKS) if grouped else 0
         most = min(max(_FEW_MARKS, room - _LONG_TITLE), room - _TITLE - len(_GAP))
@@ -215,7 +220,7 @@ class Columns:
         title = "◆ agents" if not grouped else f"◆ or {_MARKS}" if labelled else _MARKS
         columns = (
             Column("you", _YOU, "yours", _yours),
-            Column("kind", kind, "muted", lambda row: row.kind),
+            Column("kind", kind, "muted", lambda row: _kind_word(row.kind)),
             Column(title, self._marks, "agents", lambda row: "" if blind else _agents(row)),
             Column("path", path, "agents", _path),
             Column("item", max(0, room), "text", _title),
