@@ -7,12 +7,12 @@ from typing import Any
 
 from screens.queue.fields import ORDERS, fields
 from store.kinds.spec import task_kinds
-from store.queries.rows import QueueFilter, QueueSort, ViewQuery
+from store.queries.rows import QueueFilter, QueueSort, ViewQuery, known_columns
 
 
 @dataclass(frozen=True, slots=True)
 class QueueQuery(ViewQuery):
-    """The filter, the order and the grouping of a queue, as a session keeps them."""
+    """The filter, the order, the grouping and the columns of a queue, as a session keeps them."""
 
     @classmethod
     def of(cls, kept: Any, *, blind: bool) -> QueueQuery:
@@ -22,13 +22,19 @@ class QueueQuery(ViewQuery):
             _filter_of(kept.get("filter"), blind=blind),
             _sort_of(kept.get("sort"), blind),
             kept.get("grouped") is not False,
+            known_columns(kept.get("hidden")),
         )
 
     @property
     def kept(self) -> dict[str, Any]:
         """The query as a session stores it; the items behind a figure are not kept."""
         wanted = replace(self.wanted, items=None, named="")
-        return {"filter": asdict(wanted), "sort": asdict(self.sort), "grouped": self.grouped}
+        return {
+            "filter": asdict(wanted),
+            "sort": asdict(self.sort),
+            "grouped": self.grouped,
+            "hidden": list(self.hidden),
+        }
 
     @property
     def begins_quickly(self) -> bool:

@@ -216,6 +216,7 @@ class QueueScreen(BaseScreen):
         if query.wanted != self.queue_query.wanted:
             self.progress = None
         self.queue_query = query
+        self.items.hide_columns(query.hidden)
         self._go_to = item_id
         self._complete = False
         self._failure = None
@@ -497,6 +498,20 @@ class QueueScreen(BaseScreen):
         blind = self.context.scope.hides_lists
         self.app.push_screen(SortScreen(settings, sort, self.kinds_here, blind=blind), chosen)
 
+    def action_columns(self) -> None:
+        """Choose which columns are shown."""
+        from screens.queue.columns import ColumnsScreen
+
+        def chosen(hidden: tuple[str, ...] | None) -> None:
+            if hidden is not None:
+                self.queue_query = replace(self.queue_query, hidden=hidden)
+                self.items.hide_columns(hidden)
+
+        blind = self.context.scope.hides_lists
+        self.app.push_screen(
+            ColumnsScreen(self.context.settings, self.queue_query.hidden, blind=blind), chosen
+        )
+
     def action_choose_run(self) -> None:
         """Choose the run of the agents whose labels are shown."""
         notices = self.context.notices
@@ -533,7 +548,7 @@ class QueueScreen(BaseScreen):
 
         def chosen(query: ViewQuery | None) -> None:
             if query is not None:
-                self.load_queue(QueueQuery(query.wanted, query.sort, query.grouped))
+                self.load_queue(QueueQuery(query.wanted, query.sort, query.grouped, query.hidden))
 
         self.app.push_screen(ViewsScreen(self.context, self.queue_query, saves=saves), chosen)
 

@@ -190,6 +190,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
         parts = [f"made by {one_line(view.rater, 24)}"]
         parts += [order_phrase(view.query.sort)] if view.query.sort != QueueSort() else []
         parts += [] if view.query.grouped else ["one by one"]
+        parts += [f"without {', '.join(view.query.hidden)}"] if view.query.hidden else []
         return " · ".join([*parts, one_line(self._words(view.query), 200)])
 
     # -- keys -----------------------------------------------------------------------------------------

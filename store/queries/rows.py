@@ -150,6 +150,16 @@ _FILTER = tuple(one.name for one in fields(QueueFilter) if one.name not in ("ite
 """The parts of a filter that a view has; a list of single items is none."""
 
 
+COLUMNS = {
+    "kind": "kind",
+    "agents": "agents' label",
+    "path": "how the agents reached it",
+    "detail": "detail, such as the code's name",
+    "similarity": "similarity",
+}
+"""The columns of a list that can be hidden, with what they are called."""
+
+
 @dataclass(frozen=True, slots=True)
 class ViewQuery:
     """What a view lists, and how.
@@ -158,11 +168,13 @@ class ViewQuery:
         wanted: Which items.
         sort: In which order.
         grouped: Whether the items of a group, such as the pairs of a query, are on one line.
+        hidden: The columns that are not shown, of `COLUMNS`.
     """
 
     wanted: QueueFilter = field(default_factory=QueueFilter)
     sort: QueueSort = field(default_factory=QueueSort)
     grouped: bool = True
+    hidden: tuple[str, ...] = ()
 
     @property
     def by_agents(self) -> bool:
@@ -173,7 +185,8 @@ class ViewQuery:
         """Return it as JSON-able values, without the parts that let everything through."""
         wanted = {name: getattr(self.wanted, name) for name in _FILTER}
         given = {name: value for name, value in wanted.items() if value not in (None, "")}
-        return {"filter": given, "sort": asdict(self.sort), "grouped": self.grouped}
+        hidden = {"hidden": list(self.hidden)} if self.hidden else {}
+        return {"filter": given, "sort": asdict(self.sort), "grouped": self.grouped, **hidden}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> ViewQuery:
@@ -182,7 +195,13 @@ class ViewQuery:
         sort = QueueSort(**value.get("sort", {}))
         if sort.key not in get_args(SortKey):
             sort = QueueSort()
-        return cls(QueueFilter(**wanted), sort, value.get("grouped") is not False)
+        hidden = known_columns(value.get("hidden"))
+        return cls(QueueFilter(**wanted), sort, value.get("grouped") is not False, hidden)
+
+
+def known_columns(names: Any) -> tuple[str, ...]:
+    """Return those of some stored names that are columns."""
+    return tuple(name for name in COLUMNS if isinstance(names, list | tuple) and name in names)
 
 
 @dataclass(frozen=True, slots=True)

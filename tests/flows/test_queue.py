@@ -419,6 +419,29 @@ async def test_order_is_chosen_by_a_letter_and_turned_by_the_same(
         assert "by title ↓" in said(app, "#sentence")
 
 
+async def test_columns_are_chosen_and_kept_by_a_view_and_by_the_session(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await until(pilot, lambda: lines(app)[0].split() == ["you", "◆", "agents", "path", "item"])
+        await pilot.press("C", "down", "space", "down", "space", "enter")
+        await until(pilot, lambda: lines(app)[0].split() == ["you", "item"])
+        assert screen.queue_query.hidden == ("agents", "path")
+        await pilot.press("w", *"plain", "enter")
+        await until(pilot, lambda: "plain" in said(app, "#views"))
+        await pilot.press("escape", "C", "down", "space", "down", "space", "enter")
+        await until(pilot, lambda: lines(app)[0].split() == ["you", "◆", "agents", "path", "item"])
+        await pilot.press("v")
+        await until(pilot, lambda: "without agents, path" in said(app, "#about"))
+        await pilot.press("enter")
+        await until(pilot, lambda: lines(app)[0].split() == ["you", "item"])
+        await pilot.press("escape", "ctrl+q")
+    again = app_of(workspace)
+    async with again.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: lines(again)[0].split() == ["you", "item"])
+
+
 async def test_a_judgment_shows_on_its_row_and_the_order_stays_until_it_is_taken_anew(
     workspace: Workspace, at_home: Callable[..., WorkbenchApp]
 ) -> None:

@@ -32,7 +32,7 @@ from store.workspace.duckdb import Workspace
 
 WALKED = {
     *("StudyHomeScreen", "QueueScreen", "FilterScreen", "SortScreen", "ReviewScreen", "KeysScreen"),
-    *("SqlScreen", "ViewsScreen"),
+    *("SqlScreen", "ViewsScreen", "ColumnsScreen"),
     # These say that they are refused.
     *("StudiesScreen", "DashboardScreen", "AdjudicateScreen", "SplitsScreen", "ReportsScreen"),
 }
@@ -158,6 +158,7 @@ async def in_queue(app: Sealed, pilot: Pilot[Any]) -> None:
     for key, what in (
         ("f", "filter"),
         ("o", "order"),
+        ("C", "columns"),
         ("a", "runs"),
         ("v", "views"),
         ("x", "export"),

@@ -147,11 +147,15 @@ def test_commands_save_use_and_delete_a_view(tmp_path, workbench):
         (("views", path, "--status", "open"), "Save it?"),
         (("views", path, "--save", "a", "--order", "size"), "Unknown order"),
         (("views", path, "--save", "a", "--agent", "yes"), "Not a label"),
+        (("views", path, "--save", "a", "--hide", "size"), "Unknown column"),
         (("views", path, "--save", "a", "--delete", "b"), "One at a time"),
         (("items", path, "--view", "none"), "Unknown view"),
     ):
         done = workbench(*line)
         assert (done.code, wrong in done.err) == (2, True), line
+    assert workbench("views", path, "--rater", "dana", "--save", "short", "--hide", "detail, kind").code == 0
+    short, _ = json.loads(workbench("views", path, "--json").out)["views"]
+    assert short["hidden"] == ["kind", "detail"]
     assert "is called later" in workbench("views", path, "--rename", "todo", "later").out
     assert "was deleted" in workbench("views", path, "--delete", "later").out
 

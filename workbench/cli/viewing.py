@@ -55,6 +55,10 @@ def views_command(
     flagged: Annotated[bool | None, typer.Option("--flagged/--not-flagged", help="Flagged, or not.")] = None,
     order: Annotated[str, typer.Option(metavar="KEY", help="The order, such as title or rank.")] = "position",
     descending: Annotated[bool, typer.Option("--descending", help="Highest first.")] = False,
+    hide: Annotated[
+        str,
+        typer.Option("--hide", metavar="COLUMN,...", help="Columns that the queue leaves out: path, ..."),
+    ] = "",
     rename: Annotated[
         tuple[str, str] | None, typer.Option(metavar="NAME NEW", help="Give a view another name.")
     ] = None,
@@ -88,7 +92,7 @@ def views_command(
         flagged=flagged,
         text=text,
     )
-    query = ViewQuery(wanted, _order(order, descending=descending))
+    query = ViewQuery(wanted, _order(order, descending=descending), hidden=_columns(hide))
     if sum(each is not None for each in (save, rename, delete)) > 1:
         raise WorkbenchError("One at a time", "--save, --rename and --delete exclude each other.")
     if save is None and query != ViewQuery():
@@ -161,6 +165,22 @@ def _agents_label(given: str | None) -> str | None:
         return f"{float(given or ''):g}"
     except ValueError:
         raise WorkbenchError("Not a label", f"{given!r} is no number.", "Give a number, or none.") from None
+
+
+def _columns(given: str) -> tuple[str, ...]:
+    """Return the columns that are named.
+
+    Raises:
+        UnknownName: There is none of a name.
+    """
+    from store.queries.rows import COLUMNS
+
+    names = tuple(name for each in given.split(",") if (name := each.strip()))
+    for name in names:
+        if name not in COLUMNS:
+            columns = ", ".join(COLUMNS)
+            raise UnknownName("Unknown column", f"No column is called {name!r}.", f"Columns: {columns}.")
+    return tuple(name for name in COLUMNS if name in names)
 
 
 def _order(key: str, *, descending: bool) -> QueueSort:

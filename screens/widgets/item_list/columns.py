@@ -190,10 +190,14 @@ class Columns:
         width: Cells of a line.
         blind: Leave out what is the agents'.
         contents: What the lines hold.
+        hidden: Columns that are left out, of `store.queries.rows.COLUMNS`.
     """
 
-    def __init__(self, width: int, *, blind: bool, contents: Contents = Contents()) -> None:
-        self.width, self.contents = width, contents
+    def __init__(
+        self, width: int, *, blind: bool, contents: Contents = Contents(), hidden: tuple[str, ...] = ()
+    ) -> None:
+        self.width, self.contents, self.hidden = width, contents, hidden
+        unlabelled = blind or "agents" in hidden
         room = width - _SIGNS - 1 - _YOU - len(_GAP)
 
         def fits(wanted: bool, cells: int) -> int:
@@ -205,23 +209,25 @@ class Columns:
             return cells
 
         single, grouped = contents.singles, contents.largest > 1
-        labelled = single and contents.agents and not blind
+        labelled = single and contents.agents and not unlabelled
         # In the order of their worth; in that of the line below.
         several = len(contents.kinds) > 1
-        kind = fits(several, min(max(map(len, map(_kind_word, contents.kinds)), default=0), room // 3))
+        words = max(map(len, map(_kind_word, contents.kinds)), default=0)
+        kind = fits(several and "kind" not in hidden, min(words, room // 3))
         # One column for both: marks of a group, and of a single item the agents' label.
         least = _AGENTS if labelled else len(_MARKS) if grouped else 0
         most = min(max(_FEW_MARKS, room - _LONG_TITLE), room - _TITLE - len(_GAP))
         self._marks = max(least, min(contents.largest, most)) if grouped else least
         room -= len(_GAP) + self._marks if self._marks else 0
-        detail = fits(single and contents.detail, min(34, max(12, room // 4)))
-        path = fits(labelled and contents.path, 9)
-        similarity = fits(single and contents.similarity and not several, 4)
+        detail = fits(single and contents.detail and "detail" not in hidden, min(34, max(12, room // 4)))
+        path = fits(single and contents.path and not blind and "path" not in hidden, 9)
+        compared = single and contents.similarity and not several and "similarity" not in hidden
+        similarity = fits(compared, 4)
         title = "◆ agents" if not grouped else f"◆ or {_MARKS}" if labelled else _MARKS
         columns = (
             Column("you", _YOU, "yours", _yours),
             Column("kind", kind, "muted", lambda row: _kind_word(row.kind)),
-            Column(title, self._marks, "agents", lambda row: "" if blind else _agents(row)),
+            Column(title, self._marks, "agents", lambda row: "" if unlabelled else _agents(row)),
             Column("path", path, "agents", _path),
             Column("item", max(0, room), "text", _title),
             Column(_detail_word(contents.kinds), detail, "muted", lambda row: row.detail),

@@ -110,6 +110,7 @@ class ItemList(ScrollView, can_focus=True):
         self._rows = ItemRows()
         self._unsaved: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
         self._contents = Contents()
+        self._hidden: tuple[str, ...] = ()
         self._columns = Columns(0, blind=blind)
         self._styles: dict[tuple[Part, bool], Style] = {}
         self._wanting = False
@@ -293,6 +294,16 @@ class ItemList(ScrollView, can_focus=True):
         if item_id is not None:
             self.post_message(ItemChosen(self.place, item_id))
 
+    def hide_columns(self, names: tuple[str, ...]) -> None:
+        """Leave columns out.
+
+        Args:
+            names: The columns, of `store.queries.rows.COLUMNS`; all others are shown where they have content.
+        """
+        self._hidden = names
+        self._set_extent()
+        self.refresh()
+
     # -- painting -------------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
@@ -307,8 +318,9 @@ class ItemList(ScrollView, can_focus=True):
 
     def _set_extent(self) -> None:
         width = self.scrollable_content_region.width
-        if (width, self._contents) != (self._columns.width, self._columns.contents):
-            self._columns = Columns(width, blind=self._blind, contents=self._contents)
+        fitted = self._columns
+        if (width, self._contents, self._hidden) != (fitted.width, fitted.contents, fitted.hidden):
+            self._columns = Columns(width, blind=self._blind, contents=self._contents, hidden=self._hidden)
         self.virtual_size = Size(width, self.line_count + 1)
 
     def render_line(self, y: int) -> Strip:
