@@ -16,6 +16,11 @@ def pluralize(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
+def coefficient(value: float | None) -> str:
+    """Return a coefficient such as kappa with two places; a dash for none."""
+    return "–" if value is None else f"{value:.2f}"
+
+
 def dollars(money: float) -> str:
     """Return an amount of US dollars with cents, and with more places where it is small."""
     if not money or money >= 1:

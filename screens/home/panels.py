@@ -12,11 +12,10 @@ from screens.home.facts import HomeFacts, for_agents, hidden_from_blind
 from screens.home.panel import Line, Piece, plain
 from screens.jobs.job_line import STATE_GLYPHS, drawn_bar, format_duration
 from screens.widgets.text.sanitize import one_line, shortened
-from store.formatting import compact, dollars, progress_bar, sparkline
+from store.formatting import coefficient, compact, dollars, progress_bar, sparkline
 from store.kinds.counting import counted_kinds, unknown_kinds_note
 from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, label_words
-from store.studies.dashboard_text import number as two_places
 
 if TYPE_CHECKING:
     from screens.home.facts import HomeDetails, RunLine
@@ -191,7 +190,7 @@ def _agreement(table: LabelTable) -> list[Piece]:
     differ = table.items - table.agreed
     pieces = [
         plain(f" {table.agreed / table.items:.0%} agree"),
-        plain(f"κ {two_places(table.kappa)}"),
+        plain(f"κ {coefficient(table.kappa)}"),
         plain(f"n = {table.items:,}"),
     ]
     if differ:
@@ -282,7 +281,7 @@ def raters(
     pieces = []
     for pair, names in zip(shown, named, strict=True):
         bar = "" if short else progress_bar(max(pair.kappa or 0.0, 0.0), 8) + " "
-        text = f"{names:<{cells}} {bar}κ {two_places(pair.kappa)} (n {pair.items:,})"
+        text = f"{names:<{cells}} {bar}κ {coefficient(pair.kappa)} (n {pair.items:,})"
 
         def open_pair(pair: PairAgreement = pair) -> None:
             opens(pair)

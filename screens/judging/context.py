@@ -83,7 +83,7 @@ class MessageLine(Static):
 class JudgingContext:
     """Shared by the components of a screen that judges; each keeps all other state to itself.
 
-    The screen has a `MessageLine`, a `JobLine` and a `KeyLine`.
+    The screen has a `MessageLine` and a `KeyLine`; it may have a `JobLine`.
 
     Args:
         screen: The screen.
@@ -135,7 +135,7 @@ class JudgingContext:
         """Show a message, highlighted as an alarm, and codes with meanings in place of the keys."""
         # They are where the keys are, so that the panes move as little as possible.
         self.screen.query_one(KeyLine).offer(choices)
-        self.screen.query_one(JobLine).set_class(bool(choices), "-covered")
+        self.screen.query(JobLine).set_class(bool(choices), "-covered")
         self.screen.query_one(MessageLine).show(text, alarm=alarm)
 
     def append_message(self, text: str) -> None:

@@ -10,12 +10,12 @@ from textual.content import Content
 from screens.jobs.job_line import drawn_bar
 from screens.studies.dashboard import joined
 from screens.widgets.text.sanitize import one_line
-from store.formatting import pluralize
+from store.formatting import coefficient, pluralize
 from store.queries.labels import named_question
 from store.splits.grouping import COUNTED, DISJOINT_WORDS
 from store.splits.leakage import PROMISED, Leak
 from store.splits.splits import PartFigures, SplitChanges, SplitDetails
-from store.studies.dashboard_text import moment, number
+from store.studies.dashboard_text import moment
 
 PART_CELLS = 11
 MOST_BAR_CELLS = 24
@@ -86,7 +86,7 @@ def _parts(split: SplitDetails, cells: int) -> Iterator[Content | Figure]:
             Content.assemble(drawn_bar(round(1000 * share), 1000, room), f" {100 * share:5.1f} %  ")
             for share in (part.share, part.achieved)
         ]
-        alpha = number(part.agreement["alpha"])
+        alpha = coefficient(part.agreement["alpha"])
         name = f"{one_line(part.part, PART_CELLS - 1):<{PART_CELLS}}"
         numbers = f"{part.queries:>8,}{part.items:>8,}{alpha:>7}"
         yield Figure((Content.assemble(name, *drawn, numbers), *_balance(split, part, cells)), part=part.part)

@@ -22,13 +22,12 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
-from store.formatting import pluralize
+from store.formatting import coefficient, pluralize
 from store.studies.dashboard import Dashboard, Look, MemberProgress, dashboard, look
 from store.studies.dashboard_text import (
     WHY_LOGGED,
     day,
     moment,
-    number,
     plan_words,
     progress_words,
     stopping_words,
@@ -165,8 +164,12 @@ class DashboardScreen(BaseScreen):
         lines.append(Content.styled(stopping_words(found), "bold"))
         if found.looks:
             latest = found.looks[-1]
-            words = ["Last look: alpha " + number(latest.alpha)]
-            words += [] if latest.ci_low is None else [f"{number(latest.ci_low)} to {number(latest.ci_high)}"]
+            words = ["Last look: alpha " + coefficient(latest.alpha)]
+            words += (
+                []
+                if latest.ci_low is None
+                else [f"{coefficient(latest.ci_low)} to {coefficient(latest.ci_high)}"]
+            )
             lines.append(Content(" · ".join([*words, pluralize(latest.judgments, "label")])))
         return lines
 
@@ -238,13 +241,13 @@ class DashboardScreen(BaseScreen):
         named = f" · {one.question}" if len(found.questions) > 1 else ""
         interval = "no interval"
         if one.half_width is not None:
-            ends = f"{number(one.ci_low)} to {number(one.ci_high)}"
-            interval = f"95 % interval {ends} (±{number(one.half_width)})"
+            ends = f"{coefficient(one.ci_low)} to {coefficient(one.ci_high)}"
+            interval = f"95 % interval {ends} (±{coefficient(one.half_width)})"
         coverage = f"{one.items:,} of {pluralize(items, 'item')} with two raters or more"
         counted = joined([pluralize(one.judgments, "label"), coverage], self._room() - 2)
         return [
             Content(f"{moment(one.looked_at)} · {kind}{named}"),
-            Content.assemble("  ", (f"alpha {number(one.alpha)}", "bold"), f" · {interval}"),
+            Content.assemble("  ", (f"alpha {coefficient(one.alpha)}", "bold"), f" · {interval}"),
             *(Content(f"  {line}") for line in counted),
         ]
 

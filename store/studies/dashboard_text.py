@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from store.formatting import pluralize
+from store.formatting import coefficient, pluralize
 from store.record.ids import now
 from store.studies.dashboard import Dashboard, Look, MemberProgress
 from store.studies.plan import PlanPreview
@@ -62,22 +62,17 @@ def progress_words(one: MemberProgress, protocol: StudyProtocol) -> str:
     return "at work" if one.left else "finished"
 
 
-def number(value: float | None) -> str:
-    """Return a coefficient with two places; a dash for none."""
-    return "–" if value is None else f"{value:.2f}"
-
-
 def looked(look: Look) -> tuple[str, str, int, int, str, str, str, str]:
     """Return a look as cells: when, question, labels, items, alpha, interval, half-width, kind."""
-    interval = "–" if look.ci_low is None else f"{number(look.ci_low)} to {number(look.ci_high)}"
+    interval = "–" if look.ci_low is None else f"{coefficient(look.ci_low)} to {coefficient(look.ci_high)}"
     return (
         moment(look.looked_at),
         look.question,
         look.judgments,
         look.items,
-        number(look.alpha),
+        coefficient(look.alpha),
         interval,
-        number(look.half_width),
+        coefficient(look.half_width),
         "planned" if look.planned else "unplanned",
     )
 
