@@ -455,6 +455,7 @@ def sitting_statuses(connection: Connection, scope: Scope) -> Sequence[Any]:
             assignment.c.rater_id == scope.rater_id,
         )
         .group_by(assignment.c.phase, assignment.c.condition, status)
+        .order_by(assignment.c.phase, assignment.c.condition, status)
     )
     if responses is not None:
         statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
