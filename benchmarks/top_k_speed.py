@@ -1,4 +1,4 @@
-"""How fast exact search is, against faiss, sentence-transformers and the raw matrix product, in one run.
+"""Measures exact search against faiss, sentence-transformers and the raw matrix product, in one run.
 
     python benchmarks/top_k_speed.py [--queries 2000] [--codes 50000] [--rounds 5] [--width 384 --width 1792]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -22,10 +23,18 @@ def count(cursor: duckdb.DuckDBPyConnection, statement: str) -> int:
     return int(row[0] or 0) if row else 0
 
 
-def roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
-    """End a transaction, which a full disk has ended already, together with the use of the database."""
-    with suppress(duckdb.Error):
-        cursor.execute("ROLLBACK")
+@contextmanager
+def transaction(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commit what is done inside, or roll all of it back."""
+    cursor.execute("BEGIN")
+    try:
+        yield
+        cursor.execute("COMMIT")
+    except BaseException:
+        # A full disk has ended the transaction already, together with the use of the database.
+        with suppress(duckdb.Error):
+            cursor.execute("ROLLBACK")
+        raise
 
 
 def any_row(cursor: duckdb.DuckDBPyConnection, relation: str) -> bool:

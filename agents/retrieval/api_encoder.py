@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TEXTS_OF_A_REQUEST = 64
 REQUESTS_AT_ONCE = 8
 LONGEST_CHARACTERS = 16_000
-"""What is sent of a text: the services refuse more than 8,191 tokens, and count them in their own way."""
+"""The characters of a text that are sent; services refuse more than 8,191 tokens."""
 
 
 class ApiEncoder:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from agents.retrieval.dense import encode_corpus
 from agents.retrieval.progress import ReportWork, ignore_progress
+from agents.retrieval.stored_texts import StoredTexts
 from store.errors import WorkbenchError
 from store.ingest.candidates import CandidatePairs
-from store.processes import temporary_folder
 from store.queries.corpus import corpus_texts
 
 if TYPE_CHECKING:
@@ -24,39 +22,6 @@ if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
 
     Array = numpy.ndarray[Any, Any]
-
-
-class StoredTexts(Sequence[str]):
-    """Texts in a file, read when they are needed."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("w+b")
-        self._ends = [0]
-
-    def append(self, text: str) -> None:
-        """Write one more text."""
-        self._ends.append(self._ends[-1] + self._file.write(text.encode("utf-8", "surrogatepass")))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        """Return a text, or a list of them."""
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        start, end = self._ends[place], self._ends[place + 1]
-        self._file.seek(start)
-        return self._file.read(end - start).decode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True)
@@ -76,8 +41,7 @@ class CorpusTexts:
     codes: Sequence[str]
 
 
-@contextmanager
-def corpus_apart(workspace: Workspace) -> Iterator[CorpusTexts]:
+def corpus_apart(workspace: Workspace) -> CorpusTexts:
     """Copy the queries and codes of a workspace to temporary files.
 
     Raises:
@@ -85,28 +49,21 @@ def corpus_apart(workspace: Workspace) -> Iterator[CorpusTexts]:
     """
     import numpy
 
-    with temporary_folder("workbench-corpus-") as folder:
-        ids: dict[str, list[int]] = {"query": [], "code": []}
-        texts = {name: StoredTexts(folder / name) for name in ids}
-        try:
-            for table in ("query", "code"):
-                for rows in corpus_texts(workspace, table):
-                    for number, text in rows:
-                        ids[table].append(number)
-                        texts[table].append(text)
-                if not ids[table]:
-                    what = "queries" if table == "query" else "codes"
-                    raise WorkbenchError(
-                        f"No {what}",
-                        f"The workspace has no {what}.",
-                        "Import a corpus and queries first: workbench import WORKSPACE FILE",
-                    )
-            yield CorpusTexts(
-                numpy.array(ids["query"]), texts["query"], numpy.array(ids["code"]), texts["code"]
+    ids: dict[str, list[int]] = {"query": [], "code": []}
+    texts = {name: StoredTexts() for name in ids}
+    for table in ("query", "code"):
+        for rows in corpus_texts(workspace, table):
+            for number, text in rows:
+                ids[table].append(number)
+                texts[table].append(text)
+        if not ids[table]:
+            what = "queries" if table == "query" else "codes"
+            raise WorkbenchError(
+                f"No {what}",
+                f"The workspace has no {what}.",
+                "Import a corpus and queries first: workbench import WORKSPACE FILE",
             )
-        finally:
-            for one in texts.values():
-                one.close()
+    return CorpusTexts(numpy.array(ids["query"]), texts["query"], numpy.array(ids["code"]), texts["code"])
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ COMBINATIONS: Mapping[str, Callable[[Sequence[Array], Sequence[Vectors], ReportW
     "mean": lambda queries, _codes, _report: mean_weights(queries),
     "z": z_weights,
 }
-"""How the cosines of several models are put together, by name."""
+"""The ways to combine the cosines of several models, by name."""
 
 
 @dataclass(frozen=True)

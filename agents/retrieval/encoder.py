@@ -1,4 +1,4 @@
-"""What every encoder does: make vectors of texts."""
+"""The interface of encoders, which make vectors of texts."""
 
 from __future__ import annotations
 

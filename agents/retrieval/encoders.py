@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the vector of a text is made of a bare model's output.
+    """The steps from a bare model's output to the vector of a text.
 
     Attributes:
         pooling: "cls" for the vector of the first token, "mean" for the mean of all.
@@ -72,7 +72,7 @@ _EMBEDDED_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab12
 """The SHA-256 of its weights."""
 
 API_PREFIX = "openai:"
-"""How the names of models begin that a service runs."""
+"""The beginning of the names of models that a service runs."""
 
 RAW_CODEBERT = (
     "microsoft/codebert-base was not trained to compare texts and ranks near chance. CoSQA+ fine-tuned it on "

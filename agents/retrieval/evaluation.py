@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, overload
+from typing import Any
 
 from agents.retrieval.retriever import Ranking, Retriever
+from agents.retrieval.stored_texts import StoredTexts
 from store.errors import EmptyFile, ImportFailed
 from store.formats.trec import read_qrels
 
@@ -17,88 +17,64 @@ MOST_BYTES = 64 * 1024 * 1024
 """The bytes of a line of a corpus."""
 
 
-class JsonLines(Sequence[str]):
-    """The texts of a JSON lines file of BEIR, read when they are asked for.
+@dataclass(frozen=True, slots=True)
+class NamedTexts:
+    """The texts of a JSON lines file of BEIR.
 
     Attributes:
         ids: The id of each text, in the order of the file.
+        texts: The texts.
     """
 
-    def __init__(self, path: Path, *, titles: bool) -> None:
-        """Read the ids.
+    ids: Sequence[str]
+    texts: StoredTexts
 
-        Args:
-            path: The file.
-            titles: Whether a text begins with its title, as BEIR's own programs have it.
 
-        Raises:
-            ImportFailed: It cannot be read, a line is no text with an id, an id is there twice, or it is
-                empty.
-        """
-        self.ids: list[str] = []
-        self._path = path
-        self._titles = titles
-        self._starts = array("q")
-        seen = set()
-        try:
-            with path.open("rb") as file:
-                number = start = 0
-                while line := file.readline(MOST_BYTES + 1):
-                    number += 1
-                    if line.strip():
-                        name, _ = self._parsed(line, number)
-                        if name in seen:
-                            raise self._refused(number, f"the id {name!r} is there already")
-                        seen.add(name)
-                        self.ids.append(name)
-                        self._starts.append(start)
-                    start += len(line)
-        except OSError as error:
-            why = error.strerror or error
-            raise ImportFailed(
-                "Cannot read file",
-                f"{path}: {why}",
-                "A BEIR folder has corpus.jsonl, queries.jsonl and qrels.",
-            ) from error
-        if not self.ids:
-            raise EmptyFile("Empty file", f"{path} holds no texts.", "Check where it came from.")
+def read_texts(path: Path, *, titles: bool) -> NamedTexts:
+    """Read a file of texts.
 
-    def __len__(self) -> int:
-        return len(self.ids)
+    Args:
+        path: The file.
+        titles: Whether a text begins with its title, as BEIR's own programs have it.
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        with self._path.open("rb") as file:
-            if isinstance(place, slice):
-                return [self._text(file, one) for one in range(*place.indices(len(self)))]
-            return self._text(file, place)
+    Raises:
+        ImportFailed: It cannot be read, a line is no text with an id, an id is there twice, or it is empty.
+    """
+    found: dict[str, None] = {}
+    texts = StoredTexts()
 
-    def _text(self, file: BinaryIO, place: int) -> str:
-        file.seek(self._starts[place])
-        return self._parsed(file.readline(), place + 1)[1]
+    def refused(number: int, why: str) -> ImportFailed:
+        return ImportFailed("Not a BEIR folder", f"{path}:{number}: {why}", "Correct the line.")
 
-    def _parsed(self, line: bytes, number: int) -> tuple[str, str]:
-        """Return the id and the text of a line."""
-        if len(line) > MOST_BYTES:
-            raise self._refused(number, f"the line has more than {MOST_BYTES:,} bytes")
-        try:
-            record: Any = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise self._refused(number, f"the line is no JSON object ({error})") from error
-        if not isinstance(record, dict) or not all(
-            isinstance(record.get(key), str) for key in ("_id", "text")
-        ):
-            raise self._refused(number, "the line is no object with the texts _id and text")
-        title = record.get("title") if self._titles else None
-        return record["_id"], f"{title} {record['text']}" if isinstance(title, str) and title else record[
-            "text"
-        ]
-
-    def _refused(self, number: int, why: str) -> ImportFailed:
-        return ImportFailed("Not a BEIR folder", f"{self._path}:{number}: {why}", "Correct the line.")
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(MOST_BYTES + 1):
+                number += 1
+                if not line.strip():
+                    continue
+                if len(line) > MOST_BYTES:
+                    raise refused(number, f"the line has more than {MOST_BYTES:,} bytes")
+                try:
+                    record: Any = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise refused(number, f"the line is no JSON object ({error})") from error
+                fields = record if isinstance(record, dict) else {}
+                name, text, title = (fields.get(key) for key in ("_id", "text", "title"))
+                if not isinstance(name, str) or not isinstance(text, str):
+                    raise refused(number, "the line is no object with the texts _id and text")
+                if name in found:
+                    raise refused(number, f"the id {name!r} is there already")
+                found[name] = None
+                texts.append(f"{title} {text}" if titles and isinstance(title, str) and title else text)
+    except OSError as error:
+        why = error.strerror or error
+        raise ImportFailed(
+            "Cannot read file", f"{path}: {why}", "A BEIR folder has corpus.jsonl, queries.jsonl and qrels."
+        ) from error
+    if not found:
+        raise EmptyFile("Empty file", f"{path} holds no texts.", "Check where it came from.")
+    return NamedTexts(tuple(found), texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +89,7 @@ class Benchmark:
     """
 
     queries: Mapping[str, str]
-    codes: JsonLines
+    codes: NamedTexts
     qrels: Mapping[str, Mapping[str, float]]
     part: str
 
@@ -140,9 +116,9 @@ def read_beir(folder: Path, *, part: str | None = None, titles: bool = True) -> 
             else "BEIR has one for each part.",
         )
     qrels = read_qrels(parts[chosen])
-    texts = JsonLines(folder / "queries.jsonl", titles=False)
-    queries = {name: text for name, text in zip(texts.ids, texts[:], strict=True) if name in qrels}
-    codes = JsonLines(folder / "corpus.jsonl", titles=titles)
+    asked = read_texts(folder / "queries.jsonl", titles=False)
+    queries = {name: text for name, text in zip(asked.ids, asked.texts, strict=True) if name in qrels}
+    codes = read_texts(folder / "corpus.jsonl", titles=titles)
     known = set(codes.ids)
     lost = [query for query in qrels if query not in queries]
     gone = [code for grades in qrels.values() for code in grades if code not in known]
@@ -166,10 +142,9 @@ def run_of(benchmark: Benchmark, retriever: Retriever, top: int) -> dict[str, li
         top: How many codes of each query.
     """
     queries = list(benchmark.queries)
-    found = retriever.search(
-        list(benchmark.queries.values()), benchmark.codes, min(top, len(benchmark.codes))
-    )
-    return dict(zip(queries, _named(found, benchmark.codes.ids), strict=True))
+    codes = benchmark.codes
+    found = retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)))
+    return dict(zip(queries, _named(found, codes.ids), strict=True))
 
 
 def _named(ranking: Ranking, ids: Sequence[str]) -> Iterator[list[str]]:

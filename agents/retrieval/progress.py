@@ -1,4 +1,4 @@
-"""The progress of long work on texts: how many are done, how fast, and how long the rest takes."""
+"""The progress of long work on texts: the number done, the rate, and the time left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WorkProgress:
-    """How far a step of the work is.
+    """The progress of a step of long work.
 
     Attributes:
         stage: The step, as a phrase to show.
@@ -25,7 +25,7 @@ class WorkProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest takes at this rate; None where that is not known."""
+        """The seconds that the rest takes at this rate; None where that is not known."""
         return (self.total - self.done) / self.per_second if self.per_second else None
 
 

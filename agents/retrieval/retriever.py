@@ -1,4 +1,4 @@
-"""What every retriever does: rank the codes of a corpus for each query."""
+"""The interface of retrievers, which rank the codes of a corpus for each query."""
 
 from __future__ import annotations
 

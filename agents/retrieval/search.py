@@ -72,7 +72,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Weights:
-    """What a query's score is made of: the sum of each model's inner product times a factor, less an offset.
+    """The weights of a query's score: the sum of each model's inner product times a factor, minus an offset.
 
     Attributes:
         factors: Float64, of shape (queries, models).

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class RetrievalSettings(BaseModel):
-    """How queries and codes are encoded for retrieval."""
+    """Settings for encoding queries and codes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -18,7 +18,8 @@ class RetrievalSettings(BaseModel):
     `vectors` in your cache folder. It can be deleted at any time."""
 
     batch_size: int = Field(default=32, ge=1, le=4096)
-    """How many texts a model encodes at a time; more are quicker on a GPU, and take more of its memory."""
+    """The number of texts that a model encodes at a time. More are quicker on a GPU, and take more of its
+    memory."""
 
     @property
     def folder(self) -> Path:

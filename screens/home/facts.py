@@ -68,7 +68,7 @@ def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts
         scope: Who judges, and what of others' work is shown.
         sample: Whether the workspace holds the sample data.
     """
-    from store.queries.home import corpus_size
+    from store.queries.corpus import corpus_size
     from store.queries.progress import progress
     from store.queries.runs import shown_by_kind
 

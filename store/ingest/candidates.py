@@ -16,7 +16,7 @@ from store.ingest.sources import add_source
 from store.kinds.pair import PAIR
 from store.record.ids import now
 from store.record.raters import register_kinds
-from store.sql import count, roll_back
+from store.sql import count, transaction
 from store.workspace.duckdb import Workspace
 from store.workspace.packet_fact import refuse_packet
 
@@ -118,39 +118,34 @@ def _publish(cursor: duckdb.DuckDBPyConnection, pairs: CandidatePairs, name: str
     digest = hashlib.sha256(name.encode())
     for part in (pairs.query_ids, pairs.code_ids):
         digest.update(part.tobytes())
-    cursor.execute("BEGIN")
     try:
-        source = add_source(
-            cursor,
-            sha256=digest.hexdigest(),
-            name=name,
-            format="candidates",
-            licence="",
-            records=len(pairs.ranks),
-            imported_at=now(),
-        )
-        cursor.execute(
-            f"INSERT INTO item SELECT id, '{PAIR.name}', 'candidate-' || content_hash[:16], query_id, "
-            f"{source}, content_hash, '{{}}' FROM new_candidate ORDER BY id"
-        )
-        cursor.execute(
-            "INSERT INTO pair (item_id, query_id, code_id, rank) "
-            "SELECT id, query_id, code_id, rank FROM new_candidate ORDER BY id"
-        )
-        for number, model in enumerate(pairs.models):
-            cursor.execute(
-                f"INSERT INTO similarity SELECT n.id, ?, s.model_{number} "
-                "FROM new_candidate n JOIN given_similarity s USING (place) ORDER BY n.id",
-                [model],
+        with transaction(cursor):
+            source = add_source(
+                cursor,
+                sha256=digest.hexdigest(),
+                name=name,
+                format="candidates",
+                licence="",
+                records=len(pairs.ranks),
+                imported_at=now(),
             )
-        cursor.execute("COMMIT")
+            cursor.execute(
+                f"INSERT INTO item SELECT id, '{PAIR.name}', 'candidate-' || content_hash[:16], query_id, "
+                f"{source}, content_hash, '{{}}' FROM new_candidate ORDER BY id"
+            )
+            cursor.execute(
+                "INSERT INTO pair (item_id, query_id, code_id, rank) "
+                "SELECT id, query_id, code_id, rank FROM new_candidate ORDER BY id"
+            )
+            for number, model in enumerate(pairs.models):
+                cursor.execute(
+                    f"INSERT INTO similarity SELECT n.id, ?, s.model_{number} "
+                    "FROM new_candidate n JOIN given_similarity s USING (place) ORDER BY n.id",
+                    [model],
+                )
     except duckdb.Error as error:
-        roll_back(cursor)
         raise WorkspaceError(
             "Not written",
             f"The workspace could not be written: {error}. No pair was added.",
             "Check the space on the disk, then run it again; the vectors are kept.",
         ) from error
-    except BaseException:
-        roll_back(cursor)
-        raise

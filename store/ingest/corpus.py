@@ -30,9 +30,9 @@ from store.ingest.problems import Problem, write_rejects
 from store.ingest.python_functions import functions_of, why_not_testable
 from store.ingest.records import read_batches
 from store.ingest.report import FileReport, ImportReport
-from store.ingest.sources import add_source
+from store.ingest.sources import add_source, publishing
 from store.record.ids import now
-from store.sql import count, roll_back
+from store.sql import count
 from store.workspace.duckdb import Workspace
 
 CORPUS_SORTS = {"corpus_code": "code", "corpus_query": "query", "code": "code", "query": "query"}
@@ -367,8 +367,7 @@ class CorpusImport:
         cursor = self._cursor
         numbers: dict[int, int] = {}
         self._progress(Progress("publishing", 0, 1))
-        cursor.execute("BEGIN")
-        try:
+        with publishing(cursor):
             for place, (source, file) in enumerate(zip(self._sources, report.files, strict=True)):
                 if file.source_id is not None or not file.adds:
                     continue
@@ -388,15 +387,5 @@ class CorpusImport:
                     f"row_number() OVER (ORDER BY file, number), text, md5(text){about} "
                     f"FROM corpus_new WHERE sort = '{sort}' AND NOT (known OR twice) ORDER BY file, number"
                 )
-            cursor.execute("COMMIT")
-        except BaseException as error:
-            roll_back(cursor)
-            if isinstance(error, duckdb.Error):
-                raise ImportFailed(
-                    "Import failed",
-                    f"The workspace could not be written: {error}. Nothing was imported.",
-                    "Check the space on the disk, then import again.",
-                ) from error
-            raise
         self._progress(Progress("publishing", 1, 1))
         return numbers

@@ -49,14 +49,14 @@ from store.ingest.resolve_responses import (
     response_counts,
 )
 from store.ingest.resolve_traces import new_runs, publish_traces, resolve_traces, trace_counts
-from store.ingest.sources import add_source
+from store.ingest.sources import add_source, publishing
 from store.ingest.staging import Stages, Staging, shared_sorts, stage_columns
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.processes import temporary_folder
 from store.record.ids import now
 from store.record.rater_ref import RaterKind, name_fault
 from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
-from store.sql import any_row, count, roll_back
+from store.sql import any_row, count
 from store.workspace.duckdb import Workspace
 from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files, refuse_to_replace
@@ -392,8 +392,7 @@ def publish(
     if not items_alone:
         _store_names(workspace, cursor)
     imported_at = now()
-    cursor.execute("BEGIN")
-    try:
+    with publishing(cursor):
         numbers = _add_sources(cursor, inputs, report, licence, imported_at)
         publish_items(cursor, numbers)
         if not items_alone:
@@ -401,17 +400,6 @@ def publish(
             publish_labels(cursor, label_ids, imported_at)
             publish_judgments(cursor, workspace.ids)
             publish_traces(cursor, workspace.ids)
-        cursor.execute("COMMIT")
-    except duckdb.Error as error:
-        roll_back(cursor)
-        raise ImportFailed(
-            "Import failed",
-            f"The workspace could not be written: {error}. Nothing was imported.",
-            "Check the space on the disk, then import again.",
-        ) from error
-    except BaseException:
-        roll_back(cursor)
-        raise
     return numbers
 
 

@@ -1,12 +1,33 @@
-"""The rows of the table of sources: a file or folder that was imported."""
+"""What every import does at its end: a source for each file, and all rows in one transaction."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 import duckdb
 
-from store.sql import count
+from store.errors import ImportFailed
+from store.sql import count, transaction
+
+
+@contextmanager
+def publishing(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Append the rows of an import, all or none.
+
+    Raises:
+        ImportFailed: The workspace could not be written.
+    """
+    try:
+        with transaction(cursor):
+            yield
+    except duckdb.Error as error:
+        raise ImportFailed(
+            "Import failed",
+            f"The workspace could not be written: {error}. Nothing was imported.",
+            "Check the space on the disk, then import again.",
+        ) from error
 
 
 def add_source(

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from sqlalchemy import Connection, func, select
+
+from store.tables.columns import table_of
+from store.tables.imported import Code, Query
 from store.workspace.duckdb import Workspace
 
 _ROWS_AT_ONCE = 4096
+
+
+def corpus_size(connection: Connection) -> tuple[int, int]:
+    """Return how many queries and codes a workspace has, those of pairs among them."""
+    queries, codes = (
+        select(func.count()).select_from(table_of(table)).scalar_subquery() for table in (Query, Code)
+    )
+    row = connection.execute(select(queries, codes)).one()
+    return int(row[0]), int(row[1])
 
 
 def corpus_texts(workspace: Workspace, table: Literal["query", "code"]) -> Iterator[list[tuple[int, str]]]:

@@ -11,22 +11,13 @@ from sqlalchemy import Connection, extract, func, select
 from store.queries.current import current_verdicts, hides_agents, own_labels
 from store.record.scope import FIRST_PHASES, Scope
 from store.tables.columns import table_of
-from store.tables.imported import Code, Item, Query
+from store.tables.imported import Item
 from store.tables.record import JudgmentRow
 
 DAYS = 14
 """The days of the activity, today among them."""
 
 _ON_SCREEN = ("independent", "accept", "override")
-
-
-def corpus_size(connection: Connection) -> tuple[int, int]:
-    """Return how many queries and codes a workspace has, those of pairs among them."""
-    queries, codes = (
-        select(func.count()).select_from(table_of(table)).scalar_subquery() for table in (Query, Code)
-    )
-    row = connection.execute(select(queries, codes)).one()
-    return int(row[0]), int(row[1])
 
 
 @dataclass(frozen=True, slots=True)

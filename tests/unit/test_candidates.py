@@ -1,7 +1,6 @@
 """`workbench candidates`: pairs of a workspace's queries and codes, by models and by a lexical method."""
 
 import hashlib
-from contextlib import ExitStack
 
 import pytest
 import tiny_models
@@ -142,9 +141,8 @@ def test_what_cannot_be_searched_is_refused(workbench, corpus, tmp_path):
 
 
 def test_the_texts_are_apart_from_the_workspace(corpus):
-    with ExitStack() as kept:
-        with Workspace.open(corpus) as workspace:
-            texts = kept.enter_context(corpus_apart(workspace))
-        with Workspace.open(corpus):
-            assert texts.queries[:] == QUERIES
-            assert (texts.codes[2], texts.codes[80:], len(texts.codes)) == (CODES[2], CODES[80:], 90)
+    with Workspace.open(corpus) as workspace:
+        texts = corpus_apart(workspace)
+    with Workspace.open(corpus):
+        assert texts.queries[:] == QUERIES
+        assert (texts.codes[2], texts.codes[80:], len(texts.codes)) == (CODES[2], CODES[80:], 90)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,12 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agents.retrieval.candidates import Candidates, CorpusTexts
-    from agents.retrieval.progress import ReportWork, WorkProgress
+    from agents.retrieval.progress import ReportWork
     from workbench.config import Config
-    from workbench.output import Bar
-
-LINE_SECONDS = 60.0
-"""Seconds between two lines where there is no terminal to draw a bar in."""
 
 
 class Combination(StrEnum):
@@ -59,38 +53,37 @@ def candidates_command(
     from agents.retrieval.candidates import corpus_apart
     from store.ingest.candidates import add_candidates
     from store.workspace.duckdb import Workspace
+    from workbench.cli.progress_reporter import progress_of_work
     from workbench.output import Bar, note, print_json
     from workbench.study_session import open_unsealed
 
     loaded = settings(config)
     names = [name for given in models.split(",") if (name := given.strip())]
     find = _finder(names, top, combine.value, loaded)
-    with ExitStack() as kept:
-        with open_unsealed(workspace, loaded, "A search of candidates uses") as opened:
-            corpus = kept.enter_context(corpus_apart(opened))
-        # The workspace is not kept open meanwhile: encoding a large corpus takes hours.
-        with Bar("candidates") as bar:
-            found, warnings = find(corpus, progress_of_work(bar))
-        with Workspace.open(workspace) as opened:
-            added = add_candidates(opened, found.pairs, _source_name(names, top, combine.value))
-        facts = {
-            "workspace": workspace,
-            "models": list(found.pairs.models),
-            "top": top,
-            "combine": combine.value,
-            "queries": len(corpus.queries),
-            "codes": len(corpus.codes),
-            "pairs": len(found.pairs.ranks),
-            "added": added.added,
-            "known": added.known,
-            "source": added.source,
-            "overlap": found.overlaps,
-            "truncated": {
-                model: {"queries": queries, "codes": codes}
-                for model, (queries, codes) in found.truncated.items()
-            },
-            "warnings": warnings,
-        }
+    with open_unsealed(workspace, loaded, "A search of candidates uses") as opened:
+        corpus = corpus_apart(opened)
+    # The workspace is not kept open meanwhile: encoding a large corpus takes hours.
+    with Bar("candidates") as bar:
+        found, warnings = find(corpus, progress_of_work(bar))
+    with Workspace.open(workspace) as opened:
+        added = add_candidates(opened, found.pairs, _source_name(names, top, combine.value))
+    facts = {
+        "workspace": workspace,
+        "models": list(found.pairs.models),
+        "top": top,
+        "combine": combine.value,
+        "queries": len(corpus.queries),
+        "codes": len(corpus.codes),
+        "pairs": len(found.pairs.ranks),
+        "added": added.added,
+        "known": added.known,
+        "source": added.source,
+        "overlap": found.overlaps,
+        "truncated": {
+            model: {"queries": queries, "codes": codes} for model, (queries, codes) in found.truncated.items()
+        },
+        "warnings": warnings,
+    }
     if as_json:
         print_json(facts)
         return
@@ -141,31 +134,6 @@ def _source_name(names: Sequence[str], top: int, combine: str) -> str:
 
     how = f", {combine}" if len(names) > 1 else ""
     return f"candidates {' '.join(shown_name(name) for name in names)}{how}, top {top}"
-
-
-def progress_of_work(bar: Bar) -> ReportWork:
-    """Return a callback that shows progress with its rate: a bar in a terminal, otherwise a line a minute.
-
-    It ends the work where a signal asks for that.
-    """
-    from screens.jobs.job_line import format_duration
-    from workbench.output import note
-    from workbench.signals import raise_if_stopped
-
-    line_at = time.monotonic() + LINE_SECONDS
-
-    def show(progress: WorkProgress) -> None:
-        nonlocal line_at
-        raise_if_stopped()
-        rate = "" if progress.per_second is None else f" · {progress.per_second:,.0f}/s"
-        bar.show(progress.done, progress.total, f"{progress.stage}{rate}")
-        if not bar.wanted and time.monotonic() >= line_at:
-            line_at = time.monotonic() + LINE_SECONDS
-            left = progress.seconds_left
-            ends = "" if left is None else f" · {format_duration(left)} left"
-            note(f"{progress.stage} · {progress.done:,}/{progress.total:,}{rate}{ends}")
-
-    return show
 
 
 def _print(workspace: Path, facts: dict[str, Any]) -> None:

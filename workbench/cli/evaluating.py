@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import ExportFailed, WorkbenchError, blind_review
-from workbench.cli.candidates import progress_of_work
 from workbench.cli.options import AsJson, ConfigFile, command, given_rater, settings
 from workbench.cli.ranking import (
     ByQuery,
@@ -52,7 +51,12 @@ def evaluate_retrieval(
     ],
     *,
     methods: Annotated[
-        str, typer.Option("--methods", metavar="A,B,...", help="The methods, such as bm25 and bow.")
+        str,
+        typer.Option(
+            "--methods",
+            metavar="A,B,...",
+            help="The methods: bm25, bow, minilm or other models; A+B for several together.",
+        ),
     ],
     preset: PresetOption = PresetName.cosqa_plus,
     measures: Measures = None,
@@ -102,6 +106,7 @@ def evaluate_retrieval(
     from agents.retrieval.methods import open_retriever
     from store.measures.ranking import qrels_without
     from store.measures.ranking_differences import ranking_differences
+    from workbench.cli.progress_reporter import progress_of_work
     from workbench.output import Bar, print_json
 
     options = ranking_options(
@@ -161,7 +166,7 @@ def evaluate_retrieval(
             {
                 "benchmark": source,
                 "part": benchmark.part,
-                "codes": len(benchmark.codes),
+                "codes": len(benchmark.codes.ids),
                 "preset": preset.value,
                 "methods": {
                     name: {
@@ -176,7 +181,7 @@ def evaluate_retrieval(
         )
         return
     print_scores(
-        f"{source.name}: {len(benchmark.codes):,} codes",
+        f"{source.name}: {len(benchmark.codes.ids):,} codes",
         scores,
         complete=True,
         zero_ideal=options.preset.zero_ideal,

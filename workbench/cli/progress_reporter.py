@@ -1,4 +1,4 @@
-"""The progress of `workbench annotate` on stderr: a bar in a terminal, otherwise a line a minute."""
+"""The progress of long commands on stderr: a bar in a terminal, otherwise a line a minute."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agents.jobs.events import JobEvent
+    from agents.retrieval.progress import ReportWork, WorkProgress
     from workbench.output import Bar
 
 TOLD_IN_FULL = 3
@@ -120,3 +121,28 @@ def _so_far(event: JobProgressed) -> Iterator[str]:
         yield dollars(spent.money) + (" and more" if spent.unpriced else "")
     yield pluralize(spent.tokens, "token")
     yield pluralize(spent.requests, "request")
+
+
+def progress_of_work(bar: Bar) -> ReportWork:
+    """Return a callback that shows progress with its rate: a bar in a terminal, otherwise a line a minute.
+
+    It ends the work where a signal asks for that.
+    """
+    from screens.jobs.job_line import format_duration
+    from workbench.output import note
+    from workbench.signals import raise_if_stopped
+
+    line_at = time.monotonic() + LINE_SECONDS
+
+    def show(progress: WorkProgress) -> None:
+        nonlocal line_at
+        raise_if_stopped()
+        rate = "" if progress.per_second is None else f" · {progress.per_second:,.0f}/s"
+        bar.show(progress.done, progress.total, f"{progress.stage}{rate}")
+        if not bar.wanted and time.monotonic() >= line_at:
+            line_at = time.monotonic() + LINE_SECONDS
+            left = progress.seconds_left
+            ends = "" if left is None else f" · {format_duration(left)} left"
+            note(f"{progress.stage} · {progress.done:,}/{progress.total:,}{rate}{ends}")
+
+    return show
