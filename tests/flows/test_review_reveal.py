@@ -249,6 +249,8 @@ async def _walked(pilot: Pilot[Any], app: WorkbenchApp) -> list[str]:
         screens.append(_steady(screen_text(app)))
     app.open_queue()
     await until(pilot, lambda: isinstance(app.screen, QueueScreen) and "clear-match" in screen_text(app))
+    # The line of progress is counted after the list is there.
+    await until(pilot, lambda: "of 8 judged" in screen_text(app))
     await settled(pilot)
     screens.append(screen_text(app))
     await pilot.press("escape")
