@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from store.ingest.candidates import CandidatePairs, add_candidates
 from store.queries.corpus import ids_by_hash
-from store.queries.sources import items_of_source
+from store.queries.sources import pairs_of_source
 
 if TYPE_CHECKING:
     from agents.retrieval.retriever import Ranking
@@ -26,7 +26,7 @@ class UnjudgedAdded:
         added: Those of them that are items now, and were none.
         known: Those that were items already.
         source: The name of the source of what is added, now or by the same call before.
-        of_source: The items of that source.
+        of_source: Those of the pairs that are items of this source; the others came in otherwise.
     """
 
     pairs: int
@@ -83,17 +83,16 @@ def add_unjudged(
     source = f"unjudged in the first {depth} of {', '.join(rankings)}"
     query_ids = ids_by_hash(workspace, "query", {queries[query] for query, _ in pairs})
     code_ids = ids_by_hash(workspace, "code", {codes[code] for _, code in pairs})
-    added = add_candidates(
-        workspace,
-        CandidatePairs(
-            numpy.array([query_ids[queries[query]] for query, _ in pairs], dtype=numpy.int64),
-            numpy.array([code_ids[codes[code]] for _, code in pairs], dtype=numpy.int64),
-            numpy.array([best[pair] for pair in pairs], dtype=numpy.int64),
-            similarities,
-            list(rankings),
-        ),
-        source,
+    ids = [(query_ids[queries[query]], code_ids[codes[code]]) for query, code in pairs]
+    both = numpy.array(ids, dtype=numpy.int64).reshape(-1, 2)
+    given = CandidatePairs(
+        both[:, 0].copy(),
+        both[:, 1].copy(),
+        numpy.array([best[pair] for pair in pairs], dtype=numpy.int64),
+        similarities,
+        list(rankings),
     )
+    added = add_candidates(workspace, given, source)
     with workspace.reading() as connection:
-        of_source = sum(map(len, items_of_source(connection, source).values()))
+        of_source = len(pairs_of_source(connection, source).intersection(ids))
     return UnjudgedAdded(len(pairs), added.added, added.known, source, of_source)

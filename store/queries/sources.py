@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, select
 
 from store.tables.columns import table_of
-from store.tables.imported import Item, Source
+from store.tables.imported import Item, Pair, Source
 
 
 def sources_with_items(connection: Connection) -> list[str]:
@@ -28,3 +28,15 @@ def items_of_source(connection: Connection, name: str) -> dict[str, list[int]]:
     for kind, number in connection.execute(rows):
         found.setdefault(kind, []).append(number)
     return found
+
+
+def pairs_of_source(connection: Connection, name: str) -> set[tuple[int, int]]:
+    """Return the ids of query and code of each pair of a source; none for an unknown name."""
+    pair, item, source = table_of(Pair), table_of(Item), table_of(Source)
+    rows = (
+        select(pair.c.query_id, pair.c.code_id)
+        .join(item, item.c.id == pair.c.item_id)
+        .join(source, source.c.id == item.c.source_id)
+        .where(source.c.name == name)
+    )
+    return {(query, code) for query, code in connection.execute(rows)}

@@ -291,9 +291,12 @@ def _print_unjudged(workspace: Path, found: UnjudgedAdded, depth: int | None) ->
     )
     if found.of_source:
         command = ["workbench", "annotate", str(workspace), "--source", found.source]
-        say(f"The agents label those that were added: {shlex.join(command)}")
-    if found.known:
-        say(f"All that no agents have labelled: workbench annotate {workspace} --only-missing")
+        say(f"The agents label {found.of_source:,} of them: {shlex.join(command)}")
+    if others := found.pairs - found.of_source:
+        say(
+            f"{others:,} of them are of other sources. All that no agents have labelled: "
+            f"{shlex.join(['workbench', 'annotate', str(workspace), '--only-missing'])}"
+        )
 
 
 def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
