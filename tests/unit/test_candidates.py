@@ -1,6 +1,8 @@
 """`workbench candidates`: pairs of a workspace's queries and codes, by models and by a lexical method."""
 
+import gzip
 import hashlib
+import json
 import shutil
 
 import pytest
@@ -224,3 +226,42 @@ def test_a_full_disk_ends_the_command_and_what_was_encoded_is_kept(workbench, re
         refused(tiny_bert, "Vectors not written", blocks=1)
     done = workbench("candidates", corpus, "--models", tiny_bert, "--top", 3, "--json").json()
     assert done["added"] == 36
+
+
+COSQA = [
+    {"idx": f"cosqa-{number}", "doc": query, "code": code, "label": 1}
+    for number, (query, code) in enumerate(zip(QUERIES, CODES, strict=False))
+]
+CODESEARCHNET = [
+    {"code": code, "func_name": "f", "repo": "a", "path": f"{number}.py", "language": "python"}
+    for number, code in enumerate(CODES)
+]
+
+
+@pytest.mark.parametrize(
+    ("codes", "content", "format"),
+    [
+        ("cosqa.json", json.dumps(COSQA), "codes"),
+        ("python.jsonl.gz", gzip.compress("\n".join(map(json.dumps, CODESEARCHNET)).encode()), None),
+    ],
+)
+@pytest.mark.parametrize(
+    ("queries", "listed"),
+    [
+        ("cosqa.json", json.dumps(COSQA)),
+        ("queries.csv", "number,query\n" + "".join(f"{n},{query}\n" for n, query in enumerate(QUERIES))),
+        ("queries.txt", "\n".join(QUERIES)),
+    ],
+)
+def test_codes_and_queries_of_every_form(workbench, in_folder, codes, content, format, queries, listed):
+    for kind in ("codes", "queries"):
+        (in_folder / kind).mkdir()
+    as_bytes = content if isinstance(content, bytes) else content.encode()
+    (in_folder / "codes" / codes).write_bytes(as_bytes)
+    (in_folder / "queries" / queries).write_text(listed)
+    named = ("--format", format) if format else ()
+    assert workbench("import", "ws.duckdb", f"codes/{codes}", *named).code == 0
+    assert workbench("import", "ws.duckdb", f"queries/{queries}", "--format", "queries").code == 0
+    found = workbench("candidates", "ws.duckdb", "--models", "bow", "--top", 3, "--json").json()
+    assert (found["queries"], found["codes"]) == (12, 12 if format else 90)
+    assert found["added"] == found["pairs"] > 0
