@@ -28,7 +28,8 @@ class Installed(PathFinder):
 sys.meta_path[sys.meta_path.index(PathFinder)] = Installed
 for room in ("workbench", "screens", "agents", "store"):
     for module in pkgutil.walk_packages(importlib.import_module(room).__path__, f"{room}."):
-        if not module.name.endswith("__main__"):
+        # The search of vectors alone imports the second one.
+        if module.name not in ("workbench.__main__", "agents.retrieval.selection"):
             importlib.import_module(module.name)
 from workbench.cli import main
 from workbench.demo import build_demo, demo_path
