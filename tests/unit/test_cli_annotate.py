@@ -304,7 +304,7 @@ def test_a_draw_of_queries_is_the_same_every_time(workbench, study, everyone):
     drawn = workbench(*command, "--sample-queries", "2", "--seed", "7").json()
     assert drawn["asked"] == {
         **{"limit": None, "only_missing": False, "sample_queries": 2, "seed": 7, "kind": "pair"},
-        **dict.fromkeys(("study", "sample_pairs", "stratify", "strata")),
+        **dict.fromkeys(("study", "source", "sample_pairs", "stratify", "strata")),
     }
     first = {name for name, (path, _) in paths(workbench, study).items() if path}
     # As documented, whatever the order in which the items were imported.
