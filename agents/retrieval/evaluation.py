@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.retrieval.progress import ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking, Retriever
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import EmptyFile, ImportFailed
@@ -133,17 +134,21 @@ def read_beir(folder: Path, *, part: str | None = None, titles: bool = True) -> 
     return Benchmark(queries, codes, qrels, chosen)
 
 
-def run_of(benchmark: Benchmark, retriever: Retriever, top: int) -> dict[str, list[str]]:
+def run_of(
+    benchmark: Benchmark, retriever: Retriever, top: int, report: ReportWork = ignore_progress
+) -> dict[str, list[str]]:
     """Return the best codes of each judged query, as ids, by a retriever.
 
     Args:
         benchmark: The benchmark.
         retriever: The retriever.
         top: How many codes of each query.
+        report: Receives the progress.
     """
     queries = list(benchmark.queries)
     codes = benchmark.codes
-    found = retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)))
+    top = min(top, len(codes.ids))
+    found = retriever.search(list(benchmark.queries.values()), codes.texts, top, report)
     return dict(zip(queries, _named(found, codes.ids), strict=True))
 
 

@@ -188,8 +188,8 @@ def exact_top(
     pace = Pace(stage, number * among, report)
     with _no_gradients():
         search.sift(pace)
-        search.rescore()
-        search.search_again()
+        search.rescore(pace)
+        search.search_again(pace)
     place = slice(0, search.top)
     found.ranking.codes[:, place] = search.positions
     found.ranking.scores[:, place] = search.scores - weights.offsets[:, None]
@@ -319,7 +319,7 @@ class _Search:
 
     # -- the second, in float64 -------------------------------------------------------------------------
 
-    def rescore(self) -> None:
+    def rescore(self, pace: Pace) -> None:
         """Score in float64 what rounding could bring among the best, and order it."""
         import numpy
         import torch
@@ -330,7 +330,7 @@ class _Search:
         errors = self._first_errors(numpy.abs(best).max(axis=1))
         wanted = best >= (best[:, self.top - 1] - 2 * errors)[:, None]
         rows, columns = numpy.nonzero(wanted)
-        self._merge(rows, places[rows, columns])
+        self._merge(rows, places[rows, columns], pace)
         # Whatever was not kept scored no more than the last one that was.
         exact = self._kept == len(self._codes[0])
         self._unsure = (
@@ -339,7 +339,7 @@ class _Search:
             else numpy.flatnonzero(self.scores[:, -1] <= best[:, -1] + errors)
         )
 
-    def search_again(self) -> None:
+    def search_again(self, pace: Pace) -> None:
         """Search once more for the queries of which more codes may be among the best than were kept."""
         import numpy
         import torch
@@ -348,6 +348,7 @@ class _Search:
             return
         errors = self._errors()
         for start, block in _blocks(self._codes):
+            pace.add(0)
             codes = torch.from_numpy(block).to(self._device)
             for first in range(0, len(self._unsure), QUERIES_AT_ONCE):
                 rows = self._unsure[first : first + QUERIES_AT_ONCE]
@@ -358,7 +359,7 @@ class _Search:
                     part = hits[some : some + _PAIRS_AT_ONCE * 64]
                     self._merge_block(rows[part[:, 0]], start + part[:, 1], start, block)
 
-    def _merge(self, rows: Array, places: Array) -> None:
+    def _merge(self, rows: Array, places: Array, pace: Pace) -> None:
         """Score pairs of queries and codes anywhere in the corpus, and keep the best."""
         import numpy
 
@@ -366,6 +367,7 @@ class _Search:
         rows, places = rows[order], places[order]
         cosines = numpy.empty((len(rows), len(self._codes)))
         for start, block in _blocks(self._codes):
+            pace.add(0)
             first, last = numpy.searchsorted(places, [start, start + len(block)])
             if last > first:
                 cosines[first:last] = self._cosines(rows[first:last], places[first:last] - start, block)

@@ -125,7 +125,7 @@ def evaluate_retrieval(
     with ExitStack() as stack:
         bar = stack.enter_context(Bar("ranking"))
         report = progress_of_work(bar)
-        retrievers = [open_retriever(name, loaded.retrieval, loaded.models, report) for name in names]
+        retrievers = [open_retriever(name, loaded.retrieval, loaded.models) for name in names]
         folder = source
         if not source.is_dir():
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "beir"
@@ -140,7 +140,7 @@ def evaluate_retrieval(
         runs = {}
         for place, retriever in enumerate(retrievers):
             bar.show(place, len(retrievers), retriever.name)
-            runs[retriever.name] = run_of(benchmark, retriever, options.preset.top)
+            runs[retriever.name] = run_of(benchmark, retriever, options.preset.top, report)
     scores = {name: options.scores(benchmark.qrels, run, complete=True) for name, run in runs.items()}
     if not all(found.queries for found in scores.values()):
         raise WorkbenchError(

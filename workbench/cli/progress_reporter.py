@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed
 from agents.sandbox.errors import NeedsSandbox
-from store.formatting import dollars, pluralize
+from store.formatting import dollars, format_duration, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +128,6 @@ def progress_of_work(bar: Bar) -> ReportWork:
 
     It ends the work where a signal asks for that.
     """
-    from screens.jobs.job_line import format_duration
     from workbench.output import note
     from workbench.signals import raise_if_stopped
 
