@@ -270,14 +270,15 @@ class HomeScreen(BaseScreen):
             return ["Reading …"]
         if self._has_corpus:
             queries, codes = self.facts.corpus
+            path = one_line(self.context.workspace.path.name, 60)
             return [
-                f"{one_line(self.context.workspace.path.name, 60)} has a corpus, and no pairs yet.",
+                f"{path} has a corpus, and no pairs yet.",
                 "",
                 f"{pluralize(queries, 'query', 'queries')} and {pluralize(codes, 'code')}.",
                 "Their candidate pairs are being searched."
                 if self.context.searches.running is not None
                 else f"{self.key_of('candidates')} searches the best codes of each query: they become the "
-                "pairs to judge. Without the app: workbench candidates",
+                f"pairs to judge. Without the app: workbench candidates {path}",
             ]
         if self.empty:
             return [

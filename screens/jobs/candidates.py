@@ -36,7 +36,11 @@ COMBINATIONS = (
 
 
 class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
-    """Asks what is searched; dismissed with that once it is checked, None when nothing is to start."""
+    """Asks what is searched; dismissed with that once it is checked, None when nothing is to start.
+
+    Attributes:
+        corpus: How many queries and codes there are; None before they are counted.
+    """
 
     CSS_PATH: ClassVar[str] = "candidates.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("candidates"))
@@ -46,7 +50,7 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
         super().__init__()
         self.context = context
         self.fields = Fields(self)
-        self._corpus: tuple[int, int] | None = None
+        self.corpus: tuple[int, int] | None = None
         self._is_checking = False
 
     def compose(self) -> ComposeResult:
@@ -79,7 +83,7 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
             return corpus_size(connection)
 
     def _counted(self, size: tuple[int, int]) -> None:
-        self._corpus = size
+        self.corpus = size
         self._show_plan()
         try:
             check_corpus(*size)
@@ -117,9 +121,9 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
         self.query_one("#plan", Static).update(Content("\n".join(self._plan())))
 
     def _plan(self) -> list[str]:
-        if self._corpus is None:
+        if self.corpus is None:
             return ["Counting …"]
-        queries, codes = self._corpus
+        queries, codes = self.corpus
         lines = [f"{pluralize(queries, 'query', 'queries')} and {pluralize(codes, 'code')} are compared."]
         try:
             request = self._request()

@@ -22,10 +22,9 @@ def search_status(search: CandidateSearch, key: Key, width: int) -> list[str]:
         width: Cells of the bar.
     """
     state, error, request = search.state, search.error, search.request
-    lines = [
-        bar(*share_done(search), width),
-        " · ".join([f"{STATE_GLYPHS[state]} {state}", *search_words(search)]),
-    ]
+    words = " · ".join([f"{STATE_GLYPHS[state]} {state}", *search_words(search)])
+    # With rate and time left it may be longer than a line: then it breaks between two of them.
+    lines = [bar(*share_done(search), width), *_broken(words, width)]
     if error is not None:
         lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
         lines += [one_line(error.hint, 300)] if error.hint else []
@@ -41,6 +40,13 @@ def search_status(search: CandidateSearch, key: Key, width: int) -> list[str]:
         several = f", combined by {request.combine}" if len(request.models) > 1 else ""
         lines.append(f"The best {request.top:,} codes of each query{several}. You can go on judging.")
     return lines
+
+
+def _broken(words: str, width: int) -> list[str]:
+    if len(words) <= width:
+        return [words]
+    parts = words.split(" · ")
+    return [" · ".join(parts[:-2]), " · ".join(parts[-2:])]
 
 
 def search_log(search: CandidateSearch) -> list[LogLine]:

@@ -16,6 +16,7 @@ import tiny_models
 from app_at_work import app_of, import_of, script, until
 from review_bench import bench, judgments, painted, press, review_app, screen_text
 from small_workspace import GOOD, pairs_workspace, rows
+from sqlalchemy import select
 from sqlalchemy import text as sql
 from study_app import open_study, rater_app
 from textual.widgets import Input, Log, Select, Static
@@ -35,6 +36,7 @@ from screens.jobs.screen import JobsScreen
 from screens.jobs.start import StartScreen
 from screens.queue.screen import QueueScreen
 from store.ingest.importing import import_files
+from store.tables.columns import table_of
 from store.tables.imported import Item, Pair, Similarity, Source
 from store.workspace.duckdb import Workspace
 
@@ -63,7 +65,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folders of two small models, as a line of the dialog names them."""
     folder = tmp_path_factory.mktemp("models")
     tiny_models.bert(folder / "tiny-bert")
-    tiny_models.roberta(folder / "codebert-base", seed=1)
+    tiny_models.roberta(folder / "codebert-base", seed=1, length=16)
     return f"{folder / 'tiny-bert'},codebert={folder / 'codebert-base'}"
 
 
@@ -159,13 +161,12 @@ async def ended(pilot: Any, state: str) -> CandidateSearch:
 
 def found(workspace: Workspace) -> list[tuple[Any, ...]]:
     """The pairs with their ranks and similarities."""
-    similar: dict[int, list[Any]] = {}
-    for row in rows(workspace, Similarity):
-        similar.setdefault(row["item_id"], []).append((row["model"], row["value"]))
-    return [
-        (row["query_id"], row["code_id"], row["rank"], sorted(similar[row["item_id"]]))
-        for row in rows(workspace, Pair)
-    ]
+    pair, similarity = table_of(Pair), table_of(Similarity)
+    with workspace.reading() as connection:
+        asked = select(
+            pair.c.query_id, pair.c.code_id, pair.c.rank, similarity.c.model, similarity.c.value
+        ).join(similarity, similarity.c.item_id == pair.c.item_id)
+        return sorted(tuple(row) for row in connection.execute(asked))
 
 
 async def test_from_the_message_of_home_to_pairs_in_the_queue(
@@ -265,6 +266,7 @@ async def test_paused_stopped_and_started_again_it_finds_what_the_command_finds(
     assert workbench("candidates", same, "--models", tiny, "--top", 5).code == 0
     with Workspace.open(same) as commanded:
         assert found(commanded) == pairs
+        assert len(pairs) == 2 * 60
 
 
 async def test_an_error_in_the_middle_is_shown_and_leaves_the_workspace_as_it_was(
