@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +32,9 @@ from workbench.cli.ranking import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agents.retrieval.evaluation import Benchmark
+    from agents.retrieval.retriever import Ranking
+    from agents.retrieval.unjudged import UnjudgedAdded
     from store.measures.ranking import Qrels, Run
 
 evaluate_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -86,6 +91,16 @@ def evaluate_retrieval(
             help="First codes of each method that are in the pool.",
         ),
     ] = 20,
+    add_unjudged: Annotated[
+        int | None,
+        typer.Option(
+            "--add-unjudged",
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Add the pairs without a label among the first N codes of each method as items to label.",
+        ),
+    ] = None,
     run_out: Annotated[
         Path | None,
         typer.Option("--run-out", metavar="FOLDER", help="Write the runs and the qrels in TREC's form."),
@@ -102,11 +117,11 @@ def evaluate_retrieval(
     Labels come from pooled methods, so a code that nobody judged is no wrong one: see judged@10, the measures
     with _condensed, and those with a method left out of the pool.
     """
-    from agents.retrieval.evaluation import read_beir, run_of
+    from agents.retrieval.evaluation import rank_codes, read_beir, run_of
     from agents.retrieval.methods import open_retriever
     from store.measures.ranking import qrels_without
     from store.measures.ranking_differences import ranking_differences
-    from workbench.cli.progress_reporter import progress_of_work
+    from workbench.cli.progress_reporter import MethodProgress, progress_of_work
     from workbench.output import Bar, print_json
 
     options = ranking_options(
@@ -121,15 +136,29 @@ def evaluate_retrieval(
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     if not names:
         raise WorkbenchError("No method", "No method is named.", "Name some: --methods bm25,bow")
+    if add_unjudged is not None and source.is_dir():
+        raise WorkbenchError(
+            "No workspace",
+            f"{source} is a BEIR folder; --add-unjudged adds items to a workspace.",
+            "Leave it out, or evaluate a workspace.",
+        )
     loaded = settings(config)
     with ExitStack() as stack:
-        bar = stack.enter_context(Bar("ranking"))
-        report = progress_of_work(bar)
+        progress = MethodProgress(len(names), progress_of_work(stack.enter_context(Bar("ranking"))))
         retrievers = [open_retriever(name, loaded.retrieval, loaded.models) for name in names]
         folder = source
         if not source.is_dir():
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "beir"
-            _export(source, folder, rater=rater, policy=policy, split=split, part=part, config=config)
+            _export(
+                source,
+                folder,
+                rater=rater,
+                policy=policy,
+                split=split,
+                part=part,
+                config=config,
+                adds=add_unjudged is not None,
+            )
         elif any(given is not None for given in (rater, policy, split)):
             raise WorkbenchError(
                 "Labels of a folder",
@@ -137,10 +166,13 @@ def evaluate_retrieval(
                 "Leave them out.",
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
-        runs = {}
-        for place, retriever in enumerate(retrievers):
-            bar.show(place, len(retrievers), retriever.name)
-            runs[retriever.name] = run_of(benchmark, retriever, options.preset.top, report)
+        runs, rankings = {}, {}
+        for retriever in retrievers:
+            progress.begin(retriever.name)
+            ranking = rank_codes(benchmark, retriever, options.preset.top, progress.step)
+            runs[retriever.name] = run_of(benchmark, ranking)
+            if add_unjudged is not None:
+                rankings[retriever.name] = ranking
     scores = {name: options.scores(benchmark.qrels, run, complete=True) for name, run in runs.items()}
     if not all(found.queries for found in scores.values()):
         raise WorkbenchError(
@@ -161,6 +193,9 @@ def evaluate_retrieval(
         write_by_query(by_query, scores)
     if run_out is not None:
         _write_runs(run_out, benchmark.qrels, runs)
+    unjudged = None
+    if add_unjudged is not None:
+        unjudged = _add_unjudged(source, benchmark, rankings, add_unjudged)
     if as_json:
         print_json(
             {
@@ -177,6 +212,7 @@ def evaluate_retrieval(
                 },
                 "pool": pool,
                 "differences": [each.to_dict() for each in differences],
+                "unjudged": None if unjudged is None else {"depth": add_unjudged, **asdict(unjudged)},
             }
         )
         return
@@ -188,6 +224,8 @@ def evaluate_retrieval(
     )
     _print_left_out(options.preset.measures[0], left_out, pool)
     print_differences(differences)
+    if unjudged is not None:
+        _print_unjudged(source, unjudged, add_unjudged)
 
 
 def _export(
@@ -199,10 +237,12 @@ def _export(
     split: str | None,
     part: str | None,
     config: Path | None,
+    adds: bool,
 ) -> None:
     """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder."""
     from store.export.exporting import export
     from store.workspace.duckdb import Workspace
+    from store.workspace.packet_fact import refuse_packet
     from workbench.study_session import refuse_in_study
 
     if (rater is not None) + (policy is not None) + (split is not None) != 1:
@@ -217,7 +257,46 @@ def _export(
             refuse_in_study(connection, loaded, "An evaluation uses", given_rater(None))
         if loaded.screens.blind:
             raise blind_review("An evaluation uses")
+        if adds:
+            refuse_packet(opened, "Unjudged pairs are added")
         export(opened, folder, "beir", rater=rater, policy=policy, split=split, part=part, corpus="all")
+
+
+def _add_unjudged(
+    workspace: Path, benchmark: Benchmark, rankings: Mapping[str, Ranking], depth: int
+) -> UnjudgedAdded:
+    """Add the pairs that have no label to the workspace, which was closed while the methods ranked."""
+    from agents.retrieval.unjudged import add_unjudged
+    from store.workspace.duckdb import Workspace
+
+    with Workspace.open(workspace) as opened:
+        return add_unjudged(
+            opened,
+            benchmark.qrels,
+            rankings,
+            queries=list(benchmark.queries),
+            codes=benchmark.codes.ids,
+            depth=depth,
+        )
+
+
+def _print_unjudged(workspace: Path, found: UnjudgedAdded, depth: int | None) -> None:
+    from store.formatting import pluralize
+    from workbench.output import say
+
+    say(
+        "",
+        f"Without a label among the first {depth:,} codes of the methods: {pluralize(found.pairs, 'pair')}. "
+        f"{found.added:,} added, {found.known:,} already there.",
+    )
+    if found.of_source:
+        command = ["workbench", "annotate", str(workspace), "--source", found.source]
+        say(f"The agents label {found.of_source:,} of them: {shlex.join(command)}")
+    if others := found.pairs - found.of_source:
+        say(
+            f"{others:,} of them are of other sources. All that no agents have labelled: "
+            f"{shlex.join(['workbench', 'annotate', str(workspace), '--only-missing'])}"
+        )
 
 
 def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
