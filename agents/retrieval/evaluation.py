@@ -141,10 +141,18 @@ def run_of(benchmark: Benchmark, retriever: Retriever, top: int) -> dict[str, li
         retriever: The retriever.
         top: How many codes of each query.
     """
-    queries = list(benchmark.queries)
+    return named_run(benchmark, rank(benchmark, retriever, top))
+
+
+def rank(benchmark: Benchmark, retriever: Retriever, top: int) -> Ranking:
+    """Return the best codes of each judged query by a retriever, with their scores; see `run_of`."""
     codes = benchmark.codes
-    found = retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)))
-    return dict(zip(queries, _named(found, codes.ids), strict=True))
+    return retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)))
+
+
+def named_run(benchmark: Benchmark, ranking: Ranking) -> dict[str, list[str]]:
+    """Return a ranking of the codes of a benchmark as the ids of each query's codes."""
+    return dict(zip(benchmark.queries, _named(ranking, benchmark.codes.ids), strict=True))
 
 
 def _named(ranking: Ranking, ids: Sequence[str]) -> Iterator[list[str]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import ExportFailed, WorkbenchError, blind_review
+from store.errors import ExportFailed, WorkbenchError, WorkspaceError, blind_review
 from workbench.cli.options import AsJson, ConfigFile, command, given_rater, settings
 from workbench.cli.ranking import (
     ByQuery,
@@ -21,6 +23,7 @@ from workbench.cli.ranking import (
     Seed,
     Tested,
     print_differences,
+    print_left_out,
     print_scores,
     ranking_options,
     score_fields,
@@ -30,6 +33,8 @@ from workbench.cli.ranking import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agents.retrieval.evaluation import Benchmark
+    from agents.retrieval.retriever import Ranking, Retriever
     from store.measures.ranking import Qrels, Run
 
 evaluate_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -102,12 +107,12 @@ def evaluate_retrieval(
     Labels come from pooled methods, so a code that nobody judged is no wrong one: see judged@10, the measures
     with _condensed, and those with a method left out of the pool.
     """
-    from agents.retrieval.evaluation import read_beir, run_of
+    from agents.retrieval.evaluation import named_run, rank, read_beir
     from agents.retrieval.methods import open_retriever
-    from store.measures.ranking import qrels_without
+    from store.measures.ranking import left_out_of_pool
     from store.measures.ranking_differences import ranking_differences
     from workbench.cli.progress_reporter import progress_of_work
-    from workbench.output import Bar, print_json
+    from workbench.output import Bar, note, print_json
 
     options = ranking_options(
         preset=preset,
@@ -137,10 +142,15 @@ def evaluate_retrieval(
                 "Leave them out.",
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
-        runs = {}
+        runs, not_stored = {}, ""
         for place, retriever in enumerate(retrievers):
             bar.show(place, len(retrievers), retriever.name)
-            runs[retriever.name] = run_of(benchmark, retriever, options.preset.top)
+            ranking = rank(benchmark, retriever, options.preset.top)
+            runs[retriever.name] = named_run(benchmark, ranking)
+            if not source.is_dir() and not not_stored:
+                not_stored = _store(source, benchmark, retriever, ranking, options.preset.top)
+    if not_stored:
+        note(not_stored)
     scores = {name: options.scores(benchmark.qrels, run, complete=True) for name, run in runs.items()}
     if not all(found.queries for found in scores.values()):
         raise WorkbenchError(
@@ -150,12 +160,12 @@ def evaluate_retrieval(
         )
     left_out = {}
     for name, run in runs.items() if len(runs) > 1 else ():
-        rest = options.scores(qrels_without(benchmark.qrels, runs, name, pool), run, complete=True)
-        left_out[name] = {
-            "queries": len(rest.queries),
-            "all_labels": scores[name].means(rest.queries),
-            "left_out": rest.means(),
-        }
+        left_out[name] = left_out_of_pool(
+            *(name, scores[name], benchmark.qrels),
+            pools=runs,
+            depth=pool,
+            scores_of=partial(options.scores, run=run, complete=True),
+        )
     differences = ranking_differences(scores, options.tested, options.bootstrap)
     if by_query is not None:
         write_by_query(by_query, scores)
@@ -171,11 +181,12 @@ def evaluate_retrieval(
                 "methods": {
                     name: {
                         **score_fields(found),
-                        "left_out_of_pool": left_out.get(name),
+                        "left_out_of_pool": asdict(left_out[name]) if left_out else None,
                     }
                     for name, found in scores.items()
                 },
                 "pool": pool,
+                "stored": not source.is_dir() and not not_stored,
                 "differences": [each.to_dict() for each in differences],
             }
         )
@@ -186,7 +197,7 @@ def evaluate_retrieval(
         complete=True,
         zero_ideal=options.preset.zero_ideal,
     )
-    _print_left_out(options.preset.measures[0], left_out, pool)
+    print_left_out(options.preset.measures[0], left_out, pool)
     print_differences(differences)
 
 
@@ -202,15 +213,11 @@ def _export(
 ) -> None:
     """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder."""
     from store.export.exporting import export
+    from store.retrieval.labels import LabelSource
     from store.workspace.duckdb import Workspace
     from workbench.study_session import refuse_in_study
 
-    if (rater is not None) + (policy is not None) + (split is not None) != 1:
-        raise WorkbenchError(
-            "Whose labels?",
-            "An evaluation needs true labels: of one rater, by a policy of several raters, or of a split.",
-            "Give one: --rater NAME, --policy majority or --split NAME.",
-        )
+    LabelSource(rater, policy, split).check("An evaluation")
     loaded = settings(config)
     with Workspace.open(source) as opened:
         with opened.reading() as connection:
@@ -218,6 +225,32 @@ def _export(
         if loaded.screens.blind:
             raise blind_review("An evaluation uses")
         export(opened, folder, "beir", rater=rater, policy=policy, split=split, part=part, corpus="all")
+
+
+def _store(source: Path, benchmark: Benchmark, retriever: Retriever, ranking: Ranking, depth: int) -> str:
+    """Store the ranking of a method in the workspace; return why it could not be, empty where it was.
+
+    What took long to rank is measured all the same, as when somebody has opened the workspace meanwhile.
+    """
+    from agents.retrieval.methods import settings_of
+    from store.retrieval.rankings import store_ranking
+    from store.workspace.duckdb import Workspace
+
+    try:
+        with Workspace.open(source) as opened:
+            store_ranking(
+                opened,
+                retriever.name,
+                settings_of(retriever),
+                depth=depth,
+                queries=list(benchmark.queries),
+                codes=benchmark.codes.ids,
+                places=ranking.codes,
+                scores=ranking.scores,
+            )
+    except WorkspaceError as error:
+        return f"Rankings not stored, so that reports lack them. {error.title}: {error.message} {error.hint}"
+    return ""
 
 
 def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
@@ -239,23 +272,3 @@ def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ExportFailed("Cannot write runs", f"{folder}: {why}.", "See --run-out.") from error
-
-
-def _print_left_out(measure: str, found: Mapping[str, Mapping[str, Any]], pool: int) -> None:
-    """Print what each method has where what only it found was not judged."""
-    from workbench.output import print_table, say
-
-    if not found:
-        return
-    say("", f"{measure} without labels of pairs only this method has in its first {pool:,}")
-    print_table(
-        ("method", "queries left", "all labels", "left out of the pool"),
-        [
-            (
-                name,
-                one["queries"],
-                *(f"{one[key][measure]:.4f}" if one[key] else "" for key in ("all_labels", "left_out")),
-            )
-            for name, one in found.items()
-        ],
-    )
