@@ -167,7 +167,7 @@ class ByQueryScreen(BaseScreen):
         said = (
             f"{first} less {second} · {self.measure} · {labels} · {queries}",
             f"{first} better {better:,} · {second} better {worse:,} · equal "
-            f"{len(self.rows) - better - worse:,} · mean difference {mean:+.3f} · " + self._order_named(),
+            f"{len(self.rows) - better - worse:,} · mean {mean:+.3f} · " + self._order_named(),
         )
         return [Content.styled(one_line(line, cells), "$text-muted") for line in said]
 

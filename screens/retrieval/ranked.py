@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from store.retrieval.labels import Grades
 
 RELEVANT, NOT, UNJUDGED = "✓", "✗", "·"
-LEGEND = f"{RELEVANT} relevant  {NOT} not relevant  {UNJUDGED} unjudged  =N its rank in the other list"
+LEGEND = f"{RELEVANT} relevant  {NOT} not relevant  {UNJUDGED} unjudged  =5 rank 5 in the other list"
 QUERY_LINES = 3
 SIDES = ("first", "second")
 
@@ -68,7 +68,7 @@ class RankedScreen(BaseScreen):
         #about { height: auto; padding: 0 1; }
         #lists { height: 1fr; }
         #first, #second { width: 1fr; border: round $foreground 30%; border-title-color: $foreground; }
-        .-active { border: round $accent; border-title-color: $text-accent; }
+        #first.-active, #second.-active { border: round $accent; border-title-color: $text-accent; }
     }
     """
 

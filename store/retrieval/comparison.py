@@ -148,7 +148,7 @@ def _texts(connection: Connection, queries: list[str]) -> dict[str, str]:
     """Return the texts of queries, in their order."""
     query = table_of(Query)
     found = select(query.c.text_hash, func.min(query.c.text)).group_by(query.c.text_hash)
-    known = dict(connection.execute(found).tuples().all())
+    known = {row[0]: row[1] for row in connection.execute(found)}
     return {name: known[name] for name in queries}
 
 

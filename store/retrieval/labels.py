@@ -92,7 +92,7 @@ def label_sources(connection: Connection) -> tuple[LabelSource, ...]:
     rater, values = table_of(Rater), first_values(questions=[MATCH.name])
     labelled = rater.c.id.in_(select(values.c.rater_id)) & (rater.c.kind != "agent")
     found = select(rater.c.name, rater.c.kind).where(labelled).order_by(rater.c.name)
-    kinds = dict(connection.execute(found).tuples().all())
+    kinds = {row[0]: row[1] for row in connection.execute(found)}
     people = [LabelSource(policy="majority")] if "human" in kinds.values() else []
     raters = [LabelSource(rater=name) for name in kinds]
     runs = [LabelSource(rater=run.name) for run in all_runs(connection) if run.kind == PAIR.name]

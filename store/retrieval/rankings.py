@@ -260,7 +260,7 @@ def _ids(connection: Connection, model: type[Query] | type[Code], names: Sequenc
 
     table = table_of(model)
     found = select(table.c.text_hash, func.min(table.c.id)).group_by(table.c.text_hash)
-    known = dict(connection.execute(found).tuples().all())
+    known = {row[0]: row[1] for row in connection.execute(found)}
     return numpy.array([known[name] for name in names], dtype=numpy.int64)
 
 
