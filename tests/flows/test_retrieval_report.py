@@ -124,7 +124,7 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
         )
         await pilot.press("escape", "home", *["down"] * place(of_pair=True), "enter")
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen), "the pair")
-        await pilot.press("escape")
+        await pilot.press("q")
         await until(pilot, lambda: app.screen is rankings, "the rankings again")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is by_query, "the queries")
