@@ -26,6 +26,7 @@ KINDS = (
     ("judged", False), ("ndcg", True),
 )  # fmt: skip
 """The columns of the table beside the first measure: the sort of a measure, and whether it is condensed."""
+SHORT = {"judged": "judged", "ndcg_condensed": "condensed"}
 STEP = 0.05
 """The ends of the scale of intervals are multiples of it."""
 
@@ -128,6 +129,12 @@ def _caption(found: RetrievalReport) -> tuple[str, ...]:
     )
 
 
+def _named(found: RetrievalReport, name: str) -> str:
+    """Return a method with its place, which tells long names apart where they are shortened."""
+    names = found.best_first
+    return name if len(names) <= 2 else f"{names.index(name) + 1} {name}"
+
+
 def _columns(found: RetrievalReport) -> list[str]:
     """Return the measures of the table: the first one, then one of each sort, at 10 where there is."""
     columns = [found.measure]
@@ -148,9 +155,10 @@ def _measures(found: RetrievalReport, compared: dict[str, MethodPair]) -> Table:
     rows = []
     for name in found.best_first:
         means = found.scores[name].means()
-        first, *others = (f"{means[column]:.4f}" for column in columns)
-        rows.append(Row((name, Cell(first, compares=compared.get(name)), *others)))
-    headings = [column.replace("ndcg_condensed", "condensed") for column in columns]
+        first, *others = (f"{means[column]:.3f}" for column in columns)
+        rows.append(Row((_named(found, name), Cell(first, compares=compared.get(name)), *others)))
+    # What the caption explains is short, so that names of methods have room.
+    headings = [SHORT.get(column.partition("@")[0], column) for column in columns]
     return Table(("method", *headings), tuple(rows), title=f"Measures of {found.preset.name}")
 
 
@@ -159,7 +167,11 @@ def _intervals(found: RetrievalReport, compared: dict[str, MethodPair]) -> Table
     for name in found.best_first:
         one, value = found.intervals[name], found.scores[name].means()[found.measure]
         cell = Cell(f"{value:.3f}", compares=compared.get(name))
-        rows.append(Row((name, cell, interval(one.low, one.high, places=3)), (one.low, value, one.high)))
+        rows.append(
+            Row(
+                (_named(found, name), cell, interval(one.low, one.high, places=3)), (one.low, value, one.high)
+            )
+        )
     ends = [end for row in rows if isinstance(row.drawn, tuple) for end in row.drawn if end is not None]
     low, high = floor(min(ends) / STEP) * STEP, ceil(max(ends) / STEP) * STEP
     return Table(
@@ -175,7 +187,7 @@ def _by_rank(found: RetrievalReport, kind: str, title: str, compared: dict[str, 
     for name in found.best_first:
         values = [found.curves[name][f"{kind}@{rank}"] for rank in CURVE_RANKS]
         first, *others = (Cell(f"{value:.2f}", level=value) for value in values)
-        rows.append(Row((name, replace(first, compares=compared.get(name)), *others)))
+        rows.append(Row((_named(found, name), replace(first, compares=compared.get(name)), *others)))
     return Table(("method", *map(str, CURVE_RANKS)), tuple(rows), title=f"{title} k ({kind}@k)")
 
 
@@ -183,8 +195,10 @@ def _left_out(found: RetrievalReport, compared: dict[str, MethodPair]) -> Table:
     rows = []
     for name in found.best_first:
         one = found.left_out[name]
-        cell = Cell(number(one.all_labels.get(found.measure), 4), compares=compared.get(name))
-        rows.append(Row((name, f"{one.queries:,}", cell, number(one.left_out.get(found.measure), 4))))
+        cell = Cell(number(one.all_labels.get(found.measure), 3), compares=compared.get(name))
+        rows.append(
+            Row((_named(found, name), f"{one.queries:,}", cell, number(one.left_out.get(found.measure), 3)))
+        )
     return Table(
         ("method", "queries", "all labels", "left out"),
         tuple(rows),
@@ -202,13 +216,12 @@ def _differences(found: RetrievalReport, source: LabelSource) -> Table:
     rows = tuple(
         Row(
             (
-                one.first,
-                one.second,
+                _named(found, one.first),
+                _named(found, one.second),
                 Cell(
                     f"{one.difference:+.3f}",
                     compares=MethodPair(source, found.preset.name, (one.first, one.second)),
                 ),
-                _signed(one),
                 "<0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}",
             ),
             (one.low, one.difference, one.high),
@@ -218,13 +231,14 @@ def _differences(found: RetrievalReport, source: LabelSource) -> Table:
     ends = [abs(end) for row in rows if isinstance(row.drawn, tuple) for end in row.drawn if end is not None]
     most = max(ceil(max(ends) / STEP), 1) * STEP
     return Table(
-        ("method", "less", "differs", "95 % interval", "adj. p"),
+        ("method", "less", "differs", "adj. p"),
         rows,
         title=f"Differences in {found.measure}",
         names=2,
         scale=(-most, most),
         middle=0.0,
         notes=(
+            "Plot: the difference with its interval.",
             "adj. p: of a sign-flip test over queries, by Holm's method for all these differences.",
             "Enter on a figure in brackets compares two methods query by query.",
         ),
@@ -243,7 +257,3 @@ def _best_first(one: RankingDifference, order: dict[str, int]) -> RankingDiffere
         low=None if one.high is None else -one.high,
         high=None if one.low is None else -one.low,
     )
-
-
-def _signed(one: RankingDifference) -> str:
-    return "" if one.low is None or one.high is None else f"{one.low:+.3f} to {one.high:+.3f}"

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from store.retrieval.comparison import MethodPair
 
 HIDDEN = "A comparison of methods uses"
-NUMBER_CELLS = 8
+NUMBER_CELLS, LONG_NUMBER_CELLS = 8, 14
+"""Cells of a measure, below the name of its method; the longer ones from 100 columns on."""
 HALF_BAR, LONG_HALF_BAR = 5, 12
 """Cells of the bar of a difference of 1, to each side; the longer one from 100 columns on."""
 
@@ -156,7 +157,7 @@ class ByQueryScreen(BaseScreen):
         if found is None:
             return self.reading.why_nothing() or [Content("Reading …")]
         cells = max(self.app.size.width - 2, 1)
-        first, second = (shortened(name, 30) for name in self._asked.methods)
+        first, second = (shortened(name, 16 if self._is_narrow else 40) for name in self._asked.methods)
         labels = f"labels of {self._asked.source.named}"
         if not self.rows:
             return [Content(f"Both methods ranked no query that counts by the {labels}.")]
@@ -166,8 +167,8 @@ class ByQueryScreen(BaseScreen):
         queries = pluralize(len(self.rows), "query", "queries")
         said = (
             f"{first} less {second} · {self.measure} · {labels} · {queries}",
-            f"{first} better {better:,} · {second} better {worse:,} · equal "
-            f"{len(self.rows) - better - worse:,} · mean {mean:+.3f} · " + self._order_named(),
+            f"better on {better:,} · worse on {worse:,} · equal {len(self.rows) - better - worse:,} · "
+            f"mean {mean:+.3f} · {self._order_named()}",
         )
         return [Content.styled(one_line(line, cells), "$text-muted") for line in said]
 
@@ -176,17 +177,25 @@ class ByQueryScreen(BaseScreen):
         return ORDERS[self._order][0].format(first=first, second=second)
 
     @property
+    def _is_narrow(self) -> bool:
+        return self.app.size.width < 100
+
+    @property
     def _half_bar(self) -> int:
-        return HALF_BAR if self.app.size.width < 100 else LONG_HALF_BAR
+        return HALF_BAR if self._is_narrow else LONG_HALF_BAR
+
+    @property
+    def _number_cells(self) -> int:
+        return NUMBER_CELLS if self._is_narrow else LONG_NUMBER_CELLS
 
     def _columns(self, cells: int, text: str, *others: str) -> str:
-        numbers = "".join(f" {other:>{NUMBER_CELLS}}" for other in others)
+        numbers = "".join(f" {other:>{self._number_cells}}" for other in others)
         room = max(cells - len(numbers) - 2 * self._half_bar - 2, 4)
         shown = one_line(text, room)
         return shown + " " * (room - cell_len(shown)) + numbers
 
     def _heading(self) -> str:
-        names = [one_line(name, NUMBER_CELLS) for name in self._asked.methods]
+        names = [shortened(name, self._number_cells) for name in self._asked.methods]
         return self._columns(self.app.size.width - 4, "query", *names, "differs")
 
     def _line(self, row: int, cells: int) -> str:

@@ -189,25 +189,25 @@ class RankedScreen(BaseScreen):
             rows = self._list(side)
             rows.is_active = side == self._side
             rows.set_class(rows.is_active, "-active")
-            title = shortened(method, 24)
+            found = ""
             if self.lists is not None:
-                ranked = [one for one in self.lists[side] if one.rank is not None]
-                found = sum(one.code in relevant for one in ranked)
-                title += f" · {found} of {len(relevant)} relevant in {len(ranked):,}"
-            rows.border_title = Content(one_line(title, max(rows.size.width - 2, 20)))
+                ranked = sum(one.code in relevant for one in self.lists[side] if one.rank is not None)
+                found = f" · {ranked} of {len(relevant)} relevant"
+            room = self.app.size.width // len(SIDES) - len(found) - 6
+            rows.border_title = Content(shortened(method, max(room, 8)) + found)
             rows.refresh()
         self.refresh_bindings()
 
     def _about(self) -> list[Content]:
         cells = max(self.app.size.width - 2, 20)
-        row, (first, second) = self.row, (shortened(name, 20) for name in self._compared.asked.methods)
+        row = self.row
         text = one_line(row.text, QUERY_LINES * cells)
         lines = [Content.styled(line, "bold") for line in lines_of(text, cells)[:QUERY_LINES]]
         if why := self.reading.why_nothing():
             return [*lines, *why]
         said = (
-            f"query {self._index + 1:,} of {len(self._rows):,} · {self._measure}: {first} {row.first:.3f}, "
-            f"{second} {row.second:.3f}, difference {row.difference:+.3f}"
+            f"query {self._index + 1:,} of {len(self._rows):,} · {self._measure}: left {row.first:.3f}, "
+            f"right {row.second:.3f}, difference {row.difference:+.3f}"
         )
         muted = (one_line(self._why or said, cells), one_line(LEGEND, cells))
         return [*lines, *(Content.styled(line, "$text-muted") for line in muted)]
