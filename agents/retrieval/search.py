@@ -31,10 +31,10 @@ SPARE = {"float32": 12, "bfloat16": 44}
 """Codes of a query that are kept beyond those that are wanted, by the type of the first pass."""
 
 CODES_AT_ONCE = 4096
+_ROUNDED_AT_ONCE = 512
+"""Vectors that stay in the processor's cache."""
 QUERIES_AT_ONCE = 1024
-_GROUP = 16
-"""Scores of which the largest is compared first with what is kept already."""
-_PAIRS_AT_ONCE = 2048
+_PAIRS_AT_ONCE = 131_072
 _UNIT = 2.0**-24
 """Largest relative error of rounding to float32."""
 _SHORT_UNIT = 2.0**-9
@@ -187,9 +187,7 @@ def exact_top(
     search = _Search(queries, codes, weights, min(top, among))
     pace = Pace(stage, number * among, report)
     with _no_gradients():
-        search.sift(pace)
-        search.rescore()
-        search.search_again()
+        search.run(pace)
     place = slice(0, search.top)
     found.ranking.codes[:, place] = search.positions
     found.ranking.scores[:, place] = search.scores - weights.offsets[:, None]
@@ -197,16 +195,15 @@ def exact_top(
     return found
 
 
-def fast_type(width: int) -> str:
-    """Return the type in which the first pass multiplies vectors, by their width.
+def fast_type() -> str:
+    """Return the type in which the first pass multiplies vectors.
 
-    Some processors multiply bfloat16 four times as fast, but more codes have to be kept then, which takes
-    longer than narrow vectors save: docs/performance.md has both.
+    Some processors multiply bfloat16 four times as fast.
     """
     import torch
 
     has_bfloat16 = not torch.cuda.is_available() and torch.cpu.get_capabilities().get("avx512_bf16")
-    return "bfloat16" if has_bfloat16 and width >= 1024 else "float32"
+    return "bfloat16" if has_bfloat16 else "float32"
 
 
 def _no_gradients() -> Any:
@@ -220,7 +217,7 @@ class _Search:
 
     Attributes:
         top: Codes that are wanted of each query; there are that many.
-        positions: The best codes, once `rescore` and `search_again` are through.
+        positions: The best codes, once `run` is through.
         scores: Their scores in float64, without the offsets.
         cosines: The models' inner products.
     """
@@ -231,54 +228,65 @@ class _Search:
         import numpy
         import torch
 
+        from agents.retrieval.selection import selection
+
         self.top = top
         self._codes = codes
         self._factors = weights.factors
-        self._edges = numpy.cumsum([0, *(one.width for one in codes)]).tolist()
+        self._edges = numpy.cumsum([0, *(one.width for one in codes)])
         self._queries = numpy.concatenate(queries, axis=1, dtype=numpy.float32)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._threads = 1 if self._device == "cuda" else torch.get_num_threads()
         widths = [one.width for one in codes]
         factors = numpy.repeat(weights.factors, widths, axis=1).astype(numpy.float32)
         self._weighted = torch.from_numpy(self._queries * factors).to(self._device)
         number = len(self._queries)
-        fast = fast_type(self._queries.shape[1])
+        fast = fast_type()
         self._type = getattr(torch, fast)
         self._kept = min(top + SPARE[fast], len(codes[0]))
         self._short = self._weighted.to(self._type)
-        self._best = torch.full((number, self._kept), -torch.inf, device=self._device, dtype=self._type)
-        self._places = torch.full((number, self._kept), -1, dtype=torch.int64, device=self._device)
+        self._selection = selection(number, self._kept, self._device, self._type)
         self._longest = self._lost = 0.0
         self.positions = numpy.full((number, top), -1, dtype=numpy.int64)
         self.scores = numpy.full((number, top), -numpy.inf)
         self.cosines = numpy.zeros((number, top, len(codes)))
 
-    # -- the first pass ---------------------------------------------------------------------------------
-
-    def sift(self, pace: Pace) -> None:
-        """Keep the best codes of each query by rounded scores."""
+    def run(self, pace: Pace) -> None:
+        """Search."""
         import torch
 
-        threads = 1 if self._device == "cuda" else torch.get_num_threads()
         # A thread for each part of the queries: where all threads share each step, as torch has it, they wait
         # for each other after every one of them.
         try:
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                for start, block in _blocks(self._codes):
-                    codes = torch.from_numpy(block).to(self._device)
-                    self._longest = max(self._longest, _longest(codes))
-                    if self._type != codes.dtype:
-                        exact, codes = codes, codes.to(self._type)
-                        self._lost = max(self._lost, _longest(exact - codes))
-                    for cells in pool.map(partial(self._sift_part, codes, start), self._parts(threads)):
-                        pace.add(cells)
+            with ThreadPoolExecutor(
+                self._threads, initializer=torch.set_num_threads, initargs=(1,)
+            ) as self._pool:
+                self._sift(pace)
+                self._search_again(self._rescore())
         finally:
             if self._device == "cpu":
-                torch.set_num_threads(threads)  # for threads that begin later
+                torch.set_num_threads(self._threads)  # for threads that begin later
 
-    def _parts(self, threads: int) -> list[slice]:
+    # -- the first pass ---------------------------------------------------------------------------------
+
+    def _sift(self, pace: Pace) -> None:
+        """Keep the best codes of each query by rounded scores."""
+        import torch
+
+        parts = self._parts()
+        for start, block in _blocks(self._codes):
+            exact = torch.from_numpy(block).to(self._device)
+            codes = torch.empty_like(exact, dtype=self._type)
+            pieces = torch.split(exact, _ROUNDED_AT_ONCE), torch.split(codes, _ROUNDED_AT_ONCE)
+            for longest, lost in self._pool.map(_round, *pieces):
+                self._longest, self._lost = max(self._longest, longest), max(self._lost, lost)
+            for cells in self._pool.map(partial(self._sift_part, codes, start), parts):
+                pace.add(cells)
+
+    def _parts(self) -> list[slice]:
         """Return the queries in parts, as many for each thread."""
         number = len(self._queries)
-        size = min(QUERIES_AT_ONCE, max(1, math.ceil(number / threads)))
+        size = min(QUERIES_AT_ONCE, max(1, math.ceil(number / self._threads)))
         return [slice(first, min(first + size, number)) for first in range(0, number, size)]
 
     def _sift_part(self, codes: Tensor, start: int, queries: slice) -> int:
@@ -287,7 +295,7 @@ class _Search:
 
         with torch.inference_mode():
             scores = self._short[queries] @ codes.T
-            _keep_best(self._best[queries], self._places[queries], scores, start)
+            self._selection.add(queries, scores, start)
             return len(codes) * len(scores)
 
     def _errors(self) -> Array:
@@ -319,43 +327,42 @@ class _Search:
 
     # -- the second, in float64 -------------------------------------------------------------------------
 
-    def rescore(self) -> None:
-        """Score in float64 what rounding could bring among the best, and order it."""
-        import numpy
-        import torch
+    def _rescore(self) -> Array:
+        """Score in float64 what rounding could bring among the best, and order it.
 
-        order = torch.argsort(self._best, dim=1, descending=True)
-        best = torch.take_along_dim(self._best, order, 1).double().cpu().numpy()
-        places = torch.take_along_dim(self._places, order, 1).cpu().numpy()
+        Returns:
+            The queries of which more codes may be among the best than were kept.
+        """
+        import numpy
+
+        best, places = self._selection.ordered()
         errors = self._first_errors(numpy.abs(best).max(axis=1))
         wanted = best >= (best[:, self.top - 1] - 2 * errors)[:, None]
         rows, columns = numpy.nonzero(wanted)
         self._merge(rows, places[rows, columns])
         # Whatever was not kept scored no more than the last one that was.
-        exact = self._kept == len(self._codes[0])
-        self._unsure = (
-            numpy.zeros(0, dtype=numpy.int64)
-            if exact
-            else numpy.flatnonzero(self.scores[:, -1] <= best[:, -1] + errors)
-        )
+        if self._kept == len(self._codes[0]):
+            return numpy.zeros(0, dtype=numpy.int64)
+        unsure: Array = numpy.flatnonzero(self.scores[:, -1] <= best[:, -1] + errors)
+        return unsure
 
-    def search_again(self) -> None:
-        """Search once more for the queries of which more codes may be among the best than were kept."""
+    def _search_again(self, unsure: Array) -> None:
+        """Search once more for some queries, without a limit of what is kept."""
         import numpy
         import torch
 
-        if not len(self._unsure):
+        if not len(unsure):
             return
         errors = self._errors()
         for start, block in _blocks(self._codes):
             codes = torch.from_numpy(block).to(self._device)
-            for first in range(0, len(self._unsure), QUERIES_AT_ONCE):
-                rows = self._unsure[first : first + QUERIES_AT_ONCE]
+            for first in range(0, len(unsure), QUERIES_AT_ONCE):
+                rows = unsure[first : first + QUERIES_AT_ONCE]
                 least = torch.from_numpy((self.scores[rows, -1] - errors[rows]).astype(numpy.float64))
                 scores = self._weighted[torch.from_numpy(rows).to(self._device)] @ codes.T
                 hits = torch.nonzero(scores.double() >= least.to(self._device)[:, None]).cpu().numpy()
-                for some in range(0, len(hits), _PAIRS_AT_ONCE * 64):
-                    part = hits[some : some + _PAIRS_AT_ONCE * 64]
+                for some in range(0, len(hits), _PAIRS_AT_ONCE):
+                    part = hits[some : some + _PAIRS_AT_ONCE]
                     self._merge_block(rows[part[:, 0]], start + part[:, 1], start, block)
 
     def _merge(self, rows: Array, places: Array) -> None:
@@ -376,18 +383,20 @@ class _Search:
         self._insert(rows, places, self._cosines(rows, places - start, block))
 
     def _cosines(self, rows: Array, places: Array, block: Array) -> Array:
-        """Return the models' inner products of pairs in float64, each summed in the same order."""
+        """Return the models' inner products of pairs in float64."""
         import numpy
-        import torch
 
-        queries, codes = torch.from_numpy(self._queries), torch.from_numpy(block)
-        rows_, places_ = torch.from_numpy(rows), torch.from_numpy(places)
+        from agents.retrieval.selection import inner_products
+
         cosines = numpy.empty((len(rows), len(self._codes)))
-        for first in range(0, len(rows), _PAIRS_AT_ONCE):
-            part = slice(first, first + _PAIRS_AT_ONCE)
-            product = queries[rows_[part]].double().mul_(codes[places_[part]])
-            for model, (left, right) in enumerate(zip(self._edges[:-1], self._edges[1:], strict=True)):
-                cosines[part, model] = product[:, left:right].sum(dim=1).numpy()
+        step = math.ceil(len(rows) / self._threads)
+        parts = [slice(first, first + step) for first in range(0, len(rows), step)]
+
+        def score(part: slice) -> None:
+            inner_products((self._queries, block), (rows[part], places[part]), self._edges, cosines[part])
+
+        for _ in self._pool.map(score, parts):
+            pass
         return cosines
 
     def _insert(self, rows: Array, places: Array, cosines: Array) -> None:
@@ -417,72 +426,13 @@ class _Search:
         )
 
 
-def _longest(vectors: Tensor) -> float:
-    """Return the length of the longest of some vectors."""
+def _round(exact: Tensor, into: Tensor) -> tuple[float, float]:
+    """Copy vectors to another type; return the length of the longest, and of the longest difference."""
     import torch
 
-    return float(torch.linalg.vector_norm(vectors.float(), dim=1).max())
-
-
-def _keep_best(best: Tensor, places: Tensor, scores: Tensor, start: int) -> None:
-    """Merge the scores of a block of codes into the best so far, in place.
-
-    Args:
-        best: The best scores so far, of shape (queries, kept), in no order.
-        places: Their codes.
-        scores: Those of the block, of shape (queries, codes).
-        start: The place of the block's first code.
-    """
-    import torch
-
-    kept = best.shape[1]
-    least = best.amin(dim=1)
-    full = scores.shape[1] - scores.shape[1] % _GROUP
-    rows, columns = _above(scores, least, full)
-    counts = torch.bincount(rows, minlength=len(best))
-    most = int(counts.max())
-    if not most:
-        return
-    if most > 4 * kept or len(rows) > scores.numel() // 16:
-        new, columns = torch.topk(scores, min(kept, scores.shape[1]), dim=1, sorted=False)
-        _take_best(best, places, new, columns + start)
-        return
-    into = rows, torch.arange(len(rows), device=rows.device) - (torch.cumsum(counts, 0) - counts)[rows]
-    new = torch.full((len(best), most), -torch.inf, device=best.device, dtype=best.dtype)
-    where = torch.full((len(best), most), -1, dtype=torch.int64, device=best.device)
-    new[into], where[into] = scores[rows, columns], columns + start
-    _take_best(best, places, new, where)
-
-
-def _above(scores: Tensor, least: Tensor, full: int) -> tuple[Tensor, Tensor]:
-    """Return rows and columns of the scores above their row's least, row by row.
-
-    Most are not, so the largest of each group is compared first.
-    """
-    import torch
-
-    if scores.device.type != "cpu" or not full or torch.isinf(least).any():
-        rows, columns = torch.nonzero(scores > least[:, None], as_tuple=True)
-        return rows, columns
-    # A group is of scores far apart, for the largest of many groups to be found in one go.
-    groups = scores[:, :full].unflatten(1, (_GROUP, -1))
-    rows, group = torch.nonzero(groups.amax(dim=1) > least[:, None], as_tuple=True)
-    hits, place = torch.nonzero(groups[rows, :, group] > least[rows][:, None], as_tuple=True)
-    rows, columns = rows[hits], place * groups.shape[2] + group[hits]
-    if full == scores.shape[1]:
-        return rows, columns
-    more_rows, more = torch.nonzero(scores[:, full:] > least[:, None], as_tuple=True)
-    rows, columns = torch.cat([rows, more_rows]), torch.cat([columns, more + full])
-    order = torch.argsort(rows, stable=True)
-    return rows[order], columns[order]
-
-
-def _take_best(best: Tensor, places: Tensor, new: Tensor, where: Tensor) -> None:
-    """Keep the best of two sets of scores, in place of the first."""
-    import torch
-
-    kept = best.shape[1]
-    both, at = torch.cat([best, new], dim=1), torch.cat([places, where], dim=1)
-    values, chosen = torch.topk(both, kept, dim=1, sorted=False)
-    best.copy_(values)
-    places.copy_(torch.take_along_dim(at, chosen, 1))
+    with torch.inference_mode():
+        into.copy_(exact)
+        longest = float(torch.linalg.vector_norm(exact, dim=1).max())
+        if into.dtype == exact.dtype:
+            return longest, 0.0
+        return longest, float(torch.linalg.vector_norm(exact - into, dim=1).max())
