@@ -66,8 +66,8 @@ class StoredRun(Mapping[str, Sequence[str]]):
         """Create a run.
 
         Args:
-            names: The names of codes, of shape (different codes,).
-            places: Which of them was found, query by query, of shape (codes found,).
+            names: The MD5 of the texts of codes, each at the place of its id.
+            places: The ids of the codes that were found, query by query, of shape (codes found,).
             starts: From where to where in `places` the codes of each query are.
         """
         self._names = names
@@ -170,25 +170,25 @@ def read_run(connection: Connection, ranking: StoredRanking, depth: int | None =
         found = found.where(hit.c.rank <= depth)
     statement = found.order_by(hit.c.query_id, hit.c.rank)
     codes = connection.execute(statement).cursor.fetchnumpy()["code_id"]
-    different, places = numpy.unique(codes, return_inverse=True)
     starts: dict[str, tuple[int, int]] = {}
     at = 0
     for name, number in connection.execute(ranked):
         end = at + (number if depth is None else min(number, depth))
         starts[name] = (at, end)
         at = end
-    return StoredRun(_names(connection, different), places.astype(numpy.int32), starts)
+    return StoredRun(_names(connection), codes.astype(numpy.int32), starts)
 
 
-def _names(connection: Connection, codes: Array) -> Array:
-    """Return the MD5 of the texts of some codes."""
+def _names(connection: Connection) -> Array:
+    """Return the MD5 of the text of each code, at the place of its id: ids have no large gaps."""
     import numpy
 
-    connection.exec_driver_sql("register", ("found_code", {"id": codes}))
-    found = connection.exec_driver_sql(
-        "SELECT c.text_hash FROM code c JOIN found_code f ON f.id = c.id ORDER BY c.id"
-    ).scalars()
-    return numpy.array([*found], dtype=object)
+    code = table_of(Code)
+    found = connection.execute(select(code.c.id, code.c.text_hash)).cursor.fetchnumpy()
+    ids = found["id"]
+    names = numpy.empty(int(ids.max(initial=0)) + 1, dtype=object)
+    names[ids] = found["text_hash"]
+    return names
 
 
 def store_ranking(
