@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.retrieval.progress import ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking, Retriever
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import EmptyFile, ImportFailed
@@ -133,16 +134,19 @@ def read_beir(folder: Path, *, part: str | None = None, titles: bool = True) -> 
     return Benchmark(queries, codes, qrels, chosen)
 
 
-def rank_codes(benchmark: Benchmark, retriever: Retriever, top: int) -> Ranking:
+def rank_codes(
+    benchmark: Benchmark, retriever: Retriever, top: int, report: ReportWork = ignore_progress
+) -> Ranking:
     """Return the best codes of each judged query, in the order of the queries, by a retriever.
 
     Args:
         benchmark: The benchmark.
         retriever: The retriever.
         top: How many codes of each query.
+        report: Receives the progress.
     """
     codes = benchmark.codes
-    return retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)))
+    return retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)), report)
 
 
 def run_of(benchmark: Benchmark, ranking: Ranking) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.retrieval.lexical import bag_of_words, bm25
 from agents.retrieval.retriever import Retriever
@@ -11,15 +11,13 @@ from store.errors import UnknownName
 
 if TYPE_CHECKING:
     from agents.llm.settings import ModelSettings
-    from agents.retrieval.progress import ReportWork
+    from agents.retrieval.encoder import Role
     from agents.retrieval.settings import RetrievalSettings
 
 METHODS: dict[str, Callable[[], Retriever]] = {"bm25": bm25, "bow": bag_of_words}
 
 
-def open_retriever(
-    name: str, settings: RetrievalSettings, api: ModelSettings | None, report: ReportWork
-) -> Retriever:
+def open_retriever(name: str, settings: RetrievalSettings, api: ModelSettings | None) -> Retriever:
     """Return the retriever of a method: of words, of one model, or of several as an ensemble.
 
     Args:
@@ -27,7 +25,6 @@ def open_retriever(
             by `+`, whose mean cosine counts.
         settings: Where vectors are kept, and how texts are encoded.
         api: The settings of services.
-        report: Receives the progress of models.
 
     Raises:
         UnknownName: There is no such method or model.
@@ -45,7 +42,19 @@ def open_retriever(
         methods = f"Methods: {', '.join(METHODS)}, minilm, or another model."
         raise UnknownName(error.title, error.message, f"{methods} {error.hint}".strip()) from error
     called = "+".join(encoder.name for encoder in encoders)
-    return DenseRetriever(called, encoders, VectorCache(settings.folder), report=report)
+    return DenseRetriever(called, encoders, VectorCache(settings.folder))
+
+
+def settings_of(retriever: Retriever) -> dict[str, Any]:
+    """Return what the rankings of a retriever depend on besides its name: which models they are of."""
+    from agents.retrieval.dense import DenseRetriever
+
+    if not isinstance(retriever, DenseRetriever):
+        return {}
+    roles: tuple[Role, ...] = ("query", "code")
+    return {
+        encoder.name: {role: dict(encoder.identity(role)) for role in roles} for encoder in retriever.encoders
+    }
 
 
 def retriever_named(name: str) -> Retriever:

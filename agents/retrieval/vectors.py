@@ -18,11 +18,12 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.retrieval.progress import Pace, ReportWork, ignore_progress
+from agents.retrieval.progress import Pace, ReportWork, WorkProgress, ignore_progress
 from agents.retrieval.retriever import blocks_of
 from store.errors import WorkbenchError
 from store.processes import start_of
@@ -143,26 +144,32 @@ class VectorCache:
         """
         import numpy
 
+        stage = f"encoding {'queries' if role == 'query' else 'codes'} by {encoder.name}"
         known = _Blocks(self._folder, encoder.name, role, encoder.identity(role))
-        wanted = [_digests(block, start, role) for start, block in _numbered(texts)]
+        wanted = []
+        for start, block in _numbered(texts):
+            report(WorkProgress(stage, 0, len(texts)))
+            wanted.append(_digests(block, start, role))
         digests = numpy.concatenate(wanted) if wanted else _no_digests()
         missing = numpy.flatnonzero(known.find(digests) < 0)
         # Each text once, where it first is.
         _, first = numpy.unique(digests[missing], return_index=True)
         missing = missing[numpy.sort(first)]
-        pace = Pace(
-            f"{encoder.name}: encoding {'queries' if role == 'query' else 'codes'}",
-            len(texts),
-            report,
-            done=len(texts) - len(missing),
-        )
+        done = len(texts) - len(missing)
+        pace = Pace(stage, len(texts), report, done=done)
         for start in range(0, len(missing), TEXTS_AT_ONCE):
             places = missing[start : start + TEXTS_AT_ONCE]
-            encoded = encoder.encode([texts[int(place)] for place in places], role)
+            chosen = [texts[int(place)] for place in places]
+            encoded = encoder.encode(chosen, role, partial(_reach, pace, done))
             _check(encoder.name, encoded, places, known.width)
             known.add(digests[places], encoded)
-            pace.add(len(places))
+            done += len(places)
+            pace.reach(done)
         return known.vectors(digests)
+
+
+def _reach(pace: Pace, before: int, number: int) -> None:
+    pace.reach(before + number)
 
 
 def _numbered(texts: Sequence[str]) -> Any:

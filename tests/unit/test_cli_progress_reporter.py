@@ -92,23 +92,23 @@ def test_steps_of_several_methods_have_the_name_of_the_method():
     progress = MethodProgress(3, shown.append)
     progress.begin("bm25")
     progress.begin("minilm")
-    progress.step(WorkProgress("minilm: encoding codes", 1024, 3213, 35.0))
+    progress.step(WorkProgress("encoding codes by minilm", 1024, 3213, 35.0))
     progress.step(WorkProgress("comparing", 1, 4))
     progress.begin("one+other")
-    progress.step(WorkProgress("one: encoding codes", 0, 5))
+    progress.step(WorkProgress("encoding codes by one", 0, 5))
     assert shown == [
         WorkProgress("bm25", 0, 3),
         WorkProgress("minilm", 1, 3),
-        WorkProgress("2/3 minilm: encoding codes", 1024, 3213, 35.0),
+        WorkProgress("2/3 encoding codes by minilm", 1024, 3213, 35.0),
         WorkProgress("2/3 minilm: comparing", 1, 4),
         WorkProgress("one+other", 2, 3),
-        WorkProgress("3/3 one+other: one: encoding codes", 0, 5),
+        WorkProgress("3/3 one+other: encoding codes by one", 0, 5),
     ]
     shown.clear()
     alone = MethodProgress(1, shown.append)
     alone.begin("minilm")
-    alone.step(WorkProgress("minilm: encoding codes", 0, 5))
-    assert shown[-1].stage == "minilm: encoding codes"
+    alone.step(WorkProgress("encoding codes by minilm", 0, 5))
+    assert shown[-1].stage == "encoding codes by minilm"
 
 
 def test_in_a_terminal_the_bar_tells_it(capsys, monkeypatch):

@@ -6,12 +6,13 @@ import shlex
 import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import ExportFailed, WorkbenchError, blind_review
+from store.errors import ExportFailed, WorkbenchError, WorkspaceError, blind_review
 from workbench.cli.options import AsJson, ConfigFile, command, given_rater, settings
 from workbench.cli.ranking import (
     ByQuery,
@@ -23,6 +24,7 @@ from workbench.cli.ranking import (
     Seed,
     Tested,
     print_differences,
+    print_left_out,
     print_scores,
     ranking_options,
     score_fields,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agents.retrieval.evaluation import Benchmark
-    from agents.retrieval.retriever import Ranking
+    from agents.retrieval.retriever import Ranking, Retriever
     from agents.retrieval.unjudged import UnjudgedAdded
     from store.measures.ranking import Qrels, Run
 
@@ -119,10 +121,10 @@ def evaluate_retrieval(
     """
     from agents.retrieval.evaluation import rank_codes, read_beir, run_of
     from agents.retrieval.methods import open_retriever
-    from store.measures.ranking import qrels_without
+    from store.measures.ranking import left_out_of_pool
     from store.measures.ranking_differences import ranking_differences
     from workbench.cli.progress_reporter import MethodProgress, progress_of_work
-    from workbench.output import Bar, print_json
+    from workbench.output import Bar, note, print_json
 
     options = ranking_options(
         preset=preset,
@@ -145,7 +147,7 @@ def evaluate_retrieval(
     loaded = settings(config)
     with ExitStack() as stack:
         progress = MethodProgress(len(names), progress_of_work(stack.enter_context(Bar("ranking"))))
-        retrievers = [open_retriever(name, loaded.retrieval, loaded.models, progress.step) for name in names]
+        retrievers = [open_retriever(name, loaded.retrieval, loaded.models) for name in names]
         folder = source
         if not source.is_dir():
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "beir"
@@ -166,13 +168,17 @@ def evaluate_retrieval(
                 "Leave them out.",
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
-        runs, rankings = {}, {}
+        runs, rankings, not_stored = {}, {}, ""
         for retriever in retrievers:
             progress.begin(retriever.name)
-            ranking = rank_codes(benchmark, retriever, options.preset.top)
+            ranking = rank_codes(benchmark, retriever, options.preset.top, progress.step)
             runs[retriever.name] = run_of(benchmark, ranking)
             if add_unjudged is not None:
                 rankings[retriever.name] = ranking
+            if not source.is_dir() and not not_stored:
+                not_stored = _store(source, benchmark, retriever, ranking, options.preset.top)
+    if not_stored:
+        note(not_stored)
     scores = {name: options.scores(benchmark.qrels, run, complete=True) for name, run in runs.items()}
     if not all(found.queries for found in scores.values()):
         raise WorkbenchError(
@@ -182,12 +188,12 @@ def evaluate_retrieval(
         )
     left_out = {}
     for name, run in runs.items() if len(runs) > 1 else ():
-        rest = options.scores(qrels_without(benchmark.qrels, runs, name, pool), run, complete=True)
-        left_out[name] = {
-            "queries": len(rest.queries),
-            "all_labels": scores[name].means(rest.queries),
-            "left_out": rest.means(),
-        }
+        left_out[name] = left_out_of_pool(
+            *(name, scores[name], benchmark.qrels),
+            pools=runs,
+            depth=pool,
+            scores_of=partial(options.scores, run=run, complete=True),
+        )
     differences = ranking_differences(scores, options.tested, options.bootstrap)
     if by_query is not None:
         write_by_query(by_query, scores)
@@ -206,11 +212,12 @@ def evaluate_retrieval(
                 "methods": {
                     name: {
                         **score_fields(found),
-                        "left_out_of_pool": left_out.get(name),
+                        "left_out_of_pool": asdict(left_out[name]) if left_out else None,
                     }
                     for name, found in scores.items()
                 },
                 "pool": pool,
+                "stored": not source.is_dir() and not not_stored,
                 "differences": [each.to_dict() for each in differences],
                 "unjudged": None if unjudged is None else {"depth": add_unjudged, **asdict(unjudged)},
             }
@@ -222,7 +229,7 @@ def evaluate_retrieval(
         complete=True,
         zero_ideal=options.preset.zero_ideal,
     )
-    _print_left_out(options.preset.measures[0], left_out, pool)
+    print_left_out(options.preset.measures[0], left_out, pool)
     print_differences(differences)
     if unjudged is not None:
         _print_unjudged(source, unjudged, add_unjudged)
@@ -241,16 +248,12 @@ def _export(
 ) -> None:
     """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder."""
     from store.export.exporting import export
+    from store.retrieval.labels import LabelSource
     from store.workspace.duckdb import Workspace
     from store.workspace.packet_fact import refuse_packet
     from workbench.study_session import refuse_in_study
 
-    if (rater is not None) + (policy is not None) + (split is not None) != 1:
-        raise WorkbenchError(
-            "Whose labels?",
-            "An evaluation needs true labels: of one rater, by a policy of several raters, or of a split.",
-            "Give one: --rater NAME, --policy majority or --split NAME.",
-        )
+    LabelSource(rater, policy, split).check("An evaluation")
     loaded = settings(config)
     with Workspace.open(source) as opened:
         with opened.reading() as connection:
@@ -299,6 +302,32 @@ def _print_unjudged(workspace: Path, found: UnjudgedAdded, depth: int | None) ->
         )
 
 
+def _store(source: Path, benchmark: Benchmark, retriever: Retriever, ranking: Ranking, depth: int) -> str:
+    """Store the ranking of a method in the workspace; return why it could not be, empty where it was.
+
+    What took long to rank is measured all the same, as when somebody has opened the workspace meanwhile.
+    """
+    from agents.retrieval.methods import settings_of
+    from store.retrieval.rankings import store_ranking
+    from store.workspace.duckdb import Workspace
+
+    try:
+        with Workspace.open(source) as opened:
+            store_ranking(
+                opened,
+                retriever.name,
+                settings_of(retriever),
+                depth=depth,
+                queries=list(benchmark.queries),
+                codes=benchmark.codes.ids,
+                places=ranking.codes,
+                scores=ranking.scores,
+            )
+    except WorkspaceError as error:
+        return f"Rankings not stored, so that reports lack them. {error.title}: {error.message} {error.hint}"
+    return ""
+
+
 def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
     """Write qrels.txt, and a file for each run."""
     from store.formats.trec import write_qrels, write_run
@@ -318,23 +347,3 @@ def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ExportFailed("Cannot write runs", f"{folder}: {why}.", "See --run-out.") from error
-
-
-def _print_left_out(measure: str, found: Mapping[str, Mapping[str, Any]], pool: int) -> None:
-    """Print what each method has where what only it found was not judged."""
-    from workbench.output import print_table, say
-
-    if not found:
-        return
-    say("", f"{measure} without labels of pairs only this method has in its first {pool:,}")
-    print_table(
-        ("method", "queries left", "all labels", "left out of the pool"),
-        [
-            (
-                name,
-                one["queries"],
-                *(f"{one[key][measure]:.4f}" if one[key] else "" for key in ("all_labels", "left_out")),
-            )
-            for name, one in found.items()
-        ],
-    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed
 from agents.retrieval.progress import WorkProgress
 from agents.sandbox.errors import NeedsSandbox
-from store.formatting import dollars, pluralize
+from store.formatting import dollars, format_duration, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +129,6 @@ def progress_of_work(bar: Bar) -> ReportWork:
 
     It ends the work where a signal asks for that.
     """
-    from screens.jobs.job_line import format_duration
     from workbench.output import note
     from workbench.signals import raise_if_stopped
 
@@ -171,7 +170,7 @@ class MethodProgress:
 
     def step(self, progress: WorkProgress) -> None:
         """Report a step of the method at work."""
-        # A model alone gives its steps its own name, which an ensemble of several needs.
-        step = progress.stage.removeprefix(f"{self._name}: ")
+        step = progress.stage
+        named = step if step.endswith(f" by {self._name}") else f"{self._name}: {step}"
         place = "" if self._methods == 1 else f"{self._begun}/{self._methods} "
-        self._report(replace(progress, stage=f"{place}{self._name}: {step}"))
+        self._report(replace(progress, stage=place + named))
