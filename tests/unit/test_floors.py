@@ -12,7 +12,8 @@ IMPORT_ALL = """
 import importlib, pkgutil, sys
 package = importlib.import_module(sys.argv[1])
 for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-    if not module.name.endswith("__main__"):
+    # The second is compiled for the extra `models`, and imported by the search of vectors alone.
+    if not module.name.endswith(("__main__", "agents.retrieval.selection")):
         importlib.import_module(module.name)
 print("\\n".join(sys.modules))
 """

@@ -28,7 +28,7 @@ class Installed(PathFinder):
 sys.meta_path[sys.meta_path.index(PathFinder)] = Installed
 for room in ("workbench", "screens", "agents", "store"):
     for module in pkgutil.walk_packages(importlib.import_module(room).__path__, f"{room}."):
-        # The search of vectors alone imports the second one.
+        # The second is compiled for the extra, and imported by the search of vectors alone.
         if module.name not in ("workbench.__main__", "agents.retrieval.selection"):
             importlib.import_module(module.name)
 from workbench.cli import main
