@@ -45,7 +45,7 @@ class Drawn:
         """Return what the vectors depend on."""
         return {"width": str(self._width), "role": role}
 
-    def encode(self, texts: Any, role: str) -> Encoded:
+    def encode(self, texts: Any, role: str, report: Any = None) -> Encoded:
         """Draw a vector for each text."""
         vectors = self._rng.standard_normal((len(texts), self._width), dtype=numpy.float32)
         vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)

@@ -29,6 +29,7 @@ from screens.garbage_collection import collect_when_idle, freeze_existing
 from screens.help import key_name
 from screens.input_guard.guard import InputGuard
 from screens.jobs.jobs import JobReported, Jobs
+from screens.jobs.searches import Searches, SearchReported
 from screens.notices import Notices
 from screens.recorder import KEY_SECONDS, Recorder, UndoResult
 from screens.run_choice import RunChoice
@@ -110,6 +111,7 @@ class WorkbenchApp(App[None]):
             ),
             tests=TestRunner(self, program.rater, program.make_expert_runs, notices),
             jobs=Jobs(self, program.make_runner, notices),
+            searches=Searches(self, program.make_searches, notices),
             session=ReviewSession(program),
             notices=notices,
             last_key=self._guard.last_key,
@@ -273,6 +275,10 @@ class WorkbenchApp(App[None]):
     @on(JobReported)
     def _job_reported(self, message: JobReported) -> None:
         self.context.jobs.take(message.event)
+
+    @on(SearchReported)
+    def _search_reported(self, message: SearchReported) -> None:
+        self.context.searches.take(message.event)
 
     def _show_undone(self, undone: UndoResult) -> None:
         """Have the screen go to the item of an undo or redo; other screens show a notice."""

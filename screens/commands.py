@@ -49,6 +49,7 @@ Scope = Literal[
     "import",
     "budget",
     "start",
+    "candidates",
     "consent",
     "confirm",
     "keys",
@@ -66,6 +67,7 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
     ("import",),
     ("budget",),
     ("start",),
+    ("candidates",),
     ("consent",),
     ("confirm",),
     ("keys",),
@@ -74,12 +76,12 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "welcome": ("details", "import"),
-    "home": ("import", "start"),
+    "home": ("import", "start", "candidates"),
     "sitting": ("consent",),
     "queue": ("list", "line", "filter", "value", "order", "columns", "runs", "views", "confirm"),
     "review": ("text", "line", "editor"),
     "adjudicate": ("text", "line"),
-    "jobs": ("start", "budget"),
+    "jobs": ("start", "budget", "candidates"),
     "outcomes": ("list",),
     "studies": ("confirm",),
     "study": ("confirm",),
@@ -131,6 +133,7 @@ WHERE: dict[Scope, str] = {
     "import": "Import",
     "budget": "More budget",
     "start": "Start the agents",
+    "candidates": "Find candidate pairs",
     "consent": "Consent",
     "confirm": "Confirmation",
     "keys": "List of keys",
@@ -184,7 +187,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.help", "question_mark", "show_keys", "keys", "List the keys of this screen."),
     Command("app.palette", "ctrl+p", "command_palette", "palette", "Search all actions by name."),
     Command(
-        "app.jobs", "J", "show_jobs", "jobs", "Show the jobs of the agents: progress, failures, pause, stop."
+        "app.jobs",
+        "J",
+        "show_jobs",
+        "jobs",
+        "Show the jobs of the agents and searches: progress, failures, pause, stop.",
     ),
     Command(
         "app.reports",
@@ -247,6 +254,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("home.sample", "d", "load_sample", "load demo", "Load the sample data and annotate it."),
     Command(
         "home.annotate", "g", "annotate", "start agents", "Let the agents label the items without a label."
+    ),
+    Command(
+        "home.candidates",
+        "f",
+        "find_candidates",
+        "find candidates",
+        "Search the best codes of each query: they become pairs to judge.",
     ),
     Command(
         "home.practice",
@@ -549,9 +563,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("adjudicate.back", "q,escape", "", "back", "Go back."),
     Command("jobs.start", "g", "start", "start", "Let the agents label the items without a label."),
     Command(
-        "jobs.pause", "p", "pause", "pause", "Pause the run after the requests under way, or continue it."
+        "jobs.pause",
+        "p",
+        "pause",
+        "pause",
+        "Pause the run after the requests under way, or the search; or continue it.",
     ),
-    Command("jobs.stop", "x", "stop", "stop", "Stop the run; it can be resumed."),
+    Command("jobs.stop", "x", "stop", "stop", "Stop the run or the search; it can be resumed."),
     Command(
         "jobs.items", "enter", "items", "items", "List the items that failed and those that were labelled."
     ),
@@ -573,6 +591,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs.part", "tab", "part(1)", "next part", "Show the next part: funnel, stages, failures, log."),
     Command(
         "jobs.part_back", "shift+tab", "part(-1)", "previous part", "Show the previous part.", on_line=False
+    ),
+    Command(
+        "jobs.candidates",
+        "f",
+        "find_candidates",
+        "find candidates",
+        "Search the best codes of each query: they become pairs to judge.",
     ),
     Command("jobs.back", "escape,q", "back", "back", "Go back."),
     Command("jobs.up", "up", "move(-1)", "run above", "Go to the run above.", on_line=False),
@@ -902,6 +927,21 @@ COMMANDS: tuple[Command, ...] = (
     Command("import.complete", "tab", "complete", "complete path", "Complete the path.", priority=True),
     Command("start.begin", "enter", "begin", "start", "Start the agents.", priority=True),
     Command("start.leave", "escape", "leave", "cancel", "Close the dialog; nothing is started."),
+    Command(
+        "candidates.begin", "ctrl+s", "begin", "start", "Start the search; Enter in a line does so, too."
+    ),
+    Command("candidates.leave", "escape", "leave", "cancel", "Close the dialog; nothing is started."),
+    Command(
+        "candidates.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False
+    ),
+    Command(
+        "candidates.previous",
+        "up",
+        "app.focus_previous",
+        "previous field",
+        "Go to the previous field.",
+        on_line=False,
+    ),
     Command("confirm.do", "enter,y", "do", "confirm", "Confirm.", priority=True),
     Command("confirm.leave", "escape,n,q", "leave", "cancel", "Close the dialog; nothing is done."),
     Command("consent.agree", "enter", "agree", "agree", "Agree to take part.", priority=True),

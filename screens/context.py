@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from agents.jobs.events import JobEvent
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
+    from agents.retrieval.candidate_search import CandidateSearches, SearchEvent
     from agents.settings import JobSettings
     from screens.external_programs import ExternalPrograms
     from screens.input_guard.guard import LastKey
     from screens.jobs.jobs import Jobs
+    from screens.jobs.searches import Searches
     from screens.lesson import Lesson
     from screens.notices import Notices
     from screens.recorder import Recorder
@@ -64,6 +66,7 @@ class AppContext:
         prepare: Does what a start has put off, once; everything that reads or records beyond the first
             lines comes after it. Called in a thread.
         make_runner: Makes the job runner, given where its events go.
+        make_searches: Makes what searches candidate pairs, given where its events go.
         make_expert_runs: Makes what runs the tests that the rater asks for. Called in a thread.
         make_plan: Composes what a run over items of a kind, started from the app, does; see `plan`.
         import_file: Imports a file, given its path and a callback for progress.
@@ -84,6 +87,7 @@ class AppContext:
     settings: ScreenSettings
     prepare: Callable[[], None]
     make_runner: Callable[[Callable[[JobEvent], None]], JobRunner]
+    make_searches: Callable[[Callable[[SearchEvent], None]], CandidateSearches]
     make_expert_runs: Callable[[], ExpertTests]
     make_plan: Callable[[str], Plan]
     import_file: Callable[[Path, Report], ImportReport]
@@ -154,6 +158,7 @@ class ScreenContext:
         recorder: Records what the rater does.
         tests: Runs the tests that the rater asks for.
         jobs: The agents at work.
+        searches: The searches for candidate pairs.
         session: Where the rater is.
         notices: Says something on the screen that is shown.
         last_key: The key whose action runs.
@@ -165,6 +170,7 @@ class ScreenContext:
     recorder: Recorder
     tests: TestRunner
     jobs: Jobs
+    searches: Searches
     session: ReviewSession
     notices: Notices
     last_key: LastKey

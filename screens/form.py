@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from textual.containers import Horizontal
 from textual.content import Content
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, Static
@@ -71,7 +72,7 @@ class Fields:
         screen: The form.
     """
 
-    def __init__(self, screen: BaseScreen) -> None:
+    def __init__(self, screen: Screen[Any]) -> None:
         self._screen = screen
 
     def text(self, name: str) -> str:

@@ -28,6 +28,14 @@ def dollars(money: float) -> str:
     return f"${money:.4f}" if money >= 0.0001 else f"${money:.6f}"
 
 
+def format_duration(seconds: float) -> str:
+    """Return a duration in words: "40 s", "3 min", "2 h 5 min"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def compact(number: int) -> str:
     """Return a large number in few cells: 940, 23.1k, 4.5M."""
     for least, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):

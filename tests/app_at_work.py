@@ -18,6 +18,9 @@ from textual.pilot import Pilot
 
 from agents.jobs.expert_tests import ExpertTests
 from agents.jobs.runner import JobRunner
+from agents.llm.settings import ModelSettings
+from agents.retrieval.candidate_search import CandidateSearches
+from agents.retrieval.settings import RetrievalSettings
 from agents.settings import ExpertRunSettings, JobSettings
 from screens.app import WorkbenchApp
 from screens.context import AppContext, Plan
@@ -75,6 +78,7 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         settings=settings,
         prepare=lambda: None,
         make_runner=lambda emit: JobRunner(workspace, emit),
+        make_searches=lambda emit: CandidateSearches(workspace, RetrievalSettings(), ModelSettings(), emit),
         make_expert_runs=lambda: ExpertTests(workspace, ExpertRunSettings),
         make_plan=lambda _kind: plan,
         import_file=lambda path, report: import_files(workspace, [path], progress=report),

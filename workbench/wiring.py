@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agents.jobs.events import JobEvent
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
+    from agents.retrieval.candidate_search import CandidateSearches, SearchEvent
     from agents.settings import ExpertRunSettings, JobSettings
     from screens.lesson import Lesson
     from screens.study_place import StudyPlace
@@ -104,6 +105,14 @@ def make_context(
 
         return closing.enter_context(JobRunner(workspace, emit))
 
+    def make_searches(emit: Callable[[SearchEvent], None]) -> CandidateSearches:
+        from agents.retrieval.candidate_search import CandidateSearches
+
+        whole = config.whole
+        searches = CandidateSearches(workspace, whole.retrieval, whole.models, emit)
+        closing.callback(searches.close)
+        return searches
+
     def make_expert_tests() -> ExpertTests:
         from agents.jobs.expert_tests import ExpertTests
 
@@ -124,6 +133,7 @@ def make_context(
         settings=settings,
         prepare=prepare,
         make_runner=make_runner,
+        make_searches=make_searches,
         make_expert_runs=make_expert_tests,
         make_plan=lambda kind: _plan(workspace, config, annotation, kind),
         import_file=lambda path, report: import_file(workspace, path, report),

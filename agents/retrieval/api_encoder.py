@@ -10,7 +10,7 @@ from agents.llm.openai_connection import OpenAIConnection
 from agents.llm.pacing import send_with_retries
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import ILL_SHAPED, UNREADABLE
-from agents.retrieval.encoder import Encoded, Role
+from agents.retrieval.encoder import Encoded, ReportCount, Role, ignore_count
 
 if TYPE_CHECKING:
     import numpy
@@ -21,6 +21,8 @@ TEXTS_OF_A_REQUEST = 64
 REQUESTS_AT_ONCE = 8
 LONGEST_CHARACTERS = 16_000
 """The characters of a text that are sent; services refuse more than 8,191 tokens."""
+REPORT_SECONDS = 0.2
+"""Seconds between two reports of the progress."""
 
 
 class ApiEncoder:
@@ -48,31 +50,48 @@ class ApiEncoder:
         """Return the model and the address; see `Encoder`. Queries and codes are sent alike."""
         return {"model": self._model, "service": self._connection.address, "prompt": ""}
 
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+    def encode(self, texts: Sequence[str], role: Role, report: ReportCount = ignore_count) -> Encoded:
         """Return the vectors of texts; see `Encoder`."""
         import numpy
 
         sent = [text[:LONGEST_CHARACTERS] for text in texts]
-        found = numpy.array(asyncio.run(self._all(sent)), dtype=numpy.float32)
+        found = numpy.array(asyncio.run(self._all(sent, report)), dtype=numpy.float32)
         lengths = numpy.linalg.norm(found, axis=1, keepdims=True)
         # What is not of numbers stays so, for the cache to refuse.
         vectors = found / numpy.where(lengths == 0, 1, lengths)
         return Encoded(vectors, numpy.array([len(text) > LONGEST_CHARACTERS for text in texts], dtype=bool))
 
-    async def _all(self, texts: Sequence[str]) -> list[list[float]]:
+    async def _all(self, texts: Sequence[str], report: ReportCount) -> list[list[float]]:
         """Ask for the vectors of all texts, some requests at a time."""
         turns = asyncio.Semaphore(REQUESTS_AT_ONCE)
+        may_ask = asyncio.Event()
+        done = 0
+
+        async def keep_reporting() -> None:
+            while True:
+                # In a thread, where a pause may wait while the requests under way end.
+                may_ask.clear()
+                await asyncio.to_thread(report, done)
+                may_ask.set()
+                await asyncio.sleep(REPORT_SECONDS)
 
         async def ask(start: int) -> list[list[float]]:
+            nonlocal done
             part = texts[start : start + TEXTS_OF_A_REQUEST]
             async with turns:
-                return await send_with_retries(
+                await may_ask.wait()
+                found = await send_with_retries(
                     lambda: self._ask(part), self._connection.pacing, self._retries
                 )
+            done += len(part)
+            return found
 
         try:
             async with asyncio.TaskGroup() as group:
+                reporting = group.create_task(keep_reporting())
                 tasks = [group.create_task(ask(start)) for start in range(0, len(texts), TEXTS_OF_A_REQUEST)]
+                await asyncio.wait(tasks)
+                reporting.cancel()
         except ExceptionGroup as group_error:
             raise group_error.exceptions[0] from None
         finally:

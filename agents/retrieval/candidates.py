@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agents.retrieval.dense import encode_corpus
-from agents.retrieval.progress import ReportWork, ignore_progress
+from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import WorkbenchError
 from store.ingest.candidates import CandidatePairs
-from store.queries.corpus import corpus_texts
+from store.queries.corpus import corpus_size, corpus_texts
 
 if TYPE_CHECKING:
     import numpy
@@ -41,28 +41,45 @@ class CorpusTexts:
     codes: Sequence[str]
 
 
-def corpus_apart(workspace: Workspace) -> CorpusTexts:
+def check_corpus(queries: int, codes: int) -> None:
+    """Refuse to search without queries or codes.
+
+    Raises:
+        WorkbenchError: There are none.
+    """
+    for number, what in ((queries, "queries"), (codes, "codes")):
+        if not number:
+            raise WorkbenchError(
+                f"No {what}",
+                f"The workspace has no {what}.",
+                "Import a corpus and queries first: workbench import WORKSPACE FILE",
+            )
+
+
+def corpus_apart(workspace: Workspace, report: ReportWork = ignore_progress) -> CorpusTexts:
     """Copy the queries and codes of a workspace to temporary files.
+
+    Args:
+        workspace: The open workspace.
+        report: Receives the progress.
 
     Raises:
         WorkbenchError: There are no queries, or no codes.
     """
     import numpy
 
+    with workspace.reading() as connection:
+        numbers = corpus_size(connection)
+    check_corpus(*numbers)
     ids: dict[str, list[int]] = {"query": [], "code": []}
     texts = {name: StoredTexts() for name in ids}
+    pace = Pace("reading texts", sum(numbers), report)
     for table in ("query", "code"):
         for rows in corpus_texts(workspace, table):
             for number, text in rows:
                 ids[table].append(number)
                 texts[table].append(text)
-        if not ids[table]:
-            what = "queries" if table == "query" else "codes"
-            raise WorkbenchError(
-                f"No {what}",
-                f"The workspace has no {what}.",
-                "Import a corpus and queries first: workbench import WORKSPACE FILE",
-            )
+            pace.add(len(rows))
     return CorpusTexts(numpy.array(ids["query"]), texts["query"], numpy.array(ids["code"]), texts["code"])
 
 
@@ -118,9 +135,11 @@ def find_candidates(
     )
 
 
-def find_by_method(corpus: CorpusTexts, retriever: Retriever, *, top: int = 20) -> Candidates:
+def find_by_method(
+    corpus: CorpusTexts, retriever: Retriever, *, top: int = 20, report: ReportWork = ignore_progress
+) -> Candidates:
     """Return for each query the best codes by a lexical method, whose scores are the similarities."""
-    found = retriever.search(corpus.queries, corpus.codes, top)
+    found = retriever.search(corpus.queries, corpus.codes, top, report)
     return Candidates(_pairs(corpus, found.codes, found.scores[:, :, None], [retriever.name]), {}, {})
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agents.retrieval.progress import ReportWork, ignore_progress
 from agents.retrieval.search import Found, Weights, exact_top, mean_weights, z_weights
+from agents.retrieval.vectors import width_changed
 
 if TYPE_CHECKING:
     import numpy
@@ -48,7 +49,7 @@ class Corpus:
 
     def search_one(self, model: int, top: int, report: ReportWork = ignore_progress) -> Found:
         """Return the best codes of each query by one model."""
-        stage = f"{self.models[model]}: comparing"
+        stage = f"comparing by {self.models[model]}"
         return exact_top([self.queries[model]], [self.codes[model]], top, stage=stage, report=report)
 
 
@@ -69,7 +70,8 @@ def encode_corpus(
         report: Receives the progress.
 
     Raises:
-        WorkbenchError: A text is empty, a model fails, or the cache cannot be written.
+        WorkbenchError: A text is empty, a model fails or has vectors of two widths, or the cache cannot be
+            written.
     """
     asked: list[Array] = []
     given: list[Vectors] = []
@@ -78,6 +80,8 @@ def encode_corpus(
         # The queries are few: whatever is wrong with the model shows before the codes are encoded.
         some = cache.vectors(encoder, queries, "query", report)
         whole = cache.vectors(encoder, codes, "code", report)
+        if len(some) and len(whole) and some.width != whole.width:
+            raise width_changed(encoder.name, whole.width, some.width)
         asked.append(some.all())
         given.append(whole)
         truncated.append((some.truncated, whole.truncated))
@@ -93,16 +97,20 @@ class DenseRetriever:
         encoders: The models.
         cache: The vectors that are known.
         combine: How several models are put together: "mean" or "z".
-        report: Receives the progress.
     """
 
     name: str
     encoders: Sequence[Encoder]
     cache: VectorCache
     combine: str = "mean"
-    report: ReportWork = field(default=ignore_progress)
 
-    def search(self, queries: Sequence[str], codes: Sequence[str], top: int) -> Ranking:
+    def search(
+        self,
+        queries: Sequence[str],
+        codes: Sequence[str],
+        top: int,
+        report: ReportWork = ignore_progress,
+    ) -> Ranking:
         """Return the best codes of each query."""
-        corpus = encode_corpus(self.encoders, self.cache, queries, codes, self.report)
-        return corpus.search(top, self.combine, self.report).ranking
+        corpus = encode_corpus(self.encoders, self.cache, queries, codes, report)
+        return corpus.search(top, self.combine, report).ranking

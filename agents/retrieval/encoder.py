@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     Array = numpy.ndarray[Any, Any]
 
 Role = Literal["query", "code"]
+
+ReportCount = Callable[[int], None]
+"""Receives how many texts of a call are encoded, often; an exception from it ends the work."""
+
+
+def ignore_count(_: int) -> None:
+    """Ignore how many texts are encoded."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,13 @@ class Encoder(Protocol):
         """Return all that the vectors of a role depend on beside the texts."""
         ...
 
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+    def encode(self, texts: Sequence[str], role: Role, report: ReportCount = ignore_count) -> Encoded:
         """Return the vectors of texts.
+
+        Args:
+            texts: The texts.
+            role: What they are.
+            report: Receives how many are encoded.
 
         Raises:
             WorkbenchError: The model cannot be loaded or asked.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.llm.settings import ModelSettings
-from agents.retrieval.encoder import Encoded, Encoder, Role
+from agents.retrieval.encoder import Encoded, Encoder, ReportCount, Role, ignore_count
 from store.errors import UnknownName, WorkbenchError
 from store.processes import temporary_folder
 
@@ -76,7 +76,7 @@ API_PREFIX = "openai:"
 
 RAW_CODEBERT = (
     "microsoft/codebert-base was not trained to compare texts and ranks near chance. CoSQA+ fine-tuned it on "
-    "CodeSearchNet first; use such a model: --models codebert=FOLDER"
+    "CodeSearchNet first; use such a model: codebert=FOLDER"
 )
 
 _PROMPTS: tuple[tuple[str, dict[Role, str]], ...] = (
@@ -102,6 +102,10 @@ _PROMPT_NAMES: dict[Role, tuple[str, ...]] = {
 _LONGEST = 512
 """Tokens that a bare model reads, unless its files allow fewer."""
 _NOT_WEIGHTS_OF_TORCH = ["*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf", "onnx/*", "openvino/*", "*.tflite"]
+
+
+_DESCRIPTIONS = ["config.json", "modules.json", "config_sentence_transformers.json"]
+"""The files by which a model is checked."""
 
 
 class LocalEncoder:
@@ -142,19 +146,21 @@ class LocalEncoder:
         with _explained(self.name):
             return _load(self._folder, self._layout)
 
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+    def encode(self, texts: Sequence[str], role: Role, report: ReportCount = ignore_count) -> Encoded:
         """Return the vectors of texts; see `Encoder`."""
         import numpy
 
+        report(0)
         prompt, model = self._prompts[role], self._model
-        vectors = model.encode(
-            list(texts),
-            prompt=prompt or None,
-            batch_size=self._batch_size,
-            normalize_embeddings=True,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-        )
+        with _reporting(model, report):
+            vectors = model.encode(
+                list(texts),
+                prompt=prompt or None,
+                batch_size=self._batch_size,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
         truncated = numpy.zeros(len(texts), dtype=bool)
         if longest := model.max_seq_length:
             # A token is a byte or more, so a short text cannot be too long.
@@ -170,6 +176,7 @@ def open_encoders(
     *,
     batch_size: int = 32,
     api: ModelSettings | None = None,
+    weights: bool = True,
 ) -> list[Encoder]:
     """Return encoders by what the option `--models` names.
 
@@ -178,19 +185,21 @@ def open_encoders(
             repository of sentence-transformers, or `openai:NAME`.
         batch_size: Texts that are encoded at a time.
         api: The settings of services.
+        weights: Whether the weights of models of the hub are downloaded; without them a model can be checked,
+            not used.
 
     Raises:
         UnknownName: There is no such model, or two of them have the same name.
         WorkbenchError: The extra is not installed, or a model needs more to be said of it.
     """
-    encoders = [_open(name, batch_size, api) for name in names]
+    encoders = [_open(name, batch_size, api, weights) for name in names]
     known = [one.name for one in encoders]
     if twice := sorted({name for name in known if known.count(name) > 1}):
         raise UnknownName("One name twice", f"Two models are called {twice[0]}.", "Name each model once.")
     return encoders
 
 
-def _open(name: str, batch_size: int, api: ModelSettings | None) -> Encoder:
+def _open(name: str, batch_size: int, api: ModelSettings | None, weights: bool) -> Encoder:
     if name.startswith(API_PREFIX):
         from agents.retrieval.api_encoder import ApiEncoder
 
@@ -214,13 +223,12 @@ def _open(name: str, batch_size: int, api: ModelSettings | None) -> Encoder:
     if name in REPOSITORIES or name in REPOSITORIES.values():
         layout = name if name in REPOSITORIES else _layout_of(name)
         warning = RAW_CODEBERT if layout == "codebert" else ""
-        return LocalEncoder(
-            layout, _downloaded(REPOSITORIES[layout]), layout, batch_size=batch_size, warning=warning
-        )
+        folder = _downloaded(REPOSITORIES[layout], weights)
+        return LocalEncoder(layout, folder, layout, batch_size=batch_size, warning=warning)
     folder = Path(name).expanduser()
     called = folder.absolute().name if folder.is_dir() else name
     if not folder.is_dir():
-        folder = _downloaded(name)
+        folder = _downloaded(name, weights)
     if (folder / "modules.json").is_file():
         return LocalEncoder(called, folder, batch_size=batch_size)
     if _read_json(folder / "config.json").get("model_type") == "codet5p_embedding":
@@ -228,8 +236,14 @@ def _open(name: str, batch_size: int, api: ModelSettings | None) -> Encoder:
     raise WorkbenchError(
         "Which pooling?",
         f"{name} is a bare model: its files do not say how the vector of a text is made.",
-        f"Name its layout ({', '.join(LAYOUTS)}): --models mean=FOLDER",
+        f"Name its layout ({', '.join(LAYOUTS)}), such as mean=FOLDER.",
     )
+
+
+def has_embedded() -> bool:
+    """Return whether the model that comes with the extra is installed, without loading anything."""
+    needed = ("sentence_transformers", "torch", _EMBEDDED_PACKAGE)
+    return all(find_spec(name) is not None for name in needed)
 
 
 def shown_name(given: str) -> str:
@@ -277,13 +291,14 @@ def _embedded() -> Path:
     return folder
 
 
-def _downloaded(repository: str) -> Path:
+def _downloaded(repository: str, weights: bool) -> Path:
     """Return the folder with the files of a repository of the hub, which are downloaded if need be."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError
 
     try:
-        return Path(snapshot_download(repository, ignore_patterns=_NOT_WEIGHTS_OF_TORCH))
+        only = None if weights else _DESCRIPTIONS
+        return Path(snapshot_download(repository, allow_patterns=only, ignore_patterns=_NOT_WEIGHTS_OF_TORCH))
     except HFValidationError as error:
         raise UnknownName(
             "Model not found", f"There is no folder {repository}, and no model can have that name."
@@ -294,6 +309,33 @@ def _downloaded(repository: str) -> Path:
             f"There is no folder {repository}, and the hub gave no model of that name: {error}",
             "Give a folder with the model's files, or check the network and HF_HUB_OFFLINE.",
         ) from error
+
+
+@contextmanager
+def _reporting(model: Any, report: ReportCount) -> Iterator[None]:
+    """Report before each layer how many texts are through: a batch of long texts takes seconds."""
+    from torch import nn
+
+    done = begun = 0
+
+    def begin(_: Any, given: tuple[Any, ...]) -> None:
+        nonlocal done, begun
+        done, begun = done + begun, len(given[0]["input_ids"])
+        report(done)
+
+    def go_on(*_: Any) -> None:
+        report(done)
+
+    layers = [layer for part in model.modules() if isinstance(part, nn.ModuleList) for layer in part]
+    hooks = [
+        model[0].register_forward_pre_hook(begin),
+        *(layer.register_forward_pre_hook(go_on) for layer in layers),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.retrieval.progress import ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking, Retriever
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import EmptyFile, ImportFailed
@@ -133,25 +134,23 @@ def read_beir(folder: Path, *, part: str | None = None, titles: bool = True) -> 
     return Benchmark(queries, codes, qrels, chosen)
 
 
-def run_of(benchmark: Benchmark, retriever: Retriever, top: int) -> dict[str, list[str]]:
-    """Return the best codes of each judged query, as ids, by a retriever.
+def rank_codes(
+    benchmark: Benchmark, retriever: Retriever, top: int, report: ReportWork = ignore_progress
+) -> Ranking:
+    """Return the best codes of each judged query, in the order of the queries, by a retriever.
 
     Args:
         benchmark: The benchmark.
         retriever: The retriever.
         top: How many codes of each query.
+        report: Receives the progress.
     """
-    return named_run(benchmark, rank(benchmark, retriever, top))
-
-
-def rank(benchmark: Benchmark, retriever: Retriever, top: int) -> Ranking:
-    """Return the best codes of each judged query by a retriever, with their scores; see `run_of`."""
     codes = benchmark.codes
-    return retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)))
+    return retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)), report)
 
 
-def named_run(benchmark: Benchmark, ranking: Ranking) -> dict[str, list[str]]:
-    """Return a ranking of the codes of a benchmark as the ids of each query's codes."""
+def run_of(benchmark: Benchmark, ranking: Ranking) -> dict[str, list[str]]:
+    """Return the codes that a retriever found for each judged query, as ids."""
     return dict(zip(benchmark.queries, _named(ranking, benchmark.codes.ids), strict=True))
 
 

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking, blocks_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _PARTS = re.compile(
 )
 _CELLS = 16_000_000
 """Scores that are in memory at once."""
+_QUERIES_AT_ONCE = 1024
+"""Queries between two reports of the progress at most."""
 
 
 def term_reader() -> Callable[[str], list[str]]:
@@ -75,7 +78,13 @@ class LexicalRetriever:
         self._weigh_codes = weigh_codes
         self._weigh_query = weigh_query
 
-    def search(self, queries: Sequence[str], codes: Sequence[str], top: int) -> Ranking:
+    def search(
+        self,
+        queries: Sequence[str],
+        codes: Sequence[str],
+        top: int,
+        report: ReportWork = ignore_progress,
+    ) -> Ranking:
         """Return the best codes of each query, of those that share a term with it."""
         import numpy
 
@@ -88,13 +97,18 @@ class LexicalRetriever:
         def numbered(text: str) -> array[int]:
             return array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms_of(text)])
 
-        rows = [numbered(text) for block in blocks_of(codes) for text in block]
+        rows: list[array[int]] = []
+        pace = Pace(f"reading codes by {self.name}", len(codes), report)
+        for block in blocks_of(codes):
+            rows += [numbered(text) for text in block]
+            pace.add(len(block))
         known = len(vocabulary)
         if not known or not len(queries):
             return found
         by_term = self._weigh_codes(rows, known).T.tocsr()
         del rows
-        at_once = max(1, _CELLS // len(codes))
+        at_once = min(_QUERIES_AT_ONCE, max(1, _CELLS // len(codes)))
+        pace = Pace(f"comparing by {self.name}", len(queries), report)
         for start in range(0, len(queries), at_once):
             texts = queries[start : start + at_once]
             asked = [numbered(text) for text in texts]
@@ -106,6 +120,7 @@ class LexicalRetriever:
                 best, values = _best(scores.indices[part], scores.data[part], top)
                 found.codes[start + query, : len(best)] = best
                 found.scores[start + query, : len(best)] = values
+            pace.add(len(texts))
         return found
 
 

@@ -12,15 +12,12 @@ from store.errors import UnknownName
 if TYPE_CHECKING:
     from agents.llm.settings import ModelSettings
     from agents.retrieval.encoder import Role
-    from agents.retrieval.progress import ReportWork
     from agents.retrieval.settings import RetrievalSettings
 
 METHODS: dict[str, Callable[[], Retriever]] = {"bm25": bm25, "bow": bag_of_words}
 
 
-def open_retriever(
-    name: str, settings: RetrievalSettings, api: ModelSettings | None, report: ReportWork
-) -> Retriever:
+def open_retriever(name: str, settings: RetrievalSettings, api: ModelSettings | None) -> Retriever:
     """Return the retriever of a method: of words, of one model, or of several as an ensemble.
 
     Args:
@@ -28,7 +25,6 @@ def open_retriever(
             by `+`, whose mean cosine counts.
         settings: Where vectors are kept, and how texts are encoded.
         api: The settings of services.
-        report: Receives the progress of models.
 
     Raises:
         UnknownName: There is no such method or model.
@@ -46,7 +42,7 @@ def open_retriever(
         methods = f"Methods: {', '.join(METHODS)}, minilm, or another model."
         raise UnknownName(error.title, error.message, f"{methods} {error.hint}".strip()) from error
     called = "+".join(encoder.name for encoder in encoders)
-    return DenseRetriever(called, encoders, VectorCache(settings.folder), report=report)
+    return DenseRetriever(called, encoders, VectorCache(settings.folder))
 
 
 def settings_of(retriever: Retriever) -> dict[str, Any]:

@@ -16,12 +16,14 @@ class WorkProgress:
         done: How much of it is done.
         total: Out of how much.
         per_second: How much is done in a second; None where that is not known yet.
+        kept: How much of it was done by earlier work.
     """
 
     stage: str
     done: int
     total: int
     per_second: float | None = None
+    kept: int = 0
 
     @property
     def seconds_left(self) -> float | None:
@@ -38,7 +40,10 @@ def ignore_progress(_: WorkProgress) -> None:
 
 
 class Pace:
-    """Reports the progress of one step with its rate since the step began."""
+    """Reports the progress of one step with its rate since the step began.
+
+    What receives it may wait, as a pause does: that time is no part of the rate.
+    """
 
     def __init__(self, stage: str, total: int, report: ReportWork, *, done: int = 0) -> None:
         """Begin a step.
@@ -52,11 +57,17 @@ class Pace:
         self._stage, self._total, self._report = stage, total, report
         self._done, self._before = done, done
         self._began = time.monotonic()
-        report(WorkProgress(stage, done, total))
+        self.reach(done)
 
     def add(self, number: int) -> None:
         """Report that more is done."""
-        self._done += number
-        seconds = time.monotonic() - self._began
-        rate = (self._done - self._before) / seconds if seconds > 0 else None
-        self._report(WorkProgress(self._stage, self._done, self._total, rate or None))
+        self.reach(self._done + number)
+
+    def reach(self, done: int) -> None:
+        """Report how much is done in all."""
+        self._done = done
+        asked = time.monotonic()
+        seconds = asked - self._began
+        rate = (done - self._before) / seconds if seconds > 0 else None
+        self._report(WorkProgress(self._stage, done, self._total, rate or None, self._before))
+        self._began += time.monotonic() - asked

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from agents.retrieval.progress import ReportWork, ignore_progress
+
 if TYPE_CHECKING:
     import numpy
 
@@ -37,13 +39,20 @@ class Retriever(Protocol):
 
     name: str
 
-    def search(self, queries: Sequence[str], codes: Sequence[str], top: int) -> Ranking:
+    def search(
+        self,
+        queries: Sequence[str],
+        codes: Sequence[str],
+        top: int,
+        report: ReportWork = ignore_progress,
+    ) -> Ranking:
         """Return the best codes of each query.
 
         Args:
             queries: Their texts.
             codes: The corpus, which may be larger than the memory: see `blocks_of`.
             top: How many codes of each query are wanted, at least 1.
+            report: Receives the progress.
         """
         ...
 

@@ -262,7 +262,7 @@ class _Search:
                 self._threads, initializer=torch.set_num_threads, initargs=(1,)
             ) as self._pool:
                 self._sift(pace)
-                self._search_again(self._rescore())
+                self._search_again(self._rescore(pace), pace)
         finally:
             if self._device == "cpu":
                 torch.set_num_threads(self._threads)  # for threads that begin later
@@ -327,7 +327,7 @@ class _Search:
 
     # -- the second, in float64 -------------------------------------------------------------------------
 
-    def _rescore(self) -> Array:
+    def _rescore(self, pace: Pace) -> Array:
         """Score in float64 what rounding could bring among the best, and order it.
 
         Returns:
@@ -339,14 +339,14 @@ class _Search:
         errors = self._first_errors(numpy.abs(best).max(axis=1))
         wanted = best >= (best[:, self.top - 1] - 2 * errors)[:, None]
         rows, columns = numpy.nonzero(wanted)
-        self._merge(rows, places[rows, columns])
+        self._merge(rows, places[rows, columns], pace)
         # Whatever was not kept scored no more than the last one that was.
         if self._kept == len(self._codes[0]):
             return numpy.zeros(0, dtype=numpy.int64)
         unsure: Array = numpy.flatnonzero(self.scores[:, -1] <= best[:, -1] + errors)
         return unsure
 
-    def _search_again(self, unsure: Array) -> None:
+    def _search_again(self, unsure: Array, pace: Pace) -> None:
         """Search once more for some queries, without a limit of what is kept."""
         import numpy
         import torch
@@ -355,6 +355,7 @@ class _Search:
             return
         errors = self._errors()
         for start, block in _blocks(self._codes):
+            pace.add(0)
             codes = torch.from_numpy(block).to(self._device)
             for first in range(0, len(unsure), QUERIES_AT_ONCE):
                 rows = unsure[first : first + QUERIES_AT_ONCE]
@@ -365,7 +366,7 @@ class _Search:
                     part = hits[some : some + _PAIRS_AT_ONCE]
                     self._merge_block(rows[part[:, 0]], start + part[:, 1], start, block)
 
-    def _merge(self, rows: Array, places: Array) -> None:
+    def _merge(self, rows: Array, places: Array, pace: Pace) -> None:
         """Score pairs of queries and codes anywhere in the corpus, and keep the best."""
         import numpy
 
@@ -373,6 +374,7 @@ class _Search:
         rows, places = rows[order], places[order]
         cosines = numpy.empty((len(rows), len(self._codes)))
         for start, block in _blocks(self._codes):
+            pace.add(0)
             first, last = numpy.searchsorted(places, [start, start + len(block)])
             if last > first:
                 cosines[first:last] = self._cosines(rows[first:last], places[first:last] - start, block)

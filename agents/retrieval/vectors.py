@@ -18,11 +18,12 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.retrieval.progress import Pace, ReportWork, ignore_progress
+from agents.retrieval.progress import Pace, ReportWork, WorkProgress, ignore_progress
 from agents.retrieval.retriever import blocks_of
 from store.errors import WorkbenchError
 from store.processes import start_of
@@ -143,26 +144,32 @@ class VectorCache:
         """
         import numpy
 
+        stage = f"encoding {'queries' if role == 'query' else 'codes'} by {encoder.name}"
         known = _Blocks(self._folder, encoder.name, role, encoder.identity(role))
-        wanted = [_digests(block, start, role) for start, block in _numbered(texts)]
+        wanted = []
+        for start, block in _numbered(texts):
+            report(WorkProgress(stage, 0, len(texts)))
+            wanted.append(_digests(block, start, role))
         digests = numpy.concatenate(wanted) if wanted else _no_digests()
         missing = numpy.flatnonzero(known.find(digests) < 0)
         # Each text once, where it first is.
         _, first = numpy.unique(digests[missing], return_index=True)
         missing = missing[numpy.sort(first)]
-        pace = Pace(
-            f"{encoder.name}: encoding {'queries' if role == 'query' else 'codes'}",
-            len(texts),
-            report,
-            done=len(texts) - len(missing),
-        )
+        done = len(texts) - len(missing)
+        pace = Pace(stage, len(texts), report, done=done)
         for start in range(0, len(missing), TEXTS_AT_ONCE):
             places = missing[start : start + TEXTS_AT_ONCE]
-            encoded = encoder.encode([texts[int(place)] for place in places], role)
+            chosen = [texts[int(place)] for place in places]
+            encoded = encoder.encode(chosen, role, partial(_reach, pace, done))
             _check(encoder.name, encoded, places, known.width)
             known.add(digests[places], encoded)
-            pace.add(len(places))
+            done += len(places)
+            pace.reach(done)
         return known.vectors(digests)
+
+
+def _reach(pace: Pace, before: int, number: int) -> None:
+    pace.reach(before + number)
 
 
 def _numbered(texts: Sequence[str]) -> Any:
@@ -212,11 +219,7 @@ def _check(name: str, encoded: Encoded, places: Array, width: int | None) -> Non
             "Vectors missing", f"{name} gave an array of shape {vectors.shape} for {len(places)} texts."
         )
     if width is not None and vectors.shape[1] != width:
-        raise WorkbenchError(
-            "Width changed",
-            f"{name} gives vectors of {vectors.shape[1]} numbers; those in the cache have {width}.",
-            "It is another model now. Delete its vectors: see retrieval.vectors.",
-        )
+        raise width_changed(name, vectors.shape[1], width)
     finite = numpy.isfinite(vectors).all(axis=1)
     if not finite.all():
         raise WorkbenchError(
@@ -370,6 +373,15 @@ def _not_written(folder: Path, cause: object) -> WorkbenchError:
         "Vectors not written",
         f"{folder}: {cause}. All blocks before are kept.",
         "Make room on the disk, or set retrieval.vectors to another folder, then run it again.",
+    )
+
+
+def width_changed(name: str, width: int, before: int) -> WorkbenchError:
+    """Return the error for a model whose vectors have another width than those that it gave before."""
+    return WorkbenchError(
+        "Width changed",
+        f"{name} gives vectors of {width} numbers; those in the cache have {before}.",
+        "It is another model now. Delete its vectors: see retrieval.vectors.",
     )
 
 

@@ -25,11 +25,11 @@ from textual.worker import get_current_worker
 from screens.commands import bindings
 from screens.form import typed_path
 from screens.help import first_key, hint
-from screens.jobs.job_line import TICK_SECONDS, bar, format_duration
+from screens.jobs.job_line import TICK_SECONDS, bar
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
-from store.formatting import pluralize
+from store.formatting import format_duration, pluralize
 from store.workspace.journal import JOURNAL_SUFFIX
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from textual.content import Content
 
 from screens.home.facts import HomeFacts, for_agents, hidden_from_blind
 from screens.home.panel import Line, Piece, plain
-from screens.jobs.job_line import STATE_GLYPHS, drawn_bar, format_duration
+from screens.jobs.job_line import STATE_GLYPHS, drawn_bar
 from screens.widgets.text.sanitize import one_line, shortened
-from store.formatting import coefficient, compact, dollars, progress_bar, sparkline
+from store.formatting import coefficient, compact, dollars, format_duration, progress_bar, sparkline
 from store.kinds.counting import counted_kinds, unknown_kinds_note
 from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, label_words

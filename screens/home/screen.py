@@ -33,6 +33,7 @@ from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:
+    from agents.retrieval.candidate_search import SearchEvent
     from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
     from screens.navigator import Navigator
@@ -113,6 +114,7 @@ class HomeScreen(BaseScreen):
         """Follow what changes the numbers."""
         self.context.recorder.saved.subscribe(self, self._action_saved)
         self.context.jobs.events.subscribe(self, self._job_event)
+        self.context.searches.events.subscribe(self, self._search_event)
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -170,6 +172,12 @@ class HomeScreen(BaseScreen):
             self._lay_out()
             self._read_soon()
 
+    def _search_event(self, event: SearchEvent) -> None:
+        if event.what in ("state", "end"):
+            self._lay_out()
+        if event.what == "end":
+            self._read_soon()
+
     def _read_soon(self) -> None:
         # Under another screen nobody sees the numbers; they are read when one comes back.
         if not self._due and self.is_current:
@@ -189,6 +197,11 @@ class HomeScreen(BaseScreen):
         return self.facts is not None and not self.facts.progress.total
 
     @property
+    def _has_corpus(self) -> bool:
+        """Whether there are queries or codes, and no pairs of them."""
+        return self.facts is not None and self.empty and any(self.facts.corpus)
+
+    @property
     def _has_work_for_agents(self) -> bool:
         """Whether there may be items of a kind on which agents can work."""
         return self.facts is None or for_agents(self.facts.progress).total > 0
@@ -206,6 +219,8 @@ class HomeScreen(BaseScreen):
             return not self.empty and not self._why_not_adjudicate
         if command.id == "home.practice":
             return self.facts is not None and self.facts.sample
+        if command.id == "home.candidates":
+            return self._has_corpus and self.context.searches.running is None
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
 
     def label_now(self, command: Command) -> str:
@@ -253,13 +268,17 @@ class HomeScreen(BaseScreen):
             ]
         if self.facts is None:
             return ["Reading …"]
-        if self.empty and any(self.facts.corpus):
+        if self._has_corpus:
             queries, codes = self.facts.corpus
+            path = one_line(self.context.workspace.path.name, 60)
             return [
-                f"{one_line(self.context.workspace.path.name, 60)} has a corpus, and no pairs yet.",
+                f"{path} has a corpus, and no pairs yet.",
                 "",
-                f"{pluralize(queries, 'query', 'queries')} and {pluralize(codes, 'code')}. "
-                "`workbench candidates` finds the best codes of each query: they become the pairs to judge.",
+                f"{pluralize(queries, 'query', 'queries')} and {pluralize(codes, 'code')}.",
+                "Their candidate pairs are being searched."
+                if self.context.searches.running is not None
+                else f"{self.key_of('candidates')} searches the best codes of each query: they become the "
+                f"pairs to judge. Without the app: workbench candidates {path}",
             ]
         if self.empty:
             return [
@@ -323,7 +342,13 @@ class HomeScreen(BaseScreen):
 
     def _first_steps(self) -> list[Step]:
         path = self.context.workspace.path.name
+        steps: list[Step] = []
+        if self.context.searches.running is not None:
+            steps.append(("app.jobs", "watch the search"))
+        elif self._has_corpus:
+            steps.append(("home.candidates", "find candidate pairs of the queries and codes"))
         return [
+            *steps,
             ("home.import", f"Import a file. Without the app: workbench import {one_line(path, 30)} FILE"),
             (
                 "home.sample",
@@ -498,6 +523,12 @@ class HomeScreen(BaseScreen):
             from screens.jobs.start import start_annotation
 
             start_annotation(self.app, self.context, then=self._lay_out)
+
+    def action_find_candidates(self) -> None:
+        """Search the best codes of each query."""
+        from screens.jobs.candidates import start_candidates
+
+        start_candidates(self.app, self.context, then=lambda _: self._lay_out())
 
     def action_load_sample(self) -> None:
         """Load the sample data and annotate it."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
 from agents.jobs.events import JobEvent, JobLog, JobProgressed, JobState
-from screens.commands import commands_of
-from screens.help import key_name, keys_of
+from screens.help import first_key
 from screens.widgets.text.sanitize import one_line
-from store.formatting import dollars, pluralize, progress_bar
+from store.formatting import dollars, format_duration, pluralize, progress_bar
 
 if TYPE_CHECKING:
+    from agents.retrieval.candidate_search import CandidateSearch, SearchEvent
     from screens.context import ScreenContext
 
 STATE_GLYPHS: dict[str, str] = {
@@ -26,6 +27,9 @@ STATE_GLYPHS: dict[str, str] = {
     "failed": "!",
 }
 
+
+BETWEEN = " │ "
+"""What is between an agents' job and a search on one line."""
 
 TICK_SECONDS = 0.25
 """Seconds between two updates of a bar."""
@@ -41,14 +45,6 @@ def drawn_bar(done: int, total: int, width: int) -> Content:
     drawn = bar(done, total, width)
     rest = drawn.count("░")
     return Content.assemble((drawn[: width - rest], "$text-accent"), (drawn[width - rest :], "$text-muted"))
-
-
-def format_duration(seconds: float) -> str:
-    """Return a duration in words: "40 s", "3 min", "2 h 5 min"."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def format_amount(what: str, number: float) -> str:
@@ -85,11 +81,11 @@ def job_line(state: JobState, progress: JobProgressed | None, key: str, width: i
     Args:
         state: The state of the job.
         progress: How far it is.
-        key: The key of the jobs screen.
+        key: The key of the jobs screen; empty where it is not named.
         width: Cells of the line.
     """
     head = f"{STATE_GLYPHS[state]} agents {state}"
-    tail = f" · {key} shows more"
+    tail = _shows_more(key)
     words = progress_words(state, progress)
     bar_width = 10 if width < 100 else 20 if width < 120 else 30
     middle = ""
@@ -103,11 +99,57 @@ def job_line(state: JobState, progress: JobProgressed | None, key: str, width: i
     return one_line(head + middle + tail, width)
 
 
-class JobLine(Static):
-    """A running job with its bar. How it ended stays there until the screen is shown again.
+def search_words(search: CandidateSearch) -> list[str]:
+    """Return what came of a search, or how far its step is, the time left, the step and its rate."""
+    step, added = search.progress, search.added
+    if added is not None:
+        return [f"{pluralize(added.added, 'pair')} added", f"{added.known:,} already there"]
+    if step is None:
+        return []
+    is_paced = search.state == "running" and step.per_second is not None
+    words = [f"{step.done:,} of {step.total:,}"] if step.total else []
+    if is_paced and step.seconds_left:
+        words.append(f"{format_duration(step.seconds_left)} left")
+    words.append(one_line(step.stage, 60))
+    if is_paced and step.per_second:
+        words.append(f"{step.per_second:,.{0 if step.per_second >= 10 else 1}f}/s")
+    return words
+
+
+def share_done(search: CandidateSearch) -> tuple[int, int]:
+    """Return how much of its step is done, out of how much; of a search that is done, all."""
+    if search.state == "done":
+        return 1, 1
+    return (search.progress.done, search.progress.total) if search.progress is not None else (0, 0)
+
+
+def search_line(search: CandidateSearch, key: str, width: int) -> str:
+    """Return a search on one line: state, bar, numbers, and the key that shows more.
 
     Args:
-        context: Knows the jobs and the settings.
+        search: The search.
+        key: The key of the jobs screen; empty where it is not named.
+        width: Cells of the line.
+    """
+    head, tail = f"{STATE_GLYPHS[search.state]} search {search.state}", _shows_more(key)
+    done, total = share_done(search)
+    middle = f" {bar(done, total, 10 if width < 100 else 20)}" if total else ""
+    for number, part in enumerate(search_words(search)):
+        if len(head) + len(middle) + len(part) + 3 + len(tail) > width:
+            break
+        middle += f"{' · ' if number else ' '}{part}"
+    return one_line(head + middle + tail, width)
+
+
+def _shows_more(key: str) -> str:
+    return f" · {key} shows more" if key else ""
+
+
+class JobLine(Static):
+    """A running job with its bar, and a running search. How one ended stays until the screen is shown again.
+
+    Args:
+        context: Knows the jobs, the searches and the settings.
     """
 
     DEFAULT_CSS = """
@@ -119,10 +161,12 @@ class JobLine(Static):
         super().__init__(id="job-line")
         self.context = context
         self._text = ""
+        self._has_job = self._has_search = False
 
     def on_mount(self) -> None:
-        """Follow the jobs."""
+        """Follow the jobs and searches."""
         self.context.jobs.events.subscribe(self, self._job_event)
+        self.context.searches.events.subscribe(self, self._search_event)
         self.show_job()
 
     def on_resize(self) -> None:
@@ -131,21 +175,36 @@ class JobLine(Static):
 
     def _job_event(self, event: JobEvent) -> None:
         if not isinstance(event, JobLog):
-            self.set_class(True, "-job")
+            self._has_job = True
+            self._lay_out()
+
+    def _search_event(self, event: SearchEvent) -> None:
+        if event.what != "log":
+            self._has_search = True
             self._lay_out()
 
     def show_job(self) -> None:
-        """Show the line while a job runs, and no longer."""
-        self.set_class(self.context.jobs.running is not None, "-job")
+        """Show the line while a job or a search runs, and no longer."""
+        self._has_job = self.context.jobs.running is not None
+        self._has_search = self.context.searches.running is not None
         self._lay_out()
 
     def _lay_out(self) -> None:
-        job = self.context.jobs.latest
-        if job is None:
+        job = self.context.jobs.latest if self._has_job else None
+        search = self.context.searches.latest if self._has_search else None
+        self.set_class(job is not None or search is not None, "-job")
+        key, width = first_key(self.context.settings, "app.jobs"), (self.app.size.width or 80) - 2
+        if job is not None and search is not None:
+            # One line in any case: what is above it must not move.
+            half = (width - len(BETWEEN)) // 2
+            left = job_line(job.state, job.progress, "", half)
+            text = left + BETWEEN + search_line(search, key, width - cell_len(left) - len(BETWEEN))
+        elif job is not None:
+            text = job_line(job.state, job.progress, key, width)
+        elif search is not None:
+            text = search_line(search, key, width)
+        else:
             return
-        command = next(command for command in commands_of("app") if command.action == "show_jobs")
-        key = key_name(keys_of(command, self.context.settings))
-        text = job_line(job.state, job.progress, key, (self.app.size.width or 80) - 2)
         if text != self._text:
             self._text = text
             self.update(Content(text), layout=False)

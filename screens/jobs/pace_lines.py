@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from screens.jobs.job_line import format_amount, format_duration
-from store.formatting import compact, dollars, pluralize, sparkline
+from screens.jobs.job_line import format_amount
+from store.formatting import compact, dollars, format_duration, pluralize, sparkline
 from store.queries.run_pace import LOOK_BACK, PARTS
 
 if TYPE_CHECKING:

@@ -123,4 +123,5 @@ def no_runs_status(job: Job | None, problem: Sequence[str], key: Key, *, has_ite
     can = f"{key('start')} lets them label items while you go on judging."
     # Whoever has nothing for agents needs no model either.
     why = [*(problem or [can])] if has_items else ["No items here that agents can label."]
-    return ["No job has run in this workspace yet.", "", *why]
+    search = f"{key('candidates')} searches candidate pairs of queries and codes."
+    return ["No job has run in this workspace yet.", "", *why, search]

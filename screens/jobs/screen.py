@@ -1,8 +1,9 @@
-"""The agents at work: runs, how far they are, what failed and why, and the keys that steer them."""
+"""Runs of the agents and searches: how far they are, what failed and why, and the keys that steer them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
@@ -30,10 +31,12 @@ from agents.pipelines.spec import PipelineFigures
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.jobs import run_status
+from screens.jobs.job_line import share_done
 from screens.jobs.jobs import LogLine
 from screens.jobs.log_pane import LogPane
 from screens.jobs.parts import CAUSES_LINES, FOLDED_CELLS, LOG_LINES, PARTS, open_parts
 from screens.jobs.run_tables import cause_lines, funnel, progress_lines, stage_table
+from screens.jobs.search_status import search_log, search_status
 from screens.jobs.start import start_annotation
 from screens.jobs.throttle import ThrottledReader
 from screens.threads import in_thread
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
     from agents.jobs.budget import Budget
     from agents.jobs.errors import BudgetReached
     from agents.jobs.runner import Job
+    from agents.retrieval.candidate_search import CandidateSearch, SearchEvent
     from screens.context import ScreenContext
     from screens.navigator import Navigator
     from store.queries.rows import Ids
@@ -136,7 +140,8 @@ class JobsScreen(BaseScreen):
         self._choice: tuple[str, ...] = ()
         self.runs: Sequence[ListedRun] | None = None
         self.failure: Exception | None = None
-        self._run_id: UUID | None = None
+        # The run or search under the cursor.
+        self._shown_id: UUID | None = None
         self._marked: UUID | None = None
         self._at_once = False
         # Whether there are items on which agents can work; nobody knows before the runs are read.
@@ -167,10 +172,14 @@ class JobsScreen(BaseScreen):
         for name, title in PARTS.items():
             self.query_one(f"#{name}").border_title = title
         self.context.jobs.events.subscribe(self, self._job_event)
+        self.context.searches.events.subscribe(self, self._search_event)
         self.context.runs.changed.subscribe(self, lambda _: self._lay_out())
         self.context.runs.read()
         job = self.context.jobs.latest
-        self._run_id = job.run_id if job is not None else None
+        self._shown_id = job.run_id if job is not None else None
+        search = self.context.searches.running
+        if search is not None and self.context.jobs.running is None:
+            self._shown_id = search.id
         self._lay_out()
         self._read_soon()
 
@@ -197,10 +206,28 @@ class JobsScreen(BaseScreen):
         self.pipeline = PipelineFigures()
 
     @property
+    def entries(self) -> list[ListedRun | CandidateSearch]:
+        """The runs and the searches of this session, the one begun last first."""
+        return sorted((*self.context.searches.started, *(self.runs or ())), key=_began, reverse=True)
+
+    @property
+    def _shown(self) -> ListedRun | CandidateSearch | None:
+        """What is under the cursor: what was begun last before one has moved."""
+        entries = self.entries
+        first = entries[0] if entries else None
+        return next((each for each in entries if _id(each) == self._shown_id), first)
+
+    @property
     def run_shown(self) -> ListedRun | None:
-        """The run under the cursor: the one begun last before one has moved."""
-        runs = self.runs or ()
-        return next((each for each in runs if each.run.id == self._run_id), runs[0] if runs else None)
+        """The run under the cursor; None where there is none, or a search."""
+        shown = self._shown
+        return shown if isinstance(shown, ListedRun) else None
+
+    @property
+    def search_shown(self) -> CandidateSearch | None:
+        """The search under the cursor; None where there is none, or a run."""
+        shown = self._shown
+        return None if isinstance(shown, ListedRun) else shown
 
     @property
     def is_read(self) -> bool:
@@ -283,9 +310,8 @@ class JobsScreen(BaseScreen):
     # -- job events ------------------------------------------------------------------------------------
 
     def _job_event(self, event: JobEvent) -> None:
-        if isinstance(event, JobLog | JobPaused) and not self._log_due:
-            self._log_due = True
-            self.set_timer(LOG_SECONDS, self._log_came)
+        if isinstance(event, JobLog | JobPaused):
+            self._log_soon()
         if isinstance(event, JobProgressed):
             self._lay_out_now()
             self._read_soon()
@@ -295,22 +321,44 @@ class JobsScreen(BaseScreen):
         elif not isinstance(event, JobLog | ItemEnded):
             before, job = self.run_shown, self.context.jobs.latest
             if job is not None and job.run_id is not None:
-                self._run_id = job.run_id
+                self._shown_id = job.run_id
             self._follow(before)
             self._lay_out()
             self._read_soon(at_once=isinstance(event, JobPaused | JobEnded))
+
+    def _log_soon(self) -> None:
+        if not self._log_due:
+            self._log_due = True
+            self.set_timer(LOG_SECONDS, self._log_came)
+
+    def _search_event(self, event: SearchEvent) -> None:
+        if event.what == "log":
+            self._log_soon()
+        elif event.what == "progress":
+            self._lay_out_runs()
+            self._lay_out_now()
+        else:
+            self._lay_out()
 
     # -- layout -----------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
         shown = self.run_shown
-        self.set_class(shown is None, "-empty")
-        self.query_one("#runs", Static).update(Content("\n").join(self._run_lines()))
+        self.set_class(self._shown is None, "-empty")
+        self._lay_out_runs()
         self._lay_out_now()
         if shown is not None:
             self._lay_out_parts(shown)
+        elif self.search_shown is not None:
+            # Of a search there is the log alone.
+            for name in ("numbers", "tabs", "folded"):
+                self.query_one(f"#{name}").display = False
+            self.query_one(LogPane).display = True
         self._write_log()
         self.refresh_bindings()
+
+    def _lay_out_runs(self) -> None:
+        self.query_one("#runs", Static).update(Content("\n").join(self._run_lines()))
 
     def _lay_out_parts(self, shown: ListedRun) -> None:
         title, log, nothing = self._log()
@@ -404,27 +452,31 @@ class JobsScreen(BaseScreen):
     def _run_lines(self) -> list[Content]:
         if self.runs is None:
             return [Content("" if self.failure else "Reading …")]
-        shown = self.run_shown
-        at = self.runs.index(shown) if shown is not None else 0
-        top = max(0, min(at - RUNS_LISTED + 1, len(self.runs) - RUNS_LISTED))
+        entries, shown = self.entries, self._shown
+        at = entries.index(shown) if shown is not None else 0
+        top = max(0, min(at - RUNS_LISTED + 1, len(entries) - RUNS_LISTED))
         wide = self.app.size.width >= 100
         width = max(20, self.app.size.width - (59 if wide else 41))
         used = {run.id for run in self.context.runs.shown.values()}
         lines = []
-        for listed in self.runs[top : top + RUNS_LISTED]:
-            run, here = listed.run, listed is shown
-            labelled = run_status.labelled_items(listed, self.context.jobs.latest)
-            share = f"{100 * labelled // run.total} %" if run.total else ""
-            marked = MARK if run.id == self._marked else " "
+        for listed in entries[top : top + RUNS_LISTED]:
+            here = listed is shown
+            if isinstance(listed, ListedRun):
+                done, total = run_status.labelled_items(listed, self.context.jobs.latest), listed.run.total
+                name, state, money = listed.run.name, self._state_of(listed), listed.money
+            else:
+                (done, total), name, state, money = share_done(listed), listed.name, listed.state, None
+            share = f"{100 * done // total} %" if total else ""
+            marked = MARK if _id(listed) == self._marked else " "
             text = (
-                f"{'▸' if here else ' '}{marked}{'◆' if run.id in used else ' '}"
-                f"{shortened(run.name, width):<{width}} {self._state_of(listed):<9} "
-                f"{share:>5}  {run.started_at.astimezone():%Y-%m-%d %H:%M}"
+                f"{'▸' if here else ' '}{marked}{'◆' if _id(listed) in used else ' '}"
+                f"{shortened(name, width):<{width}} {state:<9} "
+                f"{share:>5}  {_began(listed).astimezone():%Y-%m-%d %H:%M}"
             )
             if wide:
-                text += f"{'' if listed.money is None else dollars(listed.money):>12}"
+                text += f"{'' if money is None else dollars(money):>12}"
             lines.append(Content.styled(text, "bold") if here else Content(text))
-        more = len(self.runs) - RUNS_LISTED
+        more = len(entries) - RUNS_LISTED
         if more > 0:
             arrows = self.key_of("up") + self.key_of("down")
             lines.append(Content.styled(f"  {arrows} {pluralize(more, 'more run')}", "$text-muted"))
@@ -442,15 +494,17 @@ class JobsScreen(BaseScreen):
         self.query_one("#now", Static).update(Content("\n").join(lines))
 
     def _now(self) -> list[str]:
-        """Return the status of the run under the cursor, in a few lines."""
+        """Return the status of what is under the cursor, in a few lines."""
         if self.failure is not None:
             return run_status.read_error_status(self.failure)
         shown, job = self.run_shown, self.context.jobs.latest
+        width = max(20, self.app.size.width - 6)
+        if (search := self.search_shown) is not None:
+            return search_status(search, self.key_of, width)
         if self.runs is None:
             return ["Reading …"]
         if shown is None:
             return run_status.no_runs_status(job, self._problem(), self.key_of, has_items=self._has_items)
-        width = max(20, self.app.size.width - 6)
         if job is None or job.run_id != shown.run.id:
             past = run_status.past_run_status(shown, self.stages or (), self.pace, width)
             return [*past, *self._problem()]
@@ -460,6 +514,8 @@ class JobsScreen(BaseScreen):
     def _log(self) -> tuple[str, list[LogLine], str]:
         """Return the title of the log, its lines, and why there are none; an earlier run has failed turns."""
         shown, job = self.run_shown, self.context.jobs.latest
+        if (search := self.search_shown) is not None:
+            return PARTS["log"], search_log(search), ""
         if shown is None or (job is not None and job.run_id == shown.run.id):
             log = self.context.jobs.status.log
             return PARTS["log"], log, "" if log else "nothing logged"
@@ -497,13 +553,15 @@ class JobsScreen(BaseScreen):
 
     def offers(self, command: Command) -> bool:
         """Offer pause and stop while a job runs, start and retry while none does and one can."""
-        context, shown = self.context, self.run_shown
+        context, shown, search = self.context, self.run_shown, self.search_shown
         job, startable = context.jobs.running, context.program.plan.annotation is not None
         # Commands to a job apply to its own run alone.
-        here = job is not None and (shown is None or job.run_id in (None, shown.run.id))
+        here = search is None and job is not None and (shown is None or job.run_id in (None, shown.run.id))
+        can_stop = search is not None and search.state in ("running", "paused")
         offered = {
-            "jobs.pause": here and job is not None and job.state != "stopping",
-            "jobs.stop": here,
+            "jobs.pause": can_stop or (here and job is not None and job.state != "stopping"),
+            "jobs.stop": can_stop or here,
+            "jobs.candidates": context.searches.running is None,
             "jobs.start": job is None and startable and self._has_items,
             "jobs.retry": job is None and startable and self._failed > 0,
             "jobs.items": shown is not None,
@@ -518,6 +576,8 @@ class JobsScreen(BaseScreen):
         job = self.context.jobs.running
         on = "more budget" if job is not None and job.used_up is not None else "go on"
         now = {("paused", "jobs.pause"): on, ("stopping", "jobs.stop"): "stop at once"}
+        if (search := self.search_shown) is not None and command.id == "jobs.pause":
+            return "go on" if search.state == "paused" else command.label
         chosen, shown = self.context.runs.chosen, self.run_shown
         if (
             command.id == "jobs.use"
@@ -550,7 +610,11 @@ class JobsScreen(BaseScreen):
             start_annotation(self.app, self.context, then=self._lay_out)
 
     def action_pause(self) -> None:
-        """Let the agents wait, or go on."""
+        """Let the agents wait, or the search under the cursor; or go on."""
+        if (search := self.search_shown) is not None:
+            if not self._has_ended(search):
+                (search.resume if search.state == "paused" else search.pause)()
+            return
         job = self._at_work()
         if job is not None:
             if job.state == "stopping":
@@ -562,6 +626,14 @@ class JobsScreen(BaseScreen):
             else:
                 job.pause()
 
+    def _has_ended(self, search: CandidateSearch) -> bool:
+        """Return whether a search is over or about to be; say so."""
+        if search.state == "stopping":
+            self.context.notices.show("The search is stopping", "What is under way ends first.")
+        elif search.state in ENDED:
+            self.context.notices.show("No search runs", "This one has ended.")
+        return search.state not in ("running", "paused")
+
     def _ask_for_more(self, job: Job, used_up: BudgetReached) -> None:
         from screens.jobs.budget import BudgetScreen
 
@@ -572,12 +644,26 @@ class JobsScreen(BaseScreen):
         self.app.push_screen(BudgetScreen(self.context.settings, job.budget, used_up, job.progress), give)
 
     def action_stop(self) -> None:
-        """Stop the run; a second time, cut off the turns under way."""
+        """Stop the run or the search; of a run, a second time, cut off the turns under way."""
+        if (search := self.search_shown) is not None:
+            if not self._has_ended(search):
+                search.stop()
+            return
         job = self._at_work()
         if job is not None:
             job.stop(0.0 if job.state == "stopping" else None)
             # The jobs' own thread takes note of it a moment later, without an event.
             self.set_timer(STOP_SECONDS, self._lay_out)
+
+    def action_find_candidates(self) -> None:
+        """Search the best codes of each query."""
+        from screens.jobs.candidates import start_candidates
+
+        start_candidates(self.app, self.context, then=self._go_to)
+
+    def _go_to(self, search: CandidateSearch) -> None:
+        self._shown_id = search.id
+        self._lay_out()
 
     def action_retry(self) -> None:
         """Let the agents try again what the run under the cursor failed on."""
@@ -653,14 +739,13 @@ class JobsScreen(BaseScreen):
         self._lay_out()
 
     def action_move(self, lines: int) -> None:
-        """Go to another run."""
-        if not self.runs:
+        """Go to another run or search."""
+        entries, shown = self.entries, self._shown
+        if shown is None:
             return
-        shown = self.run_shown
-        at = self.runs.index(shown) if shown is not None else 0
-        wanted = self.runs[min(max(0, at + lines), len(self.runs) - 1)]
+        wanted = entries[min(max(0, entries.index(shown) + lines), len(entries) - 1)]
         if wanted is not shown:
-            self._run_id = wanted.run.id
+            self._shown_id = _id(wanted)
             self._forget()
             self.set_timer(MOVE_SECONDS, self._read_parts)
             self._lay_out()
@@ -671,6 +756,8 @@ class JobsScreen(BaseScreen):
 
     def action_part(self, places: int) -> None:
         """Show another part where there is not room for all: the next one that is not shown."""
+        if self.run_shown is None:
+            return
         names = list(PARTS)
         at = names.index(self._part)
         around = [names[(at + places * step) % len(names)] for step in range(1, len(names))]
@@ -685,6 +772,14 @@ class JobsScreen(BaseScreen):
         """Scroll the log by a screen."""
         log = self.query_one(LogPane)
         log.scroll_relative(y=screens * max(1, log.size.height - 1), animate=False)
+
+
+def _id(listed: ListedRun | CandidateSearch) -> UUID:
+    return listed.run.id if isinstance(listed, ListedRun) else listed.id
+
+
+def _began(listed: ListedRun | CandidateSearch) -> datetime:
+    return listed.run.started_at if isinstance(listed, ListedRun) else listed.started_at
 
 
 def _logged(turns: FailedTurns) -> LogLine:

@@ -129,7 +129,9 @@ async def test_a_corpus_without_pairs_says_what_to_do_with_it(empty: Workspace, 
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         assert "study.duckdb has a corpus, and no pairs yet." in about(app)
-        assert "2 queries and 0 codes. `workbench candidates`" in about(app)
+        assert "2 queries and 0 codes." in about(app)
+        assert "f searches the best codes of each query" in about(app)
+        assert "find candidate pairs" in steps(app)["f"]
 
 
 async def test_the_panels_say_what_the_reports_say(workspace: Workspace) -> None:

@@ -26,7 +26,7 @@ from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.budget import BudgetScreen
-from screens.jobs.job_line import JobLine, bar, format_duration, job_line
+from screens.jobs.job_line import JobLine, bar, job_line
 from screens.jobs.outcomes import OutcomesScreen
 from screens.jobs.pace_lines import budget_end, rate_line, spend_line
 from screens.jobs.parts import open_parts
@@ -37,7 +37,7 @@ from screens.jobs.throttle import LEAST_SECONDS, ThrottledReader
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
-from store.formatting import compact
+from store.formatting import compact, format_duration
 from store.queries.pair_runs import PairCounts
 from store.queries.run_figures import ListedRun, RunFigures, listed_runs
 from store.queries.run_pace import RunPace

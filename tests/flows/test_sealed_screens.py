@@ -43,6 +43,7 @@ CLOSED = {
         "JobsScreen",
         "OutcomesScreen",
         "StartScreen",
+        "CandidatesScreen",
         "BudgetScreen",
         "RunScreen",
         "ImportScreen",

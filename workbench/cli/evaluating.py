@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from agents.retrieval.evaluation import Benchmark
     from agents.retrieval.retriever import Ranking, Retriever
+    from agents.retrieval.unjudged import UnjudgedAdded
     from store.measures.ranking import Qrels, Run
 
 evaluate_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -91,6 +93,16 @@ def evaluate_retrieval(
             help="First codes of each method that are in the pool.",
         ),
     ] = 20,
+    add_unjudged: Annotated[
+        int | None,
+        typer.Option(
+            "--add-unjudged",
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Add the pairs without a label among the first N codes of each method as items to label.",
+        ),
+    ] = None,
     run_out: Annotated[
         Path | None,
         typer.Option("--run-out", metavar="FOLDER", help="Write the runs and the qrels in TREC's form."),
@@ -107,11 +119,11 @@ def evaluate_retrieval(
     Labels come from pooled methods, so a code that nobody judged is no wrong one: see judged@10, the measures
     with _condensed, and those with a method left out of the pool.
     """
-    from agents.retrieval.evaluation import named_run, rank, read_beir
+    from agents.retrieval.evaluation import rank_codes, read_beir, run_of
     from agents.retrieval.methods import open_retriever
     from store.measures.ranking import left_out_of_pool
     from store.measures.ranking_differences import ranking_differences
-    from workbench.cli.progress_reporter import progress_of_work
+    from workbench.cli.progress_reporter import MethodProgress, progress_of_work
     from workbench.output import Bar, note, print_json
 
     options = ranking_options(
@@ -126,15 +138,29 @@ def evaluate_retrieval(
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     if not names:
         raise WorkbenchError("No method", "No method is named.", "Name some: --methods bm25,bow")
+    if add_unjudged is not None and source.is_dir():
+        raise WorkbenchError(
+            "No workspace",
+            f"{source} is a BEIR folder; --add-unjudged adds items to a workspace.",
+            "Leave it out, or evaluate a workspace.",
+        )
     loaded = settings(config)
     with ExitStack() as stack:
-        bar = stack.enter_context(Bar("ranking"))
-        report = progress_of_work(bar)
-        retrievers = [open_retriever(name, loaded.retrieval, loaded.models, report) for name in names]
+        progress = MethodProgress(len(names), progress_of_work(stack.enter_context(Bar("ranking"))))
+        retrievers = [open_retriever(name, loaded.retrieval, loaded.models) for name in names]
         folder = source
         if not source.is_dir():
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "beir"
-            _export(source, folder, rater=rater, policy=policy, split=split, part=part, config=config)
+            _export(
+                source,
+                folder,
+                rater=rater,
+                policy=policy,
+                split=split,
+                part=part,
+                config=config,
+                adds=add_unjudged is not None,
+            )
         elif any(given is not None for given in (rater, policy, split)):
             raise WorkbenchError(
                 "Labels of a folder",
@@ -142,11 +168,13 @@ def evaluate_retrieval(
                 "Leave them out.",
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
-        runs, not_stored = {}, ""
-        for place, retriever in enumerate(retrievers):
-            bar.show(place, len(retrievers), retriever.name)
-            ranking = rank(benchmark, retriever, options.preset.top)
-            runs[retriever.name] = named_run(benchmark, ranking)
+        runs, rankings, not_stored = {}, {}, ""
+        for retriever in retrievers:
+            progress.begin(retriever.name)
+            ranking = rank_codes(benchmark, retriever, options.preset.top, progress.step)
+            runs[retriever.name] = run_of(benchmark, ranking)
+            if add_unjudged is not None:
+                rankings[retriever.name] = ranking
             if not source.is_dir() and not not_stored:
                 not_stored = _store(source, benchmark, retriever, ranking, options.preset.top)
     if not_stored:
@@ -171,6 +199,9 @@ def evaluate_retrieval(
         write_by_query(by_query, scores)
     if run_out is not None:
         _write_runs(run_out, benchmark.qrels, runs)
+    unjudged = None
+    if add_unjudged is not None:
+        unjudged = _add_unjudged(source, benchmark, rankings, add_unjudged)
     if as_json:
         print_json(
             {
@@ -188,6 +219,7 @@ def evaluate_retrieval(
                 "pool": pool,
                 "stored": not source.is_dir() and not not_stored,
                 "differences": [each.to_dict() for each in differences],
+                "unjudged": None if unjudged is None else {"depth": add_unjudged, **asdict(unjudged)},
             }
         )
         return
@@ -199,6 +231,8 @@ def evaluate_retrieval(
     )
     print_left_out(options.preset.measures[0], left_out, pool)
     print_differences(differences)
+    if unjudged is not None:
+        _print_unjudged(source, unjudged, add_unjudged)
 
 
 def _export(
@@ -210,11 +244,13 @@ def _export(
     split: str | None,
     part: str | None,
     config: Path | None,
+    adds: bool,
 ) -> None:
     """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder."""
     from store.export.exporting import export
     from store.retrieval.labels import LabelSource
     from store.workspace.duckdb import Workspace
+    from store.workspace.packet_fact import refuse_packet
     from workbench.study_session import refuse_in_study
 
     LabelSource(rater, policy, split).check("An evaluation")
@@ -224,7 +260,46 @@ def _export(
             refuse_in_study(connection, loaded, "An evaluation uses", given_rater(None))
         if loaded.screens.blind:
             raise blind_review("An evaluation uses")
+        if adds:
+            refuse_packet(opened, "Unjudged pairs are added")
         export(opened, folder, "beir", rater=rater, policy=policy, split=split, part=part, corpus="all")
+
+
+def _add_unjudged(
+    workspace: Path, benchmark: Benchmark, rankings: Mapping[str, Ranking], depth: int
+) -> UnjudgedAdded:
+    """Add the pairs that have no label to the workspace, which was closed while the methods ranked."""
+    from agents.retrieval.unjudged import add_unjudged
+    from store.workspace.duckdb import Workspace
+
+    with Workspace.open(workspace) as opened:
+        return add_unjudged(
+            opened,
+            benchmark.qrels,
+            rankings,
+            queries=list(benchmark.queries),
+            codes=benchmark.codes.ids,
+            depth=depth,
+        )
+
+
+def _print_unjudged(workspace: Path, found: UnjudgedAdded, depth: int | None) -> None:
+    from store.formatting import pluralize
+    from workbench.output import say
+
+    say(
+        "",
+        f"Without a label among the first {depth:,} codes of the methods: {pluralize(found.pairs, 'pair')}. "
+        f"{found.added:,} added, {found.known:,} already there.",
+    )
+    if found.of_source:
+        command = ["workbench", "annotate", str(workspace), "--source", found.source]
+        say(f"The agents label {found.of_source:,} of them: {shlex.join(command)}")
+    if others := found.pairs - found.of_source:
+        say(
+            f"{others:,} of them are of other sources. All that no agents have labelled: "
+            f"{shlex.join(['workbench', 'annotate', str(workspace), '--only-missing'])}"
+        )
 
 
 def _store(source: Path, benchmark: Benchmark, retriever: Retriever, ranking: Ranking, depth: int) -> str:
