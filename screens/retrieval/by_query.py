@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from store.retrieval.comparison import MethodPair
 
 HIDDEN = "A comparison of methods uses"
+WIDE = 120
+"""Columns from which measures and bars have more room."""
 NUMBER_CELLS, LONG_NUMBER_CELLS = 8, 14
-"""Cells of a measure, below the name of its method; the longer ones from 100 columns on."""
+"""Cells of a measure, below the name of its method; the longer ones where it is wide."""
 HALF_BAR, LONG_HALF_BAR = 5, 12
-"""Cells of the bar of a difference of 1, to each side; the longer one from 100 columns on."""
+"""Cells of the bar of a difference of 1, to each side; the longer one where it is wide."""
 
 Order = tuple[str, Callable[[QueryScore], Any]]
 ORDERS: tuple[Order, ...] = (
@@ -178,7 +180,7 @@ class ByQueryScreen(BaseScreen):
 
     @property
     def _is_narrow(self) -> bool:
-        return self.app.size.width < 100
+        return self.app.size.width < WIDE
 
     @property
     def _half_bar(self) -> int:

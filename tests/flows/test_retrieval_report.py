@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer.main
 from app_at_work import app_of, until
-from review_bench import screen_text
+from review_bench import painted, screen_text, settled
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
@@ -120,8 +120,12 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
         await until(
             pilot, lambda: isinstance(app.screen, CodeScreen) and "def " in screen_text(app), "the code"
         )
-        await pilot.press("escape", "home", *["down"] * place(of_pair=True), "enter")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is rankings, "the rankings again")
+        await settled(pilot)
+        await pilot.press("home", *["down"] * place(of_pair=True), "enter")
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen), "the pair")
+        await painted(pilot)
         await pilot.press("q")
         await until(pilot, lambda: app.screen is rankings, "the rankings again")
         await pilot.press("escape")
