@@ -47,7 +47,7 @@ class Projected:
         """Return what the vectors depend on."""
         return {"name": self.name, "role": role}
 
-    def encode(self, texts: Sequence[str], role: str) -> Encoded:
+    def encode(self, texts: Sequence[str], role: str, report: Any = None) -> Encoded:
         """Return the vectors of texts such as `code 12`."""
         places = numpy.empty((len(texts), PLACES))
         for row, text in enumerate(texts):

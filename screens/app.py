@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from screens.navigator import OpenedReview
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids, QueueFilter, ViewQuery
+    from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
 
 LEAVE_SECONDS = 10.0
@@ -370,6 +371,39 @@ class WorkbenchApp(App[None]):
         from screens.reports.screen import ReportsScreen
 
         self.push_screen(ReportsScreen(self.context, self, ("confusion", Choice(question, first, second))))
+
+    def open_by_query(self, asked: MethodPair) -> None:
+        """Compare two methods of retrieval query by query; a rater of an open study is refused.
+
+        Args:
+            asked: Which two, and by whose labels.
+        """
+        from screens.retrieval.by_query import ByQueryScreen
+
+        self.push_screen(ByQueryScreen(self.context, self, asked))
+
+    def open_ranked(self, queries: ComparedQueries, index: int, went: Callable[[int], object]) -> None:
+        """Show the codes that two methods have for a query, side by side.
+
+        Args:
+            queries: The methods, and the queries in their order.
+            index: The one that is shown.
+            went: Called with the place of another query that is shown.
+        """
+        from screens.retrieval.ranked import RankedScreen
+
+        self.push_screen(RankedScreen(self.context, self, queries, index, went))
+
+    def open_code(self, code: str, title: str) -> None:
+        """Show the text of a code of the corpus.
+
+        Args:
+            code: The MD5 of its text.
+            title: What it is called.
+        """
+        from screens.retrieval.code import CodeScreen
+
+        self.push_screen(CodeScreen(self.context, self, code, title))
 
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""

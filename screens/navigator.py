@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from screens.items.views import Piece
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids, QueueFilter, ViewQuery
+    from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
 
 
@@ -79,6 +81,30 @@ class Navigator(Protocol):
             question: The question's name.
             first: The name of one rater, or of a run.
             second: That of the other.
+        """
+
+    def open_by_query(self, asked: MethodPair) -> None:
+        """Compare two methods of retrieval query by query; a rater of an open study is refused.
+
+        Args:
+            asked: Which two, and by whose labels.
+        """
+
+    def open_ranked(self, queries: ComparedQueries, index: int, went: Callable[[int], object]) -> None:
+        """Show the codes that two methods have for a query, side by side.
+
+        Args:
+            queries: The methods, and the queries in their order.
+            index: The one that is shown.
+            went: Called with the place of another query that is shown.
+        """
+
+    def open_code(self, code: str, title: str) -> None:
+        """Show the text of a code of the corpus.
+
+        Args:
+            code: The MD5 of its text.
+            title: What it is called.
         """
 
     def open_new_comparisons(self) -> None:

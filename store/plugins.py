@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -21,6 +23,9 @@ def registered(group: str, expected: type[T], ending: str = "") -> list[T]:
     Raises:
         WorkbenchError: One cannot be loaded, or is something else; it is named.
     """
+    # A slow import, which help and version need not wait for.
+    from importlib.metadata import entry_points
+
     entries = (entry for entry in entry_points(group=group) if entry.name.endswith(ending))
     return [_loaded(entry, expected) for entry in entries]
 

@@ -28,7 +28,13 @@ IMPORTED = (
 )
 """The files that are imported: items of every kind, labels of raters, responses of models."""
 
-FILES = (*IMPORTED, "study.json", "study-labels.csv", "practice.json", "replies.jsonl", "manifest.json")
+CORPUS = "corpus.jsonl"
+"""The codes of the pairs and more, which `workbench candidates` searches for the queries of the pairs."""
+
+FILES = (
+    *(*IMPORTED, CORPUS),
+    *("study.json", "study-labels.csv", "practice.json", "replies.jsonl", "manifest.json"),
+)
 
 WHEELS = "wheels"
 """The folder of the two packages that candidates of the sample lack."""
@@ -74,13 +80,21 @@ def scripted_model() -> str:
 
 
 def import_sample(workspace: Workspace) -> ImportReport:
-    """Import the sample's items, labels and responses, and make its study; nothing is added twice."""
+    """Import the sample's items, labels, responses and codes, and make its study; nothing is added twice.
+
+    Args:
+        workspace: The open workspace.
+
+    Returns:
+        What was imported, the codes left out.
+    """
     from store.ingest.importing import import_files
     from store.record.raters import register_kinds
     from workbench.sample_study import load_sample_study
 
     folder = sample_folder()
     report = import_files(workspace, [folder / name for name in IMPORTED])
+    import_files(workspace, [folder / CORPUS])
     register_kinds(workspace)
     load_sample_study(workspace, folder)
     return report

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.retrieval.progress import ReportWork, ignore_progress
 from agents.retrieval.search import Found, Weights, exact_top, mean_weights, z_weights
+from agents.retrieval.vectors import width_changed
 
 if TYPE_CHECKING:
     import numpy
@@ -69,7 +70,8 @@ def encode_corpus(
         report: Receives the progress.
 
     Raises:
-        WorkbenchError: A text is empty, a model fails, or the cache cannot be written.
+        WorkbenchError: A text is empty, a model fails or has vectors of two widths, or the cache cannot be
+            written.
     """
     asked: list[Array] = []
     given: list[Vectors] = []
@@ -78,6 +80,8 @@ def encode_corpus(
         # The queries are few: whatever is wrong with the model shows before the codes are encoded.
         some = cache.vectors(encoder, queries, "query", report)
         whole = cache.vectors(encoder, codes, "code", report)
+        if len(some) and len(whole) and some.width != whole.width:
+            raise width_changed(encoder.name, whole.width, some.width)
         asked.append(some.all())
         given.append(whole)
         truncated.append((some.truncated, whole.truncated))

@@ -134,10 +134,10 @@ def read_beir(folder: Path, *, part: str | None = None, titles: bool = True) -> 
     return Benchmark(queries, codes, qrels, chosen)
 
 
-def run_of(
+def rank_codes(
     benchmark: Benchmark, retriever: Retriever, top: int, report: ReportWork = ignore_progress
-) -> dict[str, list[str]]:
-    """Return the best codes of each judged query, as ids, by a retriever.
+) -> Ranking:
+    """Return the best codes of each judged query, in the order of the queries, by a retriever.
 
     Args:
         benchmark: The benchmark.
@@ -145,11 +145,13 @@ def run_of(
         top: How many codes of each query.
         report: Receives the progress.
     """
-    queries = list(benchmark.queries)
     codes = benchmark.codes
-    top = min(top, len(codes.ids))
-    found = retriever.search(list(benchmark.queries.values()), codes.texts, top, report)
-    return dict(zip(queries, _named(found, codes.ids), strict=True))
+    return retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)), report)
+
+
+def run_of(benchmark: Benchmark, ranking: Ranking) -> dict[str, list[str]]:
+    """Return the codes that a retriever found for each judged query, as ids."""
+    return dict(zip(benchmark.queries, _named(ranking, benchmark.codes.ids), strict=True))
 
 
 def _named(ranking: Ranking, ids: Sequence[str]) -> Iterator[list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.retrieval.lexical import bag_of_words, bm25
 from agents.retrieval.retriever import Retriever
@@ -11,6 +11,7 @@ from store.errors import UnknownName
 
 if TYPE_CHECKING:
     from agents.llm.settings import ModelSettings
+    from agents.retrieval.encoder import Role
     from agents.retrieval.settings import RetrievalSettings
 
 METHODS: dict[str, Callable[[], Retriever]] = {"bm25": bm25, "bow": bag_of_words}
@@ -42,6 +43,18 @@ def open_retriever(name: str, settings: RetrievalSettings, api: ModelSettings | 
         raise UnknownName(error.title, error.message, f"{methods} {error.hint}".strip()) from error
     called = "+".join(encoder.name for encoder in encoders)
     return DenseRetriever(called, encoders, VectorCache(settings.folder))
+
+
+def settings_of(retriever: Retriever) -> dict[str, Any]:
+    """Return what the rankings of a retriever depend on besides its name: which models they are of."""
+    from agents.retrieval.dense import DenseRetriever
+
+    if not isinstance(retriever, DenseRetriever):
+        return {}
+    roles: tuple[Role, ...] = ("query", "code")
+    return {
+        encoder.name: {role: dict(encoder.identity(role)) for role in roles} for encoder in retriever.encoders
+    }
 
 
 def retriever_named(name: str) -> Retriever:

@@ -7,6 +7,8 @@ from array import array
 from collections.abc import Sequence
 from typing import overload
 
+from store.errors import WorkbenchError
+
 
 class StoredTexts(Sequence[str]):
     """Texts in a temporary file, which goes with them, read when they are needed."""
@@ -16,10 +18,23 @@ class StoredTexts(Sequence[str]):
         self._ends = array("q", [0])
 
     def append(self, text: str) -> None:
-        """Write one more text."""
-        # A text is read from another place of the file, and the next one written at the end.
-        self._file.seek(self._ends[-1])
-        self._ends.append(self._ends[-1] + self._file.write(text.encode("utf-8", "surrogatepass")))
+        """Write one more text.
+
+        Raises:
+            WorkbenchError: It could not be written.
+        """
+        try:
+            # A text is read from another place of the file, and the next one written at the end.
+            self._file.seek(self._ends[-1])
+            end = self._ends[-1] + self._file.write(text.encode("utf-8", "surrogatepass"))
+            self._file.flush()
+        except OSError as error:
+            raise WorkbenchError(
+                "Texts not written",
+                f"{tempfile.gettempdir()}: {error.strerror or error}. The texts are copied there first.",
+                "Make room there, or set TMPDIR to another folder, then run it again.",
+            ) from error
+        self._ends.append(end)
 
     def __len__(self) -> int:
         return len(self._ends) - 1

@@ -219,11 +219,7 @@ def _check(name: str, encoded: Encoded, places: Array, width: int | None) -> Non
             "Vectors missing", f"{name} gave an array of shape {vectors.shape} for {len(places)} texts."
         )
     if width is not None and vectors.shape[1] != width:
-        raise WorkbenchError(
-            "Width changed",
-            f"{name} gives vectors of {vectors.shape[1]} numbers; those in the cache have {width}.",
-            "It is another model now. Delete its vectors: see retrieval.vectors.",
-        )
+        raise width_changed(name, vectors.shape[1], width)
     finite = numpy.isfinite(vectors).all(axis=1)
     if not finite.all():
         raise WorkbenchError(
@@ -377,6 +373,15 @@ def _not_written(folder: Path, cause: object) -> WorkbenchError:
         "Vectors not written",
         f"{folder}: {cause}. All blocks before are kept.",
         "Make room on the disk, or set retrieval.vectors to another folder, then run it again.",
+    )
+
+
+def width_changed(name: str, width: int, before: int) -> WorkbenchError:
+    """Return the error for a model whose vectors have another width than those that it gave before."""
+    return WorkbenchError(
+        "Width changed",
+        f"{name} gives vectors of {width} numbers; those in the cache have {before}.",
+        "It is another model now. Delete its vectors: see retrieval.vectors.",
     )
 
 

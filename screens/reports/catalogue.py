@@ -19,6 +19,7 @@ from screens.reports.labels import (
 from screens.reports.page import Choice, Page
 from screens.reports.pairs import codes_page, matches_page, ranks_page, read_figures
 from screens.reports.preference import position_page, ratings_page, read_preference, wins_page
+from screens.reports.retrieval import read_retrieval, retrieval_page
 from screens.reports.times import read_times, times_page
 
 if TYPE_CHECKING:
@@ -108,6 +109,14 @@ REPORTS = (
         "codes by the queries that they answer",
         read_figures,
         codes_page,
+        kind="pair",
+    ),
+    Report(
+        "retrieval",
+        "Retrieval",
+        "how well methods find the codes of queries",
+        read_retrieval,
+        retrieval_page,
         kind="pair",
     ),
     Report(

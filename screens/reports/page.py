@@ -11,6 +11,8 @@ from store.formatting import Drawn
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from store.retrieval.comparison import MethodPair
+
 ItemsOf = Callable[["Connection"], Sequence[int]]
 """Reads the items behind a figure."""
 
@@ -59,12 +61,19 @@ class Cell:
         items: Reads the items behind it; None where there are none to show.
         named: What these items are.
         level: Its height among the figures of a matrix, from 0 to 1; None for none.
+        compares: The two methods of retrieval behind it, which are compared query by query; None for none.
     """
 
     text: str
     items: ItemsOf | None = None
     named: str = ""
     level: float | None = None
+    compares: MethodPair | None = None
+
+    @property
+    def opens(self) -> bool:
+        """Whether there is something behind it."""
+        return self.items is not None or self.compares is not None
 
 
 def counted(count: int, items: ItemsOf, named: str, level: float | None = None) -> Cell:
@@ -144,13 +153,13 @@ class Place:
 
 
 def figures(page: Page) -> list[Place]:
-    """Return the places of the figures behind which there are items, line by line."""
+    """Return the places of the figures behind which there is something, line by line."""
     return [
         Place(table, row, column)
         for table, one in enumerate(page.tables)
         for row, line in enumerate(one.rows)
         for column, cell in enumerate(line.cells)
-        if isinstance(cell, Cell) and cell.items is not None
+        if isinstance(cell, Cell) and cell.opens
     ]
 
 

@@ -254,7 +254,8 @@ class ReportsScreen(BaseScreen):
         """Return what a command does now."""
         verb = command.id.partition(".")[2]
         if verb == "open" and self._in_report:
-            return "its items"
+            compares = self.report is not None and self.report.name == "retrieval"
+            return "by query" if compares else "its items"
         if verb == "back":
             return "list" if self._in_report and not self._opened else "back"
         if verb in CHOOSABLE and (options := self._options(verb)):
@@ -351,7 +352,7 @@ class ReportsScreen(BaseScreen):
             self._read_report()
 
     def action_open(self) -> None:
-        """List the items behind the figure under the cursor; from the list, go to the report."""
+        """Open what is behind the figure under the cursor; from the list, go to the report."""
         if not self._in_report:
             self.action_pane()
             return
@@ -361,6 +362,9 @@ class ReportsScreen(BaseScreen):
         place = places[self._figure]
         cell = self.page.tables[place.table].rows[place.row].cells[place.column]
         assert isinstance(cell, Cell)
+        if cell.compares is not None:
+            self.navigator.open_by_query(cell.compares)
+            return
         assert cell.items is not None
         read = cell.items
 

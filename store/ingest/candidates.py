@@ -34,7 +34,7 @@ class CandidatePairs:
         query_ids: Of each pair, int64.
         code_ids: Of each pair, int64.
         ranks: From 1, int64.
-        similarities: Of each pair by each model, float64, of shape (pairs, models).
+        similarities: Of each pair by each model, float64, of shape (pairs, models); NaN where there is none.
         models: The names of the models.
     """
 
@@ -140,7 +140,8 @@ def _publish(cursor: duckdb.DuckDBPyConnection, pairs: CandidatePairs, name: str
             for number, model in enumerate(pairs.models):
                 cursor.execute(
                     f"INSERT INTO similarity SELECT n.id, ?, s.model_{number} "
-                    "FROM new_candidate n JOIN given_similarity s USING (place) ORDER BY n.id",
+                    "FROM new_candidate n JOIN given_similarity s USING (place) "
+                    f"WHERE NOT isnan(s.model_{number}) ORDER BY n.id",
                     [model],
                 )
     except duckdb.Error as error:

@@ -48,6 +48,17 @@ class Preset:
     zero_ideal: Literal["zero", "leave out"] = "zero"
     own_code: bool = True
 
+    def scores(self, qrels: Qrels, run: Run, *, level: float = 1, complete: bool) -> RankingScores:
+        """Return the measures of a run; see `evaluate_run`."""
+        return evaluate_run(
+            qrels,
+            run if self.own_code else without_own_codes(run),
+            self.measures,
+            level=level,
+            complete=complete,
+            zero_ideal=self.zero_ideal,
+        )
+
 
 def _at(names: str, cuts: str) -> tuple[str, ...]:
     return tuple(f"{name}@{cut}" for name in names.split() for cut in cuts.split())
@@ -227,6 +238,44 @@ def qrels_without(
                 own.difference_update(run.get(query, ())[:depth])
         kept[query] = {code: grade for code, grade in grades.items() if code not in own}
     return kept
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The measures of a method as they are, and as they would be had it not been in the pool.
+
+    Attributes:
+        queries: The queries that still have labels without it.
+        all_labels: The mean of each measure over these queries, with all labels.
+        left_out: The same without the labels of pairs that only this method brought into the pool.
+    """
+
+    queries: int
+    all_labels: Mapping[str, float]
+    left_out: Mapping[str, float]
+
+
+def left_out_of_pool(
+    name: str,
+    scores: RankingScores,
+    qrels: Qrels,
+    *,
+    pools: Mapping[str, Run],
+    depth: int,
+    scores_of: Callable[[Qrels], RankingScores],
+) -> LeftOut:
+    """Return the measures of a method without the labels that it alone owes to the pool.
+
+    Args:
+        name: The method.
+        scores: Its measures with all labels.
+        qrels: The grades.
+        pools: The first codes of every method, at least so many as are in the pool.
+        depth: How many codes of each query are in the pool.
+        scores_of: Measures the method with other grades.
+    """
+    rest = scores_of(qrels_without(qrels, pools, name, depth))
+    return LeftOut(len(rest.queries), scores.means(rest.queries), rest.means())
 
 
 def _blocks(queries: Sequence[str], qrels: Qrels, run: Run) -> Iterator[Sequence[str]]:

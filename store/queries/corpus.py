@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 from sqlalchemy import Connection, func, select
@@ -40,5 +40,27 @@ def corpus_texts(workspace: Workspace, table: Literal["query", "code"]) -> Itera
         )
         while rows := cursor.fetchmany(_ROWS_AT_ONCE):
             yield rows
+    finally:
+        cursor.close()
+
+
+def ids_by_hash(
+    workspace: Workspace, table: Literal["query", "code"], hashes: Collection[str]
+) -> dict[str, int]:
+    """Return the ids of texts by their MD5; of a text that is there more than once, that of `corpus_texts`.
+
+    Args:
+        workspace: The open workspace.
+        table: The table.
+        hashes: Of which texts.
+    """
+    cursor = workspace.native()
+    try:
+        found = cursor.execute(
+            f"SELECT text_hash, min(id) FROM {table} "
+            "WHERE text_hash IN (SELECT unnest(?::VARCHAR[])) GROUP BY text_hash",
+            [list(hashes)],
+        )
+        return dict(found.fetchall())
     finally:
         cursor.close()

@@ -61,10 +61,11 @@ from store.queries.shown_texts import shown_candidates
 from store.record.revisions import current_texts
 from store.record.scope import FIRST_PHASES
 from store.tables.columns import table_of
-from store.tables.imported import Item, Similarity
+from store.tables.imported import Code, Item, Query, Similarity
 from store.tables.people import Assignment, Question, Rater, Study
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.responses import ContextChunk, Response, ResponseRef, Score
+from store.tables.retrieval import Retrieval, RetrievalHit
 from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.tables.splits import Split, SplitLabel
 
@@ -563,6 +564,28 @@ def _runs(connection: Connection, scope: Scope) -> Select[Any]:
     )
 
 
+def _rankings(connection: Connection, scope: Scope) -> Select[Any]:
+    hit, retrieval, query, code = (table_of(one) for one in (RetrievalHit, Retrieval, Query, Code))
+    return (
+        select(
+            retrieval.c.method,
+            query.c.text.label("query"),
+            hit.c.rank,
+            code.c.name,
+            code.c.text.label("code"),
+            hit.c.score,
+            retrieval.c.made_at,
+        )
+        .select_from(
+            hit.join(retrieval, retrieval.c.id == hit.c.retrieval_id)
+            .join(query, query.c.id == hit.c.query_id)
+            .join(code, code.c.id == hit.c.code_id)
+        )
+        .where(false() if scope.hides_lists else true())
+        .order_by(retrieval.c.id, hit.c.query_id, hit.c.rank)
+    )
+
+
 _STEP = ("role", "attempt", "outcome", "cause", "error", "model", "reply")
 _SPENT = ("tokens_in", "tokens_out", "tokens_cached", "money", "requests", "seconds", "from_cache")
 
@@ -849,6 +872,20 @@ _COMMON: tuple[View, ...] = (
             Column("shown", "BOOLEAN", "Whether lists show its labels."),
         ),
         _runs,
+    ),
+    View(
+        "rankings",
+        "A code that a method ranked for a query; none in a sealed session and in a blind review.",
+        (
+            Column("method", "VARCHAR", "The method, such as bm25."),
+            Column("query", "VARCHAR", "The text of the query."),
+            Column("rank", "BIGINT", "The rank of the code, from 1."),
+            Column("name", "VARCHAR", "The name of the code."),
+            Column("code", "VARCHAR", "Its text."),
+            Column("score", "DOUBLE", "What the method gave it."),
+            Column("made_at", "TIMESTAMP WITH TIME ZONE", "When the ranking was made."),
+        ),
+        _rankings,
     ),
     View(
         "steps",

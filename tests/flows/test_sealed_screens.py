@@ -50,6 +50,8 @@ CLOSED = {
         # Before there is a workspace.
         *("WelcomeScreen", "DetailsScreen"),
     ),
+    # Opened from a report, which is refused.
+    *("ByQueryScreen", "RankedScreen", "CodeScreen"),
     *("NewStudyScreen", "NewComparisonsScreen", "NewSplitScreen", "ConfirmScreen", "ExportScreen"),
 }
 """The screens of the agents' work, of files and of making studies, which a study keeps from its raters."""

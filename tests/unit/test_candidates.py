@@ -1,10 +1,15 @@
 """`workbench candidates`: pairs of a workspace's queries and codes, by models and by a lexical method."""
 
+import gzip
 import hashlib
+import json
+import shutil
 
 import pytest
 import tiny_models
-from loopback_models import LoopbackModels
+from full_disk import largest_file
+from loopback_models import Body, LoopbackModels
+from loopback_wire import embeddings
 from sqlalchemy import insert, select
 
 from agents.retrieval.candidates import corpus_apart
@@ -146,3 +151,117 @@ def test_the_texts_are_apart_from_the_workspace(corpus):
     with Workspace.open(corpus):
         assert texts.queries[:] == QUERIES
         assert (texts.codes[2], texts.codes[80:], len(texts.codes)) == (CODES[2], CODES[80:], 90)
+
+
+def insert_texts(path, table, rows):
+    with Workspace.open(path) as workspace:
+        workspace.lane.submit(lambda connection: connection.execute(insert(table_of(table)), rows)).result()
+
+
+@pytest.fixture
+def refused(workbench, corpus, tmp_path):
+    """Runs the command, expects an error, and that nothing came into the workspace or the cache but whole blocks."""
+
+    def refused(models, words, blocks=0):
+        done = workbench("candidates", corpus, "--models", models, "--top", 3)
+        assert done.code == 2, done.out
+        assert done.says(words), done.err
+        assert stored(corpus) == ([], {}, [])
+        assert len(list((tmp_path / "vectors").rglob("*.vectors"))) == blocks
+        assert not list((tmp_path / "vectors").rglob("*.part"))
+
+    return refused
+
+
+@pytest.fixture
+def tiny_bert(tiny):
+    return tiny.partition(",")[0]
+
+
+def test_an_empty_query_ends_the_command(refused, corpus, tiny_bert):
+    insert_texts(corpus, Query, [row(900, " \n")])
+    refused(tiny_bert, "Query 13 is empty")
+
+
+def test_a_code_of_100_000_tokens_is_cut_and_counted(workbench, corpus, tiny_bert):
+    about = {"language": "python", "name": "", "path": "", "licence": "", "repository": ""}
+    insert_texts(corpus, Code, [row(900, "x " * 100_000, **about)])
+    done = workbench("candidates", corpus, "--models", tiny_bert, "--top", 91, "--json").json()
+    assert done["truncated"] == {"tiny-bert": {"queries": 0, "codes": 1}}
+    assert done["added"] == 12 * 91
+    assert workbench("candidates", corpus, "--models", "bm25", "--json").json()["codes"] == 91
+
+
+def test_a_model_whose_vectors_are_no_numbers(refused, tiny_bert, tmp_path):
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    broken = shutil.copytree(tiny_bert, tmp_path / "broken")
+    weights = load_file(broken / "model.safetensors")
+    weights |= {name: torch.full_like(given, torch.nan) for name, given in weights.items()}
+    save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
+    refused(str(broken), "gave a vector that is not of numbers")
+
+
+def test_a_service_whose_vectors_change_their_width(refused, monkeypatch):
+    def narrower_for_codes(seen, _):
+        answer = embeddings(seen)
+        if seen.body["input"][0].startswith("def"):
+            for one in answer["data"]:
+                one["embedding"].pop()
+        return Body(answer)
+
+    with LoopbackModels(narrower_for_codes) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        monkeypatch.setenv("OPENAI_API_KEY", server.key)
+        # One block of the queries, and one of the codes.
+        refused("openai:embed", "gives vectors of 31 numbers; those in the cache have 32", blocks=2)
+
+
+def test_a_full_disk_ends_the_command_and_what_was_encoded_is_kept(workbench, refused, corpus, tiny_bert):
+    with largest_file(1_000):
+        refused(tiny_bert, "Texts not written", blocks=0)
+    # The queries' block fits, that of the codes does not.
+    with largest_file(6_000):
+        refused(tiny_bert, "Vectors not written", blocks=1)
+    done = workbench("candidates", corpus, "--models", tiny_bert, "--top", 3, "--json").json()
+    assert done["added"] == 36
+
+
+COSQA = [
+    {"idx": f"cosqa-{number}", "doc": query, "code": code, "label": 1}
+    for number, (query, code) in enumerate(zip(QUERIES, CODES, strict=False))
+]
+CODESEARCHNET = [
+    {"code": code, "func_name": "f", "repo": "a", "path": f"{number}.py", "language": "python"}
+    for number, code in enumerate(CODES)
+]
+
+
+@pytest.mark.parametrize(
+    ("codes", "content", "format"),
+    [
+        ("cosqa.json", json.dumps(COSQA), "codes"),
+        ("python.jsonl.gz", gzip.compress("\n".join(map(json.dumps, CODESEARCHNET)).encode()), None),
+    ],
+)
+@pytest.mark.parametrize(
+    ("queries", "listed"),
+    [
+        ("cosqa.json", json.dumps(COSQA)),
+        ("queries.csv", "number,query\n" + "".join(f"{n},{query}\n" for n, query in enumerate(QUERIES))),
+        ("queries.txt", "\n".join(QUERIES)),
+    ],
+)
+def test_codes_and_queries_of_every_form(workbench, in_folder, codes, content, format, queries, listed):
+    for kind in ("codes", "queries"):
+        (in_folder / kind).mkdir()
+    as_bytes = content if isinstance(content, bytes) else content.encode()
+    (in_folder / "codes" / codes).write_bytes(as_bytes)
+    (in_folder / "queries" / queries).write_text(listed)
+    named = ("--format", format) if format else ()
+    assert workbench("import", "ws.duckdb", f"codes/{codes}", *named).code == 0
+    assert workbench("import", "ws.duckdb", f"queries/{queries}", "--format", "queries").code == 0
+    found = workbench("candidates", "ws.duckdb", "--models", "bow", "--top", 3, "--json").json()
+    assert (found["queries"], found["codes"]) == (12, 12 if format else 90)
+    assert found["added"] == found["pairs"] > 0

@@ -7,9 +7,10 @@ import pytest
 from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed, Spent
 from agents.jobs.outcome import Verdict
 from agents.llm.errors import ModelError
+from agents.retrieval.progress import WorkProgress
 from agents.sandbox.errors import NeedsSandbox
 from workbench.cli import progress_reporter
-from workbench.cli.progress_reporter import TOLD_IN_FULL, ProgressReporter
+from workbench.cli.progress_reporter import TOLD_IN_FULL, MethodProgress, ProgressReporter
 from workbench.output import Bar
 
 RUN = uuid.uuid4()
@@ -84,6 +85,30 @@ def test_without_a_terminal_a_line_a_minute_tells_how_far_it_is(teller, capsys, 
     assert line.endswith(
         "2,030 of 412,080 · 2 failed · 30 need a sandbox · 13 h 40 min left · 500/min · $0.6200 · 1,200 tokens"
     )
+
+
+def test_steps_of_several_methods_have_the_name_of_the_method():
+    shown = []
+    progress = MethodProgress(3, shown.append)
+    progress.begin("bm25")
+    progress.begin("minilm")
+    progress.step(WorkProgress("encoding codes by minilm", 1024, 3213, 35.0))
+    progress.step(WorkProgress("comparing", 1, 4))
+    progress.begin("one+other")
+    progress.step(WorkProgress("encoding codes by one", 0, 5))
+    assert shown == [
+        WorkProgress("bm25", 0, 3),
+        WorkProgress("minilm", 1, 3),
+        WorkProgress("2/3 encoding codes by minilm", 1024, 3213, 35.0),
+        WorkProgress("2/3 minilm: comparing", 1, 4),
+        WorkProgress("one+other", 2, 3),
+        WorkProgress("3/3 one+other: encoding codes by one", 0, 5),
+    ]
+    shown.clear()
+    alone = MethodProgress(1, shown.append)
+    alone.begin("minilm")
+    alone.step(WorkProgress("encoding codes by minilm", 0, 5))
+    assert shown[-1].stage == "encoding codes by minilm"
 
 
 def test_in_a_terminal_the_bar_tells_it(capsys, monkeypatch):

@@ -77,6 +77,8 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
             "export",
             "sql",
             "reports",
+            "by_query",
+            "ranked",
         )
     }
     for command in all_commands():

@@ -14,6 +14,7 @@ import store.tables.imported
 import store.tables.people
 import store.tables.record
 import store.tables.responses
+import store.tables.retrieval
 import store.tables.runs
 import store.workspace.connecting
 import store.workspace.schema

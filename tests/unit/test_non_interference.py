@@ -114,7 +114,10 @@ COMMANDS: dict[str, list[str]] = {
         "WS --delete later",
     ],
     "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --json"],
-    "evaluate retrieval": ["WS --methods bm25 --rater ana", "WS --methods bm25 --policy majority --json"],
+    "evaluate retrieval": [
+        "WS --methods bm25 --rater ana --add-unjudged 5",
+        "WS --methods bm25 --policy majority --json",
+    ],
     "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
     "splits": ["WS", "WS parts --json", "WS parts --now"],
     "judge": [
@@ -170,6 +173,9 @@ COMMANDS: dict[str, list[str]] = {
         f"WS raters --study {STUDY}",
         f"WS raters --study {STUDY} --json --rater ana",
         "WS raters --study nothing",
+        "WS retrieval --rater ana",
+        "WS retrieval --policy majority --json",
+        "WS retrieval --rater ana --compare bm25,bow",
         "WS preference",
         f"WS preference --study {STUDY} --raters ben --json",
     ],
@@ -186,6 +192,7 @@ COMMANDS: dict[str, list[str]] = {
         "WS --estimate --model scripted:replies.jsonl",
         "WS --model scripted:replies.jsonl --only-missing --limit 1 --json",
         "WS --model scripted:replies.jsonl --sample-pairs 3 --stratify label:ben",
+        "WS --model scripted:replies.jsonl --source pairs.jsonl --estimate",
     ],
     "judge-pairs": [
         "WS --model scripted:replies.jsonl --json",

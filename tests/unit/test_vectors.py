@@ -3,14 +3,13 @@
 import errno
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
 
 import numpy
 import pytest
+from full_disk import largest_file
 
 from agents.retrieval.encoder import Encoded
 from agents.retrieval.vectors import TEXTS_AT_ONCE, VectorCache
@@ -18,8 +17,8 @@ from store.errors import WorkbenchError
 
 CHILD = """
 import sys
-sys.path.insert(0, sys.argv[1])
 from pathlib import Path
+sys.path[:0] = [sys.argv[1], str(Path(sys.argv[1]).parent)]
 from test_vectors import Counting, TEXTS
 from agents.retrieval.vectors import VectorCache
 
@@ -108,22 +107,11 @@ def test_killed_at_random_and_resumed_it_is_the_same(repository, tmp_path):
     assert not list(torn.rglob("*.part"))
 
 
-@contextmanager
-def smallest_files(size):
-    """Let no file grow beyond a size, as a full disk does."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
 def test_a_full_disk_leaves_whole_blocks(tmp_path):
     cache = VectorCache(tmp_path)
     cache.vectors(Counting(), TEXTS[:100], "code")
     before = contents(tmp_path)
-    with smallest_files(20_000), pytest.raises(WorkbenchError, match=r"Vectors not written: .*Make room"):
+    with largest_file(20_000), pytest.raises(WorkbenchError, match=r"Vectors not written: .*Make room"):
         cache.vectors(Counting(), TEXTS[:5000], "code")
     assert contents(tmp_path) == before
     assert not list(tmp_path.rglob("*.part"))

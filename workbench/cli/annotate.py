@@ -17,6 +17,7 @@ from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, pr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from agents.jobs.report import JobReport
     from agents.settings import JobSettings
@@ -31,6 +32,14 @@ Model = Annotated[
 Study = Annotated[str | None, typer.Option(metavar="NAME", help="Only the items of this study.")]
 ItemsFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Only these items: a name or number a line.")
+]
+SourceName = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="NAME",
+        help="Only the items of this source: a file's name, or what candidates names.",
+    ),
 ]
 OnlyMissing = Annotated[
     bool,
@@ -83,6 +92,7 @@ def annotate_command(
     ] = None,
     study: Study = None,
     items: ItemsFile = None,
+    source: SourceName = None,
     only_missing: OnlyMissing = False,
     sample_queries: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only the items of N randomly sampled queries.")
@@ -133,11 +143,11 @@ def annotate_command(
     kind = kind and find_kind(kind)
     choice = SampleChoice(sample_pairs, seed, stratify)
     choice.check(blind=loaded.screens.blind, queries=sample_queries)
-    if sum(one is not None for one in (sample_queries, sample_pairs, study, items)) > 1:
+    if sum(one is not None for one in (sample_queries, sample_pairs, study, items, source)) > 1:
         raise WorkbenchError(
             "Two choices of items",
-            "A sample, a study and a file of items exclude each other.",
-            "Give one of --sample-pairs, --sample-queries, --study and --items.",
+            "A sample, a study, a source and a file of items exclude each other.",
+            "Give one of --sample-pairs, --sample-queries, --study, --source and --items.",
         )
     names: list[str | None] = [*dict.fromkeys(agents or [])] or [None]
     budget = {
@@ -152,10 +162,13 @@ def annotate_command(
             refuse_in_study(connection, loaded, "Annotating uses", given_rater(None))
         register_kinds(opened)
         drawn: Sequence[int] | None
+        configurations = [loaded.agents.chosen(name)[0] for name in names if name]
         if study is not None:
             kind, drawn = _of_study(opened, study, kind)
+        elif source is not None:
+            kind, drawn = _of_source(opened, source, kind, configurations)
         else:
-            kind = kind or _kind(opened, [loaded.agents.chosen(name)[0] for name in names if name])
+            kind = kind or _kind(opened, configurations)
             drawn = _drawn(opened, kind, items, sample_queries, seed or 0)
         jobs = [
             annotation_settings(
@@ -186,6 +199,7 @@ def annotate_command(
         asked = {
             "kind": kind,
             "study": study,
+            "source": source,
             "limit": limit,
             "only_missing": only_missing,
             "sample_queries": sample_queries,
@@ -270,18 +284,11 @@ def _kind(opened: OpenWorkspace, configurations: Sequence[str]) -> str:
     Raises:
         WorkbenchError: There are items, and agents work on none of them.
     """
-    from agents.pipelines.registry import kinds_of_configuration, kinds_with_agents
     from store.kinds.counting import counted_kinds, in_order
     from store.queries.queue import items_by_kind
     from store.queries.runs import kind_for_agents
 
-    kinds = kinds_with_agents().intersection(*map(kinds_of_configuration, configurations))
-    if not kinds:
-        raise WorkbenchError(
-            "Agents of several kinds",
-            f"{' and '.join(configurations)} do not work on the same kind of items.",
-            "Give a command for each. See: workbench agents",
-        )
+    kinds = _kinds_of(configurations)
     with opened.reading() as connection:
         kind = kind_for_agents(connection, kinds)
     if kind is None and (items := items_by_kind(opened)):
@@ -292,6 +299,24 @@ def _kind(opened: OpenWorkspace, configurations: Sequence[str]) -> str:
             "To see the kinds: workbench agents",
         )
     return kind or in_order(kinds)[0]
+
+
+def _kinds_of(configurations: Sequence[str]) -> AbstractSet[str]:
+    """Return the kinds that all of some configurations work on; without any, those that any agents work on.
+
+    Raises:
+        WorkbenchError: There is none.
+    """
+    from agents.pipelines.registry import kinds_of_configuration, kinds_with_agents
+
+    kinds = kinds_with_agents().intersection(*map(kinds_of_configuration, configurations))
+    if not kinds:
+        raise WorkbenchError(
+            "Agents of several kinds",
+            f"{' and '.join(configurations)} do not work on the same kind of items.",
+            "Give a command for each. See: workbench agents",
+        )
+    return kinds
 
 
 def _of_study(opened: OpenWorkspace, name: str, kind: str | None) -> tuple[str, Sequence[int]]:
@@ -313,6 +338,40 @@ def _of_study(opened: OpenWorkspace, name: str, kind: str | None) -> tuple[str, 
             "List the studies: workbench study list WORKSPACE",
         )
     return study.protocol.kind, [one.item_id for one in found if one.role == "item"]
+
+
+def _of_source(
+    opened: OpenWorkspace, name: str, kind: str | None, configurations: Sequence[str]
+) -> tuple[str, Sequence[int]]:
+    """Return the items of a source, and their kind: of several the first that the agents work on.
+
+    Raises:
+        UnknownName: No source with items is called so.
+        WorkbenchError: It has no items that the agents work on.
+    """
+    from store.errors import UnknownName
+    from store.kinds.counting import counted_kinds, in_order
+    from store.queries.sources import items_of_source, sources_with_items
+
+    with opened.reading() as connection:
+        found = items_of_source(connection, name)
+        sources = sources_with_items(connection)
+    if not found:
+        raise UnknownName(
+            "Unknown source",
+            f"No source with items is called {name!r}.",
+            f"Sources: {'; '.join(sources) or 'none yet'}.",
+        )
+    kinds = _kinds_of(configurations) if kind is None else {kind}
+    possible = [one for one in in_order(found) if one in kinds]
+    if not possible:
+        held = counted_kinds({one: len(ids) for one, ids in found.items()})
+        raise WorkbenchError(
+            "Nothing to annotate",
+            f"{name} holds {held}, which are not of the kind {' or '.join(in_order(kinds))}.",
+            "To see which agents work on which kind: workbench agents",
+        )
+    return possible[0], found[possible[0]]
 
 
 def _drawn(

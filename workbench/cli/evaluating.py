@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import ExportFailed, WorkbenchError, blind_review
+from store.errors import ExportFailed, WorkbenchError, WorkspaceError, blind_review
 from workbench.cli.options import AsJson, ConfigFile, command, given_rater, settings
 from workbench.cli.ranking import (
     ByQuery,
@@ -21,6 +24,7 @@ from workbench.cli.ranking import (
     Seed,
     Tested,
     print_differences,
+    print_left_out,
     print_scores,
     ranking_options,
     score_fields,
@@ -30,6 +34,9 @@ from workbench.cli.ranking import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agents.retrieval.evaluation import Benchmark
+    from agents.retrieval.retriever import Ranking, Retriever
+    from agents.retrieval.unjudged import UnjudgedAdded
     from store.measures.ranking import Qrels, Run
 
 evaluate_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -86,6 +93,16 @@ def evaluate_retrieval(
             help="First codes of each method that are in the pool.",
         ),
     ] = 20,
+    add_unjudged: Annotated[
+        int | None,
+        typer.Option(
+            "--add-unjudged",
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Add the pairs without a label among the first N codes of each method as items to label.",
+        ),
+    ] = None,
     run_out: Annotated[
         Path | None,
         typer.Option("--run-out", metavar="FOLDER", help="Write the runs and the qrels in TREC's form."),
@@ -102,12 +119,12 @@ def evaluate_retrieval(
     Labels come from pooled methods, so a code that nobody judged is no wrong one: see judged@10, the measures
     with _condensed, and those with a method left out of the pool.
     """
-    from agents.retrieval.evaluation import read_beir, run_of
+    from agents.retrieval.evaluation import rank_codes, read_beir, run_of
     from agents.retrieval.methods import open_retriever
-    from store.measures.ranking import qrels_without
+    from store.measures.ranking import left_out_of_pool
     from store.measures.ranking_differences import ranking_differences
-    from workbench.cli.progress_reporter import progress_of_work
-    from workbench.output import Bar, print_json
+    from workbench.cli.progress_reporter import MethodProgress, progress_of_work
+    from workbench.output import Bar, note, print_json
 
     options = ranking_options(
         preset=preset,
@@ -121,15 +138,29 @@ def evaluate_retrieval(
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     if not names:
         raise WorkbenchError("No method", "No method is named.", "Name some: --methods bm25,bow")
+    if add_unjudged is not None and source.is_dir():
+        raise WorkbenchError(
+            "No workspace",
+            f"{source} is a BEIR folder; --add-unjudged adds items to a workspace.",
+            "Leave it out, or evaluate a workspace.",
+        )
     loaded = settings(config)
     with ExitStack() as stack:
-        bar = stack.enter_context(Bar("ranking"))
-        report = progress_of_work(bar)
+        progress = MethodProgress(len(names), progress_of_work(stack.enter_context(Bar("ranking"))))
         retrievers = [open_retriever(name, loaded.retrieval, loaded.models) for name in names]
         folder = source
         if not source.is_dir():
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "beir"
-            _export(source, folder, rater=rater, policy=policy, split=split, part=part, config=config)
+            _export(
+                source,
+                folder,
+                rater=rater,
+                policy=policy,
+                split=split,
+                part=part,
+                config=config,
+                adds=add_unjudged is not None,
+            )
         elif any(given is not None for given in (rater, policy, split)):
             raise WorkbenchError(
                 "Labels of a folder",
@@ -137,10 +168,17 @@ def evaluate_retrieval(
                 "Leave them out.",
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
-        runs = {}
-        for place, retriever in enumerate(retrievers):
-            bar.show(place, len(retrievers), retriever.name)
-            runs[retriever.name] = run_of(benchmark, retriever, options.preset.top, report)
+        runs, rankings, not_stored = {}, {}, ""
+        for retriever in retrievers:
+            progress.begin(retriever.name)
+            ranking = rank_codes(benchmark, retriever, options.preset.top, progress.step)
+            runs[retriever.name] = run_of(benchmark, ranking)
+            if add_unjudged is not None:
+                rankings[retriever.name] = ranking
+            if not source.is_dir() and not not_stored:
+                not_stored = _store(source, benchmark, retriever, ranking, options.preset.top)
+    if not_stored:
+        note(not_stored)
     scores = {name: options.scores(benchmark.qrels, run, complete=True) for name, run in runs.items()}
     if not all(found.queries for found in scores.values()):
         raise WorkbenchError(
@@ -150,17 +188,20 @@ def evaluate_retrieval(
         )
     left_out = {}
     for name, run in runs.items() if len(runs) > 1 else ():
-        rest = options.scores(qrels_without(benchmark.qrels, runs, name, pool), run, complete=True)
-        left_out[name] = {
-            "queries": len(rest.queries),
-            "all_labels": scores[name].means(rest.queries),
-            "left_out": rest.means(),
-        }
+        left_out[name] = left_out_of_pool(
+            *(name, scores[name], benchmark.qrels),
+            pools=runs,
+            depth=pool,
+            scores_of=partial(options.scores, run=run, complete=True),
+        )
     differences = ranking_differences(scores, options.tested, options.bootstrap)
     if by_query is not None:
         write_by_query(by_query, scores)
     if run_out is not None:
         _write_runs(run_out, benchmark.qrels, runs)
+    unjudged = None
+    if add_unjudged is not None:
+        unjudged = _add_unjudged(source, benchmark, rankings, add_unjudged)
     if as_json:
         print_json(
             {
@@ -171,12 +212,14 @@ def evaluate_retrieval(
                 "methods": {
                     name: {
                         **score_fields(found),
-                        "left_out_of_pool": left_out.get(name),
+                        "left_out_of_pool": asdict(left_out[name]) if left_out else None,
                     }
                     for name, found in scores.items()
                 },
                 "pool": pool,
+                "stored": not source.is_dir() and not not_stored,
                 "differences": [each.to_dict() for each in differences],
+                "unjudged": None if unjudged is None else {"depth": add_unjudged, **asdict(unjudged)},
             }
         )
         return
@@ -186,8 +229,10 @@ def evaluate_retrieval(
         complete=True,
         zero_ideal=options.preset.zero_ideal,
     )
-    _print_left_out(options.preset.measures[0], left_out, pool)
+    print_left_out(options.preset.measures[0], left_out, pool)
     print_differences(differences)
+    if unjudged is not None:
+        _print_unjudged(source, unjudged, add_unjudged)
 
 
 def _export(
@@ -199,25 +244,88 @@ def _export(
     split: str | None,
     part: str | None,
     config: Path | None,
+    adds: bool,
 ) -> None:
     """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder."""
     from store.export.exporting import export
+    from store.retrieval.labels import LabelSource
     from store.workspace.duckdb import Workspace
+    from store.workspace.packet_fact import refuse_packet
     from workbench.study_session import refuse_in_study
 
-    if (rater is not None) + (policy is not None) + (split is not None) != 1:
-        raise WorkbenchError(
-            "Whose labels?",
-            "An evaluation needs true labels: of one rater, by a policy of several raters, or of a split.",
-            "Give one: --rater NAME, --policy majority or --split NAME.",
-        )
+    LabelSource(rater, policy, split).check("An evaluation")
     loaded = settings(config)
     with Workspace.open(source) as opened:
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "An evaluation uses", given_rater(None))
         if loaded.screens.blind:
             raise blind_review("An evaluation uses")
+        if adds:
+            refuse_packet(opened, "Unjudged pairs are added")
         export(opened, folder, "beir", rater=rater, policy=policy, split=split, part=part, corpus="all")
+
+
+def _add_unjudged(
+    workspace: Path, benchmark: Benchmark, rankings: Mapping[str, Ranking], depth: int
+) -> UnjudgedAdded:
+    """Add the pairs that have no label to the workspace, which was closed while the methods ranked."""
+    from agents.retrieval.unjudged import add_unjudged
+    from store.workspace.duckdb import Workspace
+
+    with Workspace.open(workspace) as opened:
+        return add_unjudged(
+            opened,
+            benchmark.qrels,
+            rankings,
+            queries=list(benchmark.queries),
+            codes=benchmark.codes.ids,
+            depth=depth,
+        )
+
+
+def _print_unjudged(workspace: Path, found: UnjudgedAdded, depth: int | None) -> None:
+    from store.formatting import pluralize
+    from workbench.output import say
+
+    say(
+        "",
+        f"Without a label among the first {depth:,} codes of the methods: {pluralize(found.pairs, 'pair')}. "
+        f"{found.added:,} added, {found.known:,} already there.",
+    )
+    if found.of_source:
+        command = ["workbench", "annotate", str(workspace), "--source", found.source]
+        say(f"The agents label {found.of_source:,} of them: {shlex.join(command)}")
+    if others := found.pairs - found.of_source:
+        say(
+            f"{others:,} of them are of other sources. All that no agents have labelled: "
+            f"{shlex.join(['workbench', 'annotate', str(workspace), '--only-missing'])}"
+        )
+
+
+def _store(source: Path, benchmark: Benchmark, retriever: Retriever, ranking: Ranking, depth: int) -> str:
+    """Store the ranking of a method in the workspace; return why it could not be, empty where it was.
+
+    What took long to rank is measured all the same, as when somebody has opened the workspace meanwhile.
+    """
+    from agents.retrieval.methods import settings_of
+    from store.retrieval.rankings import store_ranking
+    from store.workspace.duckdb import Workspace
+
+    try:
+        with Workspace.open(source) as opened:
+            store_ranking(
+                opened,
+                retriever.name,
+                settings_of(retriever),
+                depth=depth,
+                queries=list(benchmark.queries),
+                codes=benchmark.codes.ids,
+                places=ranking.codes,
+                scores=ranking.scores,
+            )
+    except WorkspaceError as error:
+        return f"Rankings not stored, so that reports lack them. {error.title}: {error.message} {error.hint}"
+    return ""
 
 
 def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
@@ -239,23 +347,3 @@ def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ExportFailed("Cannot write runs", f"{folder}: {why}.", "See --run-out.") from error
-
-
-def _print_left_out(measure: str, found: Mapping[str, Mapping[str, Any]], pool: int) -> None:
-    """Print what each method has where what only it found was not judged."""
-    from workbench.output import print_table, say
-
-    if not found:
-        return
-    say("", f"{measure} without labels of pairs only this method has in its first {pool:,}")
-    print_table(
-        ("method", "queries left", "all labels", "left out of the pool"),
-        [
-            (
-                name,
-                one["queries"],
-                *(f"{one[key][measure]:.4f}" if one[key] else "" for key in ("all_labels", "left_out")),
-            )
-            for name, one in found.items()
-        ],
-    )

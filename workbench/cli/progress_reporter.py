@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed
+from agents.retrieval.progress import WorkProgress
 from agents.sandbox.errors import NeedsSandbox
 from store.formatting import dollars, format_duration, pluralize
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agents.jobs.events import JobEvent
-    from agents.retrieval.progress import ReportWork, WorkProgress
+    from agents.retrieval.progress import ReportWork
     from workbench.output import Bar
 
 TOLD_IN_FULL = 3
@@ -145,3 +146,31 @@ def progress_of_work(bar: Bar) -> ReportWork:
             note(f"{progress.stage} · {progress.done:,}/{progress.total:,}{rate}{ends}")
 
     return show
+
+
+class MethodProgress:
+    """Reports the steps of several methods that work one after another, each with the name of its method.
+
+    Args:
+        methods: How many there are.
+        report: Receives the progress.
+    """
+
+    def __init__(self, methods: int, report: ReportWork) -> None:
+        self._methods = methods
+        self._report = report
+        self._begun = 0
+        self._name = ""
+
+    def begin(self, name: str) -> None:
+        """Report that the next method begins, which may have no steps to report."""
+        self._begun += 1
+        self._name = name
+        self._report(WorkProgress(name, self._begun - 1, self._methods))
+
+    def step(self, progress: WorkProgress) -> None:
+        """Report a step of the method at work."""
+        step = progress.stage
+        named = step if step.endswith(f" by {self._name}") else f"{self._name}: {step}"
+        place = "" if self._methods == 1 else f"{self._begun}/{self._methods} "
+        self._report(replace(progress, stage=place + named))

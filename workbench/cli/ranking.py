@@ -15,7 +15,7 @@ from store.errors import ExportFailed, WorkbenchError
 
 if TYPE_CHECKING:
     from store.measures.intervals import Bootstrap
-    from store.measures.ranking import Preset, Qrels, RankingScores, Run
+    from store.measures.ranking import LeftOut, Preset, Qrels, RankingScores, Run
     from store.measures.ranking_differences import RankingDifference
 
 
@@ -73,16 +73,7 @@ class RankingOptions:
 
     def scores(self, qrels: Qrels, run: Run, *, complete: bool) -> RankingScores:
         """Return the measures of a run."""
-        from store.measures.ranking import evaluate_run, without_own_codes
-
-        return evaluate_run(
-            qrels,
-            run if self.preset.own_code else without_own_codes(run),
-            self.preset.measures,
-            level=self.level,
-            complete=complete,
-            zero_ideal=self.preset.zero_ideal,
-        )
+        return self.preset.scores(qrels, run, level=self.level, complete=complete)
 
 
 def ranking_options(
@@ -190,6 +181,26 @@ def print_scores(title: str, scores: Mapping[str, RankingScores], *, complete: b
         ("measure", *means),
         [(name, *(f"{found[name]:.4f}" for found in means.values())) for name in names],
         wide=tuple(means),
+    )
+
+
+def print_left_out(measure: str, found: Mapping[str, LeftOut], pool: int) -> None:
+    """Print what each method has where what only it found was not judged."""
+    from workbench.output import print_table, say
+
+    if not found:
+        return
+    say("", f"{measure} without labels of pairs only this method has in its first {pool:,}")
+    print_table(
+        ("method", "queries left", "all labels", "left out of the pool"),
+        [
+            (
+                name,
+                one.queries,
+                *(f"{means[measure]:.4f}" if means else "" for means in (one.all_labels, one.left_out)),
+            )
+            for name, one in found.items()
+        ],
     )
 
 

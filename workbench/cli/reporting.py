@@ -14,6 +14,7 @@ from store.errors import WorkbenchError
 from workbench.cli.items import check_view, viewed_session
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.pipeline import report_pipeline
+from workbench.cli.ranking import PresetName
 from workbench.cli.report_accuracy import Strata, report_accuracy
 from workbench.cli.report_agreement import named, report_agreement, several
 from workbench.cli.report_counts import report_confusion, report_labels, report_time
@@ -29,6 +30,7 @@ from workbench.cli.report_preference import (
     report_preference,
 )
 from workbench.cli.report_raters import report_raters
+from workbench.cli.report_retrieval import report_retrieval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +52,7 @@ class Report(StrEnum):
     confusion = "confusion"
     labels = "labels"
     time = "time"
+    retrieval = "retrieval"
 
 
 _OF_RATERS = (Report.agreement, Report.accuracy)
@@ -59,18 +62,20 @@ _REPORTS_OF = {
     "question": (*_OF_RATERS, Report.confusion, Report.labels, Report.plan, Report.raters),
     "raters": (*_MEASURED, *_COUNTED, Report.plan),
     "study": (*_MEASURED, *_COUNTED, Report.raters),
-    "bootstrap": (*_MEASURED, Report.confusion),
-    "seed": (*_MEASURED, Report.confusion, Report.plan),
+    "bootstrap": (*_MEASURED, Report.confusion, Report.retrieval),
+    "seed": (*_MEASURED, Report.confusion, Report.plan, Report.retrieval),
     "kind": (Report.time,),
     "bootstrap_units": _OF_RATERS,
-    "split": (Report.agreement,),
-    "part": (Report.agreement,),
+    "split": (Report.agreement, Report.retrieval),
+    "part": (Report.agreement, Report.retrieval),
+    "policy": (Report.retrieval,),
+    "preset": (Report.retrieval,),
     "by_item": (Report.agreement,),
     "blocks": (Report.agreement,),
     "against": (Report.accuracy,),
     "panel": (Report.accuracy,),
     "with_revealed": (Report.accuracy,),
-    "compare": (Report.accuracy,),
+    "compare": (Report.accuracy, Report.retrieval),
     "population": (Report.accuracy,),
     **dict.fromkeys(("elo_k", "prior", "baseline", "judges", "group_by"), (Report.preference,)),
     **{each.name: (Report.plan,) for each in fields(GivenNumbers)},
@@ -86,7 +91,7 @@ def report_command(
         typer.Argument(
             metavar="REPORT",
             help="Which report: progress, agreement, confusion, accuracy, labels, time, raters, "
-            "preference, pipeline, figures or plan.",
+            "preference, pipeline, figures, retrieval or plan.",
         ),
     ] = Report.progress,
     *,
@@ -127,10 +132,22 @@ def report_command(
         str | None, typer.Option(metavar="KIND", help="Only items of this kind, such as pair; for time.")
     ] = None,
     split: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only the items of this split; for agreement.")
+        str | None,
+        typer.Option(metavar="NAME", help="Only the items of this split; for agreement, retrieval."),
     ] = None,
     part: Annotated[
-        str | None, typer.Option(metavar="NAME", help="With --split: only this part of it; for agreement.")
+        str | None,
+        typer.Option(metavar="NAME", help="With --split: only this part of it; for agreement, retrieval."),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P", help="What makes one label of several: majority, unanimous, ...; for retrieval."
+        ),
+    ] = None,
+    preset: Annotated[
+        PresetName | None,
+        typer.Option("--preset", help="The measures and rules of a benchmark; for retrieval."),
     ] = None,
     by_item: Annotated[
         bool, typer.Option("--by-item", help="Also each item, the least agreed first; for agreement.")
@@ -157,7 +174,9 @@ def report_command(
     compare: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,...", help="Test every two of these raters, with Holm's correction; for accuracy."
+            metavar="A,B,...",
+            help="Test every two of these raters, with Holm's correction; for accuracy. Two methods, query "
+            "by query; for retrieval.",
         ),
     ] = None,
     population: Annotated[
@@ -176,7 +195,7 @@ def report_command(
             max=100_000,
             metavar="N",
             help="Resamples for intervals, 0 for none; default 1,000; for agreement, confusion, accuracy, "
-            "preference.",
+            "preference, retrieval.",
         ),
     ] = None,
     by_unit: Annotated[
@@ -191,7 +210,7 @@ def report_command(
         typer.Option(
             min=0,
             metavar="S",
-            help="The seed; default 0; for agreement, confusion, accuracy, preference, plan.",
+            help="The seed; default 0; for agreement, confusion, accuracy, preference, plan, retrieval.",
         ),
     ] = None,
     blocks: Annotated[
@@ -260,7 +279,9 @@ def report_command(
     of each run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
     preference: ratings, win rates and biases of side and length, of the votes on comparisons.
     figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
-    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. raters: of
+    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. retrieval:
+    methods whose rankings `evaluate retrieval` stored, by the labels of --rater, --policy or --split; with
+    --compare A,B two of them query by query. raters: of
     each rater of a study (--study NAME) time, gold and training score, repeats, drift. confusion: how often
     each label of one rater goes with each of another (--raters A,B). labels: how often each was given. time:
     seconds for each item, and by place in a session. plan: how many queries a study needs; numbers that are
@@ -273,6 +294,7 @@ def report_command(
     from store.queries.home import activity
     from store.queries.progress import progress
     from store.queries.runs import shown_by_kind
+    from store.retrieval.labels import LabelSource
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.rater import rater_name
@@ -302,6 +324,8 @@ def report_command(
             "panel": panel,
             "with_revealed": with_revealed,
             "compare": compare,
+            "policy": policy,
+            "preset": preset,
             "population": population,
             "elo_k": elo_k,
             "prior": prior,
@@ -401,6 +425,17 @@ def report_command(
         return
     if report is Report.figures:
         report_figures(workspace, given_rater(rater), run, blind=loaded.screens.blind, as_json=as_json)
+        return
+    if report is Report.retrieval:
+        report_retrieval(
+            workspace,
+            LabelSource(given_rater(rater), policy, split, part),
+            preset=(preset or PresetName.cosqa_plus).value,
+            compared=[] if compare is None else named(compare),
+            bootstrap=drawn,
+            blind=loaded.screens.blind,
+            as_json=as_json,
+        )
         return
     if report is Report.plan:
         report_plan(

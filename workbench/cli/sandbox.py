@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -87,6 +86,8 @@ def check_command(config: ConfigFile = None, as_json: AsJson = False) -> None:
 
     Ends with exit code 1 when none works that isolates a program.
     """
+    import asyncio
+
     from agents.sandbox.registry import RESTRICTED
     from workbench.diagnosis import sandbox_checks
     from workbench.output import print_facts, print_json
@@ -130,6 +131,8 @@ def run_command(
 
     Ends with exit code 1 when it did not end well.
     """
+    import asyncio
+
     from agents.sandbox.protocol import TestProgram
     from workbench.output import print_json
 

@@ -1,0 +1,1 @@
+"""Two methods of retrieval compared: query by query, and their rankings of one query."""

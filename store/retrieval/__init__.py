@@ -1,0 +1,1 @@
+"""Rankings of codes by methods of retrieval: stored, and measured against the labels of now."""

@@ -1,0 +1,303 @@
+"""Rankings of codes as they are stored: ids and scores, no labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
+from sqlalchemy.exc import DBAPIError
+
+from store.errors import UnknownName, WorkbenchError, WorkspaceError
+from store.record.ids import now
+from store.tables.columns import table_of
+from store.tables.imported import Code, Query
+from store.tables.retrieval import Retrieval, RetrievalHit, RetrievalQuery
+from store.workspace.packet_fact import refuse_packet
+
+if TYPE_CHECKING:
+    import numpy
+
+    from store.workspace.duckdb import Workspace
+
+    Array = numpy.ndarray[Any, Any]
+
+SCORE_DECIMALS = 6
+"""Decimals of the scores that are stored: the order is that of the ranks, and more take twice the room."""
+_QUERIES_AT_ONCE = 500
+_MEMORY = "1GB"
+"""What the database holds at most while a ranking is stored."""
+
+MAKE_ONE = "Rank the codes: workbench evaluate retrieval WORKSPACE --methods bm25,bow --rater NAME"
+"""What to do where there is no ranking."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRanking:
+    """The ranking of a method.
+
+    Attributes:
+        id: Its key.
+        method: The name of the method.
+        depth: The codes of each query that are kept at most.
+        codes: The different codes that were searched.
+        queries: The queries that codes were ranked for.
+        made_at: When it was made or added to.
+    """
+
+    id: int
+    method: str
+    depth: int
+    codes: int
+    queries: int
+    made_at: datetime
+
+
+class StoredRun(Mapping[str, Sequence[str]]):
+    """The codes that a method found for each query, best first, by the MD5 of their texts.
+
+    The codes of a query are named when they are asked for: 20,604 queries with 1,000 codes each take 80 MB.
+    """
+
+    def __init__(self, names: Array, places: Array, starts: Mapping[str, tuple[int, int]]) -> None:
+        """Create a run.
+
+        Args:
+            names: The MD5 of the texts of codes, each at the place of its id.
+            places: The ids of the codes that were found, query by query, of shape (codes found,).
+            starts: From where to where in `places` the codes of each query are.
+        """
+        self._names = names
+        self._places = places
+        self._starts = starts
+
+    def __getitem__(self, query: str) -> list[str]:
+        """Return the codes of a query."""
+        start, end = self._starts[query]
+        found: list[str] = self._names[self._places[start:end]].tolist()
+        return found
+
+    def __contains__(self, query: object) -> bool:
+        """Return whether codes were ranked for a query."""
+        return query in self._starts
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the queries."""
+        return iter(self._starts)
+
+    def __len__(self) -> int:
+        """Return the number of queries."""
+        return len(self._starts)
+
+    def first(self, depth: int) -> dict[str, list[str]]:
+        """Return only the first codes of each query."""
+        return {
+            query: self._names[self._places[start : min(end, start + depth)]].tolist()
+            for query, (start, end) in self._starts.items()
+        }
+
+
+def count_codes(connection: Connection) -> int:
+    """Return how many different codes a workspace has."""
+    code = table_of(Code)
+    return int(connection.execute(select(func.count(code.c.text_hash.distinct()))).scalar_one())
+
+
+def list_rankings(connection: Connection) -> list[StoredRanking]:
+    """Return the rankings of a workspace, in the order in which they were made."""
+    retrieval, query = table_of(Retrieval), table_of(RetrievalQuery)
+    queries = (
+        select(func.count()).where(query.c.retrieval_id == retrieval.c.id).scalar_subquery().label("queries")
+    )
+    found = select(
+        *(retrieval.c[name] for name in ("id", "method", "depth", "codes")), queries, retrieval.c.made_at
+    )
+    rows = connection.execute(found.order_by(retrieval.c.made_at, retrieval.c.id)).mappings()
+    return [StoredRanking(**row) for row in rows]
+
+
+def rankings_named(connection: Connection, methods: Sequence[str]) -> list[StoredRanking]:
+    """Return the rankings of some methods.
+
+    Raises:
+        UnknownName: There is no ranking of one.
+    """
+    known = {one.method: one for one in list_rankings(connection)}
+    if not known:
+        raise no_rankings()
+    for method in methods:
+        if method not in known:
+            raise UnknownName(
+                "Unknown method",
+                f"No ranking of {method!r} is stored.",
+                f"Stored: {', '.join(known)}. Another: workbench evaluate retrieval WORKSPACE --methods NAME",
+            )
+    return [known[method] for method in methods]
+
+
+def no_rankings() -> WorkbenchError:
+    """Return the error that no method has ranked the codes."""
+    return WorkbenchError("No rankings", "No method has ranked the codes of this workspace yet.", MAKE_ONE)
+
+
+def read_run(connection: Connection, ranking: StoredRanking, depth: int | None = None) -> StoredRun:
+    """Return the codes of a ranking.
+
+    Args:
+        connection: A reading connection.
+        ranking: The ranking.
+        depth: How many of each query; None for all.
+    """
+    import numpy
+
+    hit, of, query = table_of(RetrievalHit), table_of(RetrievalQuery), table_of(Query)
+    ranked = (
+        select(query.c.text_hash, func.count(hit.c.rank))
+        .select_from(
+            of.join(query, query.c.id == of.c.query_id).outerjoin(
+                hit, (hit.c.retrieval_id == of.c.retrieval_id) & (hit.c.query_id == of.c.query_id)
+            )
+        )
+        .where(of.c.retrieval_id == ranking.id)
+        .group_by(query.c.text_hash, of.c.query_id)
+        .order_by(of.c.query_id)
+    )
+    found = select(hit.c.code_id).where(hit.c.retrieval_id == ranking.id)
+    if depth is not None:
+        found = found.where(hit.c.rank <= depth)
+    statement = found.order_by(hit.c.query_id, hit.c.rank)
+    codes = connection.execute(statement).cursor.fetchnumpy()["code_id"]
+    starts: dict[str, tuple[int, int]] = {}
+    at = 0
+    for name, number in connection.execute(ranked):
+        end = at + (number if depth is None else min(number, depth))
+        starts[name] = (at, end)
+        at = end
+    return StoredRun(_names(connection), codes.astype(numpy.int32), starts)
+
+
+def _names(connection: Connection) -> Array:
+    """Return the MD5 of the text of each code, at the place of its id: ids have no large gaps."""
+    import numpy
+
+    code = table_of(Code)
+    found = connection.execute(select(code.c.id, code.c.text_hash)).cursor.fetchnumpy()
+    ids = found["id"]
+    names = numpy.empty(int(ids.max(initial=0)) + 1, dtype=object)
+    names[ids] = found["text_hash"]
+    return names
+
+
+def store_ranking(
+    workspace: Workspace,
+    method: str,
+    settings: Mapping[str, Any],
+    *,
+    depth: int,
+    queries: Sequence[str],
+    codes: Sequence[str],
+    places: Array,
+    scores: Array,
+) -> None:
+    """Store the ranking of a method, whole or not at all.
+
+    Of an earlier ranking of the method with the same settings, depth and codes, the queries that were not
+    ranked now stay; any other one is replaced.
+
+    Args:
+        workspace: The open workspace.
+        method: The name of the method.
+        settings: What its ranking depends on besides.
+        depth: How many codes of each query were asked for.
+        queries: The MD5 of the texts of the queries.
+        codes: That of all codes.
+        places: Which codes were found, best first, of shape (queries, at most depth); -1 for none.
+        scores: Their scores, of the same shape.
+
+    Raises:
+        WorkspaceError: The workspace is a packet, or cannot be written.
+    """
+    made = {"settings": json.dumps(settings, sort_keys=True), "depth": depth, "codes": len(codes)}
+
+    def write(connection: Connection) -> None:
+        retrieval = table_of(Retrieval)
+        query_ids, code_ids = (
+            _ids(connection, one, names) for one, names in ((Query, queries), (Code, codes))
+        )
+        earlier = connection.execute(select(retrieval).where(retrieval.c.method == method)).mappings().first()
+        if earlier is None:
+            last = connection.execute(select(func.max(retrieval.c.id))).scalar()
+            key = (last or 0) + 1
+            row = {"id": key, "method": method, "made_at": now(), **made}
+            connection.execute(insert(retrieval).values(**row))
+        else:
+            key = earlier["id"]
+            same = all(earlier[name] == value for name, value in made.items())
+            for one in (RetrievalHit, RetrievalQuery):
+                _delete(connection, table_of(one), key, query_ids if same else None)
+            change = update(retrieval).where(retrieval.c.id == key)
+            connection.execute(change.values(made_at=now(), **made))
+        _append(connection, key, queries=query_ids, codes=code_ids, places=places, scores=scores)
+
+    refuse_packet(workspace, "Rankings are stored")
+    try:
+        with workspace.limited_memory(_MEMORY):
+            workspace.lane.submit(write).result()
+    except DBAPIError as error:
+        raise WorkspaceError(
+            "Ranking not stored",
+            f"That of {method} could not be written: {error.orig}.",
+            "Make room beside the workspace, then rank again.",
+        ) from error
+
+
+def _ids(connection: Connection, model: type[Query] | type[Code], names: Sequence[str]) -> Array:
+    """Return the lowest id of each text, by their MD5."""
+    import numpy
+
+    table = table_of(model)
+    found = select(table.c.text_hash, func.min(table.c.id)).group_by(table.c.text_hash)
+    known = {row[0]: row[1] for row in connection.execute(found)}
+    return numpy.array([known[name] for name in names], dtype=numpy.int64)
+
+
+def _delete(connection: Connection, table: Table, key: int, queries: Array | None) -> None:
+    """Delete the rows of a ranking, or those of some of its queries."""
+    gone = delete(table).where(table.c.retrieval_id == key)
+    if queries is not None:
+        connection.exec_driver_sql("register", ("ranked_query", {"id": queries}))
+        gone = gone.where(text("query_id IN (SELECT id FROM ranked_query)"))
+    connection.execute(gone)
+
+
+def _append(
+    connection: Connection, key: int, *, queries: Array, codes: Array, places: Array, scores: Array
+) -> None:
+    """Append the rows of a ranking."""
+    import numpy
+    import pyarrow
+
+    def append(table: str, columns: Mapping[str, Array]) -> None:
+        # The arrow types are those of the arrays; the key is the same in all rows.
+        arriving = pyarrow.table({name: pyarrow.array(column) for name, column in columns.items()})
+        connection.exec_driver_sql("register", ("arriving", arriving))
+        connection.exec_driver_sql(
+            f"INSERT INTO {table} BY NAME SELECT {key} AS retrieval_id, * FROM arriving"
+        )
+
+    append("retrieval_query", {"query_id": queries})
+    for start in range(0, len(queries), _QUERIES_AT_ONCE):
+        part = slice(start, start + _QUERIES_AT_ONCE)
+        row, rank = numpy.nonzero(places[part] >= 0)
+        append(
+            "retrieval_hit",
+            {
+                "query_id": queries[part][row],
+                "rank": rank + 1,
+                "code_id": codes[places[part][row, rank]],
+                "score": scores[part][row, rank].astype(float).round(SCORE_DECIMALS),
+            },
+        )

@@ -1,0 +1,145 @@
+"""kill -9 at random moments while `workbench candidates` works: the result is that of a run that nobody killed."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import tiny_models
+from sqlalchemy import select
+
+from store.tables.columns import table_of
+from store.tables.imported import Pair, Similarity, Source
+from store.workspace.duckdb import Workspace
+
+pytestmark = pytest.mark.crash
+
+# Forks a process for each command line that it reads, so that the libraries are loaded once.
+NURSERY = """
+import json, os, sys
+import sentence_transformers, torch
+import workbench.cli, workbench.cli.candidates
+print("ready", flush=True)
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, 0), os.dup2(nowhere, 1), os.close(nowhere)
+        workbench.cli.main(json.loads(line))
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+QUERIES, CODES, TOP = 40, 3200, 5
+MOST_KILLS, KILLS_WHILE_ADDING = 6, 3
+
+
+@pytest.fixture
+def nursery(repository, in_folder):
+    """A function that runs a command line in a process of its own, and may kill it."""
+    # One thread: beside other tests several would wait for each other.
+    environment = {**os.environ, "PYTHONPATH": str(repository), "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-c", NURSERY],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+    ) as process:  # fmt: skip
+        assert process.stdout.readline() == "ready\n"
+
+        def run(*arguments, kill_after=None):
+            """Return the exit code and the seconds; the code is negative where the process was killed."""
+            began = time.monotonic()
+            process.stdin.write(json.dumps([str(each) for each in arguments]) + "\n")
+            process.stdin.flush()
+            child = int(process.stdout.readline())
+            if kill_after is not None:
+                timer = threading.Timer(kill_after, os.kill, (child, signal.SIGKILL))
+                timer.start()
+            try:
+                return int(process.stdout.readline()), time.monotonic() - began
+            finally:
+                if kill_after is not None:
+                    timer.cancel()
+
+        yield run
+        process.stdin.close()
+
+
+def found(path):
+    """The pairs, their similarities and their sources, as they are in the file."""
+    pair, similarity, source = map(table_of, (Pair, Similarity, Source))
+    with Workspace.open(path) as workspace, workspace.reading() as connection:
+        return (
+            connection.execute(select(pair).order_by(pair.c.item_id)).all(),
+            connection.execute(select(similarity).order_by(similarity.c.item_id, similarity.c.model)).all(),
+            connection.execute(select(source.c.name, source.c.sha256, source.c.records)).all(),
+        )
+
+
+def test_candidates_killed_at_random_and_run_again_are_the_same(nursery, workbench, tmp_path):
+    model = tiny_models.bert(tmp_path / "tiny", length=16)
+    records = [
+        {
+            "code": f"def f{number}(x):\n    return sort(x, {number % 97}) if x else open({number % 89})\n",
+            **{"repo": "a", "path": f"{number}.py", "func_name": f"f{number}", "language": "python"},
+        }
+        for number in range(CODES)
+    ]
+    (tmp_path / "codes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "queries.txt").write_text("".join(f"sort list number {n}\n" for n in range(QUERIES)))
+    empty = tmp_path / "empty.duckdb"
+    assert workbench("import", empty, tmp_path / "codes.jsonl").code == 0
+    assert workbench("import", empty, tmp_path / "queries.txt", "--format", "queries").code == 0
+
+    def candidates(name, vectors):
+        path = tmp_path / f"{name}.duckdb"
+        if not path.exists():
+            shutil.copy(empty, path)
+        config = tmp_path / f"{vectors}.toml"
+        config.write_text(f'[retrieval]\nvectors = "{tmp_path / vectors}"\nbatch_size = 256\n')
+        return path, ("candidates", path, "--models", model, "--top", TOP, "--config", config)
+
+    path, command = candidates("whole", "vectors")
+    code, seconds = nursery(*command)
+    assert code == 0
+    whole = found(path)
+    assert len(whole[0]) == QUERIES * TOP
+    assert len(whole[1]) == QUERIES * TOP
+
+    chance = random.Random()
+    path, command = candidates("torn", "torn-vectors")
+    kills, blocks, code = 0, set(), -signal.SIGKILL
+    while code and kills < MOST_KILLS:
+        code, _ = nursery(*command, kill_after=seconds * chance.uniform(0.05, 0.6))
+        assert code in (0, -signal.SIGKILL)
+        kills += code != 0
+        blocks.add(len(list((tmp_path / "torn-vectors").rglob("*.vectors"))))
+    if code:
+        code, _ = nursery(*command)
+    assert code == 0
+    assert kills >= 2
+    # It was killed on the way, not only before or after the work.
+    assert len(blocks) >= 2
+    assert found(path) == whole
+    names = [
+        sorted(each.relative_to(tmp_path / folder) for each in (tmp_path / folder).rglob("*.vectors"))
+        for folder in ("vectors", "torn-vectors")
+    ]
+    assert names[0] == names[1]
+    assert not list((tmp_path / "torn-vectors").rglob("*.part"))
+
+    # With all vectors there, it is killed while it searches and adds the pairs: all of them or none.
+    _, command = candidates("warm", "vectors")
+    _, seconds = nursery(*command)
+    for number in range(KILLS_WHILE_ADDING):
+        path, command = candidates(f"again-{number}", "vectors")
+        nursery(*command, kill_after=seconds * chance.uniform(0.3, 1))
+        assert len(found(path)[0]) in (0, QUERIES * TOP)
+        code, _ = nursery(*command)
+        assert code == 0
+        assert found(path) == whole

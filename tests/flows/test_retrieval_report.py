@@ -1,0 +1,205 @@
+"""The retrieval report in the app, two methods query by query, and their rankings of a query."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from app_at_work import app_of, until
+from review_bench import screen_text
+from textual.pilot import Pilot
+
+from screens.app import WorkbenchApp
+from screens.reports.screen import ReportsScreen
+from screens.retrieval.by_query import ByQueryScreen
+from screens.retrieval.code import CodeScreen
+from screens.retrieval.ranked import RankedScreen
+from screens.review.screen import ReviewScreen
+from store.workspace.duckdb import Workspace
+from workbench.cli.program import program
+
+SIZES = [(80, 24), (100, 30), (120, 40)]
+
+
+@pytest.fixture(scope="module")
+def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace of docs/retrieval.md."""
+
+    path = tmp_path_factory.mktemp("ranked") / "s.duckdb"
+    data = Path(__file__).resolve().parents[2] / "sample_data"
+    run = typer.main.get_command(program)
+    for arguments in (
+        ("import", path, data / "pairs.jsonl", data / "labels.csv"),
+        ("import", path, data / "corpus.jsonl"),
+        ("evaluate", "retrieval", path, "--methods", "bm25,bow", "--rater", "sample-ana"),
+    ):
+        run.main([str(word) for word in arguments], standalone_mode=False)
+    return path
+
+
+@pytest.fixture
+def workspace(ranked: Path, tmp_path: Path) -> Iterator[Workspace]:
+    """A copy of it, open."""
+    path = Path(shutil.copy(ranked, tmp_path / "s.duckdb"))
+    with Workspace.open(path) as opened:
+        yield opened
+
+
+async def report(app: WorkbenchApp, pilot: Pilot[Any], shows: str = "ndcg@10") -> None:
+    """Open the retrieval report."""
+    await pilot.press("r")
+    await until(pilot, lambda: isinstance(app.screen, ReportsScreen) and app.screen.report is not None)
+    screen = app.screen
+    assert isinstance(screen, ReportsScreen)
+    while screen.report is not None and screen.report.name != "retrieval":
+        await pilot.press("down")
+    await pilot.press("enter")
+    await until(pilot, lambda: shows in screen_text(app), shows)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.asyncio
+async def test_from_the_report_to_a_query_a_pair_and_a_code(
+    workspace: Workspace, size: tuple[int, int]
+) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=size) as pilot:
+        await report(app, pilot)
+        text = screen_text(app)
+        assert "Labels of sample-ana: 15 queries, 40 relevant codes · 100 codes" in text
+        assert "[0.651]" in text
+        assert "├" in text
+        # What the report command prints.
+        await pilot.press("y")
+        assert app.clipboard == (
+            f"workbench report {workspace.path} retrieval --rater sample-ana --preset cosqa-plus"
+        )
+
+        await pilot.press("enter")
+        await until(pilot, lambda: "better on 12 · worse on 3 · equal 0" in screen_text(app), "the queries")
+        by_query = app.screen
+        assert isinstance(by_query, ByQueryScreen)
+        assert by_query.rows[0].text == "binary search in sorted list python return index"
+        assert "█" in screen_text(app)
+        await pilot.press("o")
+        assert by_query.rows[0].text == "python flatten nested list any depth"
+        assert "bow better first" in screen_text(app)
+        await pilot.press("end", "home", "t")
+        assert by_query.measure == "mrr@10"
+        await pilot.press("T", "y")
+        assert app.clipboard.endswith("--compare bm25,bow")
+
+        await pilot.press("enter")
+        await until(pilot, lambda: " relevant ─" in screen_text(app), "the rankings")
+        rankings = app.screen
+        assert isinstance(rankings, RankedScreen)
+        assert "query 1 of 15" in screen_text(app)
+        await pilot.press("n")
+        await until(pilot, lambda: rankings.lists is not None and "query 2 of 15" in screen_text(app))
+        await pilot.press("p")
+        await until(pilot, lambda: rankings.lists is not None and "query 1 of 15" in screen_text(app))
+        assert rankings.lists is not None
+
+        # The other list has the same code at another rank.
+        first = rankings.code
+        assert first is not None
+        assert first.other is not None
+        await pilot.press("tab")
+        assert rankings.code is not None
+        assert (rankings.code.code, rankings.code.rank) == (first.code, first.other)
+
+        def place(of_pair: bool) -> int:
+            assert rankings.lists is not None
+            return next(at for at, one in enumerate(rankings.lists[1]) if (one.item is not None) == of_pair)
+
+        await pilot.press("home", *["down"] * place(of_pair=False), "enter")
+        await until(
+            pilot, lambda: isinstance(app.screen, CodeScreen) and "def " in screen_text(app), "the code"
+        )
+        await pilot.press("escape", "home", *["down"] * place(of_pair=True), "enter")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen), "the pair")
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is rankings, "the rankings again")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is by_query, "the queries")
+        assert by_query.query_one("#rows").cursor == 0  # type: ignore[attr-defined]
+
+
+@pytest.mark.asyncio
+async def test_other_labels_another_preset_and_saving(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await report(app, pilot)
+        await pilot.press("a")
+        await until(pilot, lambda: "Labels of sample-ben" in screen_text(app), "ben's labels")
+        await pilot.press("b")
+        await until(pilot, lambda: "Measures of trec" in screen_text(app), "the next preset")
+        assert "Labels of sample-ben" in screen_text(app)
+        await pilot.press("s", "ctrl+u", *"found.csv", "enter")
+        await until(pilot, lambda: "Written: found.csv" in screen_text(app), "the file")
+        table = (tmp_path / "found.csv").read_text(encoding="utf-8")
+        assert "method,map,95 % interval,low,value,high" in table
+
+
+@pytest.mark.asyncio
+async def test_without_rankings_the_report_says_which_command_makes_some(workspace: Workspace) -> None:
+    def forget(connection: Any) -> None:
+        connection.exec_driver_sql("DELETE FROM retrieval")
+
+    workspace.lane.submit(forget).result()
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await report(app, pilot, "No method has ranked the codes yet")
+        assert "--methods bm25,bow" in screen_text(app)
+
+
+@pytest.mark.asyncio
+async def test_ten_methods_are_legible(workspace: Workspace) -> None:
+    def more(connection: Any) -> None:
+        for key in range(3, 11):
+            connection.exec_driver_sql(
+                f"INSERT INTO retrieval SELECT {key}, 'a-model-with-a-long-name-{key}', settings, depth, codes, "
+                "made_at FROM retrieval WHERE id = 1"
+            )
+            for table in ("retrieval_query", "retrieval_hit"):
+                connection.exec_driver_sql(
+                    f"INSERT INTO {table} SELECT * REPLACE ({key} AS retrieval_id) FROM {table} "
+                    "WHERE retrieval_id = 1"
+                )
+
+    workspace.lane.submit(more).result()
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await report(app, pilot)
+        screen = app.screen
+        assert isinstance(screen, ReportsScreen)
+        assert screen.page is not None
+        assert [len(table.rows) for table in screen.page.tables] == [10, 10, 10, 10, 10, 45]
+        assert all(f"name-{key} " in screen_text(app) for key in range(3, 11))
+        assert "10 bow" in screen_text(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ByQueryScreen) and app.screen.found is not None)
+        by_query = app.screen
+        assert isinstance(by_query, ByQueryScreen)
+        assert by_query.found is not None
+        before = by_query.found.asked.methods
+        await pilot.press("b")
+        await until(pilot, lambda: by_query.found is not None and by_query.found.asked.methods != before)
+        assert by_query.found.asked.methods[0] == before[0]
+
+
+@pytest.mark.asyncio
+async def test_a_blind_review_has_no_such_report(workspace: Workspace) -> None:
+    app = app_of(workspace, "dana", blind=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("r")
+        await until(pilot, lambda: "Labels by question" in screen_text(app), "the list")
+        assert "Retrieval" not in screen_text(app)
