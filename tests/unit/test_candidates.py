@@ -244,6 +244,7 @@ CODESEARCHNET = [
         ("cosqa.json", json.dumps(COSQA), "codes"),
         ("python.jsonl.gz", gzip.compress("\n".join(map(json.dumps, CODESEARCHNET)).encode()), None),
     ],
+    ids=["cosqa", "gzip"],
 )
 @pytest.mark.parametrize(
     ("queries", "listed"),
@@ -252,6 +253,7 @@ CODESEARCHNET = [
         ("queries.csv", "number,query\n" + "".join(f"{n},{query}\n" for n, query in enumerate(QUERIES))),
         ("queries.txt", "\n".join(QUERIES)),
     ],
+    ids=["cosqa", "csv", "text"],
 )
 def test_codes_and_queries_of_every_form(workbench, in_folder, codes, content, format, queries, listed):
     for kind in ("codes", "queries"):
