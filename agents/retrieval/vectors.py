@@ -78,7 +78,7 @@ class Vectors:
             into: A contiguous float32 array of shape (texts, width).
 
         Raises:
-            WorkbenchError: A file is gone or shorter than it was.
+            WorkbenchError: A file is gone, shorter than it was, or holds what is no number.
         """
         import numpy
 
@@ -97,6 +97,9 @@ class Vectors:
                     count, width = _header(self._files[opened], os.pread(descriptor, _HEADER.size, 0))
                 offset = _HEADER.size + count * (_DIGEST_BYTES + 1) + int(row[first]) * width * 4
                 _read_fully(descriptor, into[first:last].data.cast("B"), offset)
+                # A search leaves out what is not of numbers without a word.
+                if not numpy.isfinite(into[first:last]).all():
+                    raise damaged(self._files[opened], "it holds a vector that is not of numbers")
         except (OSError, EOFError) as error:
             raise damaged(self._files[opened], error) from error
         finally:
@@ -271,10 +274,10 @@ class _Blocks:
 
         with path.open("rb") as file:
             count, width = _header(path, file.read(_HEADER.size))
-            beside = file.read(count * (_DIGEST_BYTES + 1))
             size = os.fstat(file.fileno()).st_size
-        if size != _HEADER.size + count * (_DIGEST_BYTES + 1 + 4 * width):
-            raise damaged(path, "its size is not what its header says")
+            if size != _HEADER.size + count * (_DIGEST_BYTES + 1 + 4 * width):
+                raise damaged(path, "its size is not what its header says")
+            beside = file.read(count * (_DIGEST_BYTES + 1))
         if self.width not in (None, width):
             raise damaged(path, f"its vectors have {width} numbers, others {self.width}")
         self.width = width

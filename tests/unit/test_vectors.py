@@ -155,12 +155,18 @@ def test_damaged_files_are_named(tmp_path):
     vectors = cache.vectors(Counting(), TEXTS[:50], "code")
     (path,) = tmp_path.rglob("*.vectors")
     whole = path.read_bytes()
-    for broken in (whole[:-1], b"", b"something else altogether", whole[:30]):
+    # The last one says that it has four thousand million texts.
+    huge = whole[:8] + b"\xff" * 4 + whole[12:]
+    for broken in (whole[:-1], b"", b"something else altogether", whole[:30], huge):
         path.write_bytes(broken)
         with pytest.raises(WorkbenchError, match=f"{path.name}.*Delete the file"):
             cache.vectors(Counting(), TEXTS[:50], "code")
     path.write_bytes(whole[:-1])
     with pytest.raises(WorkbenchError, match="Vectors damaged"):
         vectors.all()
+    for number in ("nan", "inf"):
+        path.write_bytes(whole[:-4] + numpy.array([number], dtype="<f4").tobytes())
+        with pytest.raises(WorkbenchError, match=f"{path.name}: it holds a vector that is not of numbers"):
+            cache.vectors(Counting(), TEXTS[:50], "code").all()
     path.unlink()
     assert len(cache.vectors(Counting(), TEXTS[:50], "code")) == 50
