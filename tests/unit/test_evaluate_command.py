@@ -112,6 +112,17 @@ def test_models_and_their_ensembles_are_methods(workbench, labelled, tmp_path, m
     assert alone["ndcg@10"] == found["one"]["ndcg@10"]
 
 
+def test_two_methods_of_one_name(workbench, labelled, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_RETRIEVAL__VECTORS", str(tmp_path / "vectors"))
+    model = tiny_models.bert(tmp_path / "one")
+    done = workbench(
+        *("evaluate", "retrieval", labelled, "--methods", f"mean={model},cls={model}", "--rater", "dana")
+    )
+    assert done.code == 2
+    assert "Two of the methods are called one." in done.err
+    assert workbench("report", labelled, "retrieval", "--rater", "dana").code == 2  # nothing is stored
+
+
 def test_what_cannot_be_evaluated(workbench, labelled, tmp_path):
     def refused(*arguments):
         done = workbench("evaluate", "retrieval", *arguments)

@@ -148,6 +148,14 @@ def evaluate_retrieval(
     with ExitStack() as stack:
         progress = MethodProgress(len(names), progress_of_work(stack.enter_context(Bar("ranking"))))
         retrievers = [open_retriever(name, loaded.retrieval, loaded.models) for name in names]
+        called = [retriever.name for retriever in retrievers]
+        if twice := next((name for name in called if called.count(name) > 1), None):
+            # One would take the place of the other, in what is printed and in what is stored.
+            raise WorkbenchError(
+                "One name twice",
+                f"Two of the methods are called {twice}.",
+                "Name each once. A model is called by its folder: give a copy or a link of another name.",
+            )
         folder = source
         if not source.is_dir():
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "beir"
