@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import WorkbenchError
 from store.ingest.candidates import CandidatePairs
-from store.queries.corpus import corpus_size, corpus_texts
+from store.queries.corpus import corpus_replaced, corpus_size, corpus_texts
 
 if TYPE_CHECKING:
     import numpy
@@ -81,6 +82,28 @@ def corpus_apart(workspace: Workspace, report: ReportWork = ignore_progress) -> 
                 texts[table].append(text)
             pace.add(len(rows))
     return CorpusTexts(numpy.array(ids["query"]), texts["query"], numpy.array(ids["code"]), texts["code"])
+
+
+def refuse_other_corpus(workspace: Workspace, corpus: CorpusTexts) -> None:
+    """Refuse a workspace in which ids stand for other texts than those that were compared.
+
+    Args:
+        workspace: The workspace, opened again.
+        corpus: What was compared.
+
+    Raises:
+        WorkspaceError: Its file was replaced meanwhile.
+    """
+    compared = {"query": (corpus.query_ids, corpus.queries), "code": (corpus.code_ids, corpus.codes)}
+    cursor = workspace.native()
+    try:
+        for table, (ids, texts) in compared.items():
+            known = dict(cursor.execute(f"SELECT id, text_hash FROM {table}").fetchall())
+            for number, text in zip(ids.tolist(), texts, strict=True):
+                if known.get(number) != hashlib.md5(text.encode(), usedforsecurity=False).hexdigest():
+                    raise corpus_replaced()
+    finally:
+        cursor.close()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from sqlalchemy import Connection, func, select
 
+from store.errors import WorkspaceError
 from store.tables.columns import table_of
 from store.tables.imported import Code, Query
 from store.workspace.duckdb import Workspace
@@ -53,6 +54,9 @@ def ids_by_hash(
         workspace: The open workspace.
         table: The table.
         hashes: Of which texts.
+
+    Raises:
+        WorkspaceError: One of them is not there.
     """
     cursor = workspace.native()
     try:
@@ -61,6 +65,18 @@ def ids_by_hash(
             "WHERE text_hash IN (SELECT unnest(?::VARCHAR[])) GROUP BY text_hash",
             [list(hashes)],
         )
-        return dict(found.fetchall())
+        ids = dict(found.fetchall())
     finally:
         cursor.close()
+    if len(ids) < len(hashes):
+        raise corpus_replaced()
+    return ids
+
+
+def corpus_replaced() -> WorkspaceError:
+    """Return the error that a workspace, which was closed meanwhile, lacks texts that were compared."""
+    return WorkspaceError(
+        "Another workspace",
+        "The file was replaced while texts were compared: it has other queries or codes. Nothing was added.",
+        "Run it again.",
+    )

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text, up
 from sqlalchemy.exc import DBAPIError
 
 from store.errors import UnknownName, WorkbenchError, WorkspaceError
+from store.queries.corpus import corpus_replaced
 from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.imported import Code, Query
@@ -218,7 +219,7 @@ def store_ranking(
         scores: Their scores, of the same shape.
 
     Raises:
-        WorkspaceError: The workspace is a packet, or cannot be written.
+        WorkspaceError: The workspace is a packet, lacks a text, or cannot be written.
     """
     made = {"settings": json.dumps(settings, sort_keys=True), "depth": depth, "codes": len(codes)}
 
@@ -255,12 +256,18 @@ def store_ranking(
 
 
 def _ids(connection: Connection, model: type[Query] | type[Code], names: Sequence[str]) -> Array:
-    """Return the lowest id of each text, by their MD5."""
+    """Return the lowest id of each text, by their MD5.
+
+    Raises:
+        WorkspaceError: One of them is not there.
+    """
     import numpy
 
     table = table_of(model)
     found = select(table.c.text_hash, func.min(table.c.id)).group_by(table.c.text_hash)
     known = {row[0]: row[1] for row in connection.execute(found)}
+    if not known.keys() >= set(names):
+        raise corpus_replaced()
     return numpy.array([known[name] for name in names], dtype=numpy.int64)
 
 

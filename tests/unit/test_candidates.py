@@ -12,6 +12,7 @@ from loopback_models import Body, LoopbackModels
 from loopback_wire import embeddings
 from sqlalchemy import insert, select
 
+from agents.retrieval import candidate_request
 from agents.retrieval.candidates import corpus_apart
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
@@ -267,3 +268,26 @@ def test_codes_and_queries_of_every_form(workbench, in_folder, codes, content, f
     found = workbench("candidates", "ws.duckdb", "--models", "bow", "--top", 3, "--json").json()
     assert (found["queries"], found["codes"]) == (12, 12 if format else 90)
     assert found["added"] == found["pairs"] > 0
+
+
+def test_a_workspace_that_was_replaced_meanwhile_is_left_alone(workbench, corpus, monkeypatch):
+    find = candidate_request.find_by_method
+
+    def replace_and_find(*arguments, **options):
+        corpus.unlink()
+
+        def write(connection):
+            rows = [row(number, f"another {number}") for number in range(1, 600)]
+            about = {"language": "", "name": "", "repository": "", "path": "", "licence": ""}
+            connection.execute(insert(table_of(Query)), rows)
+            connection.execute(insert(table_of(Code)), [one | about for one in rows])
+
+        with Workspace.create(corpus) as workspace:
+            workspace.lane.submit(write).result()
+        return find(*arguments, **options)
+
+    monkeypatch.setattr(candidate_request, "find_by_method", replace_and_find)
+    done = workbench("candidates", corpus, "--models", "bow")
+    assert done.code != 0
+    assert "The file was replaced while texts were compared" in " ".join(done.err.replace("│", " ").split())
+    assert stored(corpus) == ([], {}, [])

@@ -16,6 +16,8 @@ from store.workspace.duckdb import Workspace
 
 EVALUATE = ("evaluate", "retrieval")
 BOTH = ("--methods", "bm25,bow")
+GONE = "0" * 32
+"""The MD5 of no text."""
 ANA = ("--rater", "sample-ana")
 
 
@@ -266,3 +268,15 @@ def test_a_folder_is_not_stored(workbench, sample):
     assert workbench(*export).code == 0
     assert workbench(*EVALUATE, "beir", *BOTH, "--json").json()["stored"] is False
     assert rows(sample, "SELECT count(*) FROM retrieval") == [(0,)]
+
+
+def test_a_ranking_of_another_workspace_is_not_stored(sample):
+    score = numpy.zeros((1, 1))
+    with Workspace.open(sample) as opened:
+        for queries, codes in (([GONE], [GONE]), ([], [GONE])):
+            places = numpy.zeros((len(queries), 1), dtype=int)
+            given = {"queries": queries, "codes": codes, "places": places, "scores": score[: len(queries)]}
+            with pytest.raises(WorkspaceError, match="replaced while texts were compared"):
+                store_ranking(opened, "bm25", {}, depth=1, **given)
+        with opened.reading() as connection:
+            assert list_rankings(connection) == []

@@ -51,7 +51,7 @@ def candidates_command(
         open_finder,
         truncated_lines,
     )
-    from agents.retrieval.candidates import corpus_apart
+    from agents.retrieval.candidates import corpus_apart, refuse_other_corpus
     from store.ingest.candidates import add_candidates
     from store.workspace.duckdb import Workspace
     from workbench.cli.progress_reporter import progress_of_work
@@ -67,6 +67,7 @@ def candidates_command(
     with Bar("candidates") as bar:
         found = finder.find(corpus, progress_of_work(bar))
     with Workspace.open(workspace) as opened:
+        refuse_other_corpus(opened, corpus)
         added = add_candidates(opened, found.pairs, request.source)
     facts = {
         "workspace": workspace,
