@@ -154,7 +154,7 @@ def functions_in(
             hashed.update(relative.encode() + b"\0" + hashlib.sha256(content).digest())
             encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
             functions = [*functions_of(content.decode(encoding))]
-        except (SyntaxError, UnicodeError):
+        except (LookupError, SyntaxError, UnicodeError):  # of an encoding that is none of texts
             left_out[NOT_READ] += 1
             continue
         except OSError as error:

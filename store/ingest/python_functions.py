@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ def functions_of(source: str) -> Iterator[Function]:
     Raises:
         SyntaxError: It is not Python 3, or nested too deeply.
     """
-    lines = source.splitlines(keepends=True)
+    # str.splitlines ends lines at form feeds, too, where the lines of Python go on.
+    lines = [*io.StringIO(source, newline="")]
     yield from _functions_in(_parsed(source).body, "", lines)
 
 

@@ -107,6 +107,29 @@ def test_functions_are_cut_out_of_a_source():
     assert second.text.endswith("return inner")
 
 
+@pytest.mark.parametrize("character", ["\f", "\v", "\x1c", "\x85", "\u2028"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_those_of_python(character, end):
+    lines = (
+        f"TEXT = 'a{character}b'",
+        "\f",
+        "def one(x):",
+        f"    return '{character}'",
+        "def two(x): return 2",
+    )
+    one, two = functions_of(end.join(lines))
+    assert (one.line, one.text) == (3, end.join(lines[2:4]))
+    assert (two.line, two.text) == (5, lines[4])
+
+
+def test_sources_in_an_encoding_that_is_none_of_texts_are_left_out(workspace, tmp_path):
+    for encoding in ("rot13", "hex", "nothing"):
+        (tmp_path / f"{encoding}.py").write_text(f"# coding: {encoding}\ndef f(x): return x\n")
+    (tmp_path / "good.py").write_text("def f(x): return x\n")
+    (file,) = import_files(workspace, [tmp_path]).files
+    assert (file.codes_added, file.conversion_counts) == (1, {"files that are not Python 3": 3})
+
+
 def test_codesearchnet_without_what_cannot_be_tested_or_is_there_twice(workspace, tmp_path):
     records = [
         function(GOOD, "add"),
