@@ -202,7 +202,7 @@ def store_ranking(
     codes: Sequence[str],
     places: Array,
     scores: Array,
-) -> None:
+) -> bool:
     """Store the ranking of a method, whole or not at all.
 
     Of an earlier ranking of the method with the same settings, depth and codes, the queries that were not
@@ -223,7 +223,7 @@ def store_ranking(
     """
     made = {"settings": json.dumps(settings, sort_keys=True), "depth": depth, "codes": len(codes)}
 
-    def write(connection: Connection) -> None:
+    def write(connection: Connection) -> bool:
         retrieval = table_of(Retrieval)
         query_ids, code_ids = (
             _ids(connection, one, names) for one, names in ((Query, queries), (Code, codes))
@@ -242,11 +242,12 @@ def store_ranking(
             change = update(retrieval).where(retrieval.c.id == key)
             connection.execute(change.values(made_at=now(), **made))
         _append(connection, key, queries=query_ids, codes=code_ids, places=places, scores=scores)
+        return earlier is not None and earlier["settings"] != made["settings"]
 
     refuse_packet(workspace, "Rankings are stored")
     try:
         with workspace.limited_memory(_MEMORY):
-            workspace.lane.submit(write).result()
+            return workspace.lane.submit(write).result()
     except DBAPIError as error:
         raise WorkspaceError(
             "Ranking not stored",

@@ -123,6 +123,18 @@ def test_two_methods_of_one_name(workbench, labelled, tmp_path, monkeypatch):
     assert workbench("report", labelled, "retrieval", "--rater", "dana").code == 2  # nothing is stored
 
 
+def test_another_model_of_the_same_name_is_told(workbench, labelled, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_RETRIEVAL__VECTORS", str(tmp_path / "vectors"))
+    first, second = (
+        tiny_models.bert(tmp_path / folder / "one", seed=seed) for seed, folder in enumerate("ab")
+    )
+    arguments = ("evaluate", "retrieval", labelled, "--rater", "dana", "--methods")
+    told = "The stored ranking of one was of another model of that name"
+    assert told not in workbench(*arguments, first).err
+    assert told not in workbench(*arguments, first).err
+    assert told in workbench(*arguments, second).err
+
+
 def test_what_cannot_be_evaluated(workbench, labelled, tmp_path):
     def refused(*arguments):
         done = workbench("evaluate", "retrieval", *arguments)

@@ -144,6 +144,8 @@ def evaluate_retrieval(
             f"{source} is a BEIR folder; --add-unjudged adds items to a workspace.",
             "Leave it out, or evaluate a workspace.",
         )
+    if run_out is not None:
+        _check_empty(run_out)
     loaded = settings(config)
     with ExitStack() as stack:
         progress = MethodProgress(len(names), progress_of_work(stack.enter_context(Bar("ranking"))))
@@ -318,10 +320,11 @@ def _store(source: Path, benchmark: Benchmark, retriever: Retriever, ranking: Ra
     from agents.retrieval.methods import settings_of
     from store.retrieval.rankings import store_ranking
     from store.workspace.duckdb import Workspace
+    from workbench.output import note
 
     try:
         with Workspace.open(source) as opened:
-            store_ranking(
+            is_other = store_ranking(
                 opened,
                 retriever.name,
                 settings_of(retriever),
@@ -333,21 +336,28 @@ def _store(source: Path, benchmark: Benchmark, retriever: Retriever, ranking: Ra
             )
     except WorkspaceError as error:
         return f"Rankings not stored, so that reports lack them. {error.title}: {error.message} {error.hint}"
+    if is_other:
+        note(f"The stored ranking of {retriever.name} was of another model of that name; it is replaced.")
     return ""
+
+
+def _check_empty(folder: Path) -> None:
+    """Refuse a folder that holds files."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ExportFailed(
+            "Not empty",
+            f"{folder} holds files. Nothing was written.",
+            "Name a new folder: --run-out FOLDER",
+        )
 
 
 def _write_runs(folder: Path, qrels: Qrels, runs: Mapping[str, Run]) -> None:
     """Write qrels.txt, and a file for each run."""
     from store.formats.trec import write_qrels, write_run
 
+    _check_empty(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise ExportFailed(
-                "Not empty",
-                f"{folder} holds files. Nothing was written.",
-                "Name a new folder: --run-out FOLDER",
-            )
         write_qrels(folder / "qrels.txt", qrels)
         for name, run in runs.items():
             plain = "-".join(name.replace("/", "-").split())
