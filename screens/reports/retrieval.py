@@ -123,8 +123,8 @@ def _caption(found: RetrievalReport) -> tuple[str, ...]:
     without = f" · {pluralize(left, 'query', 'queries')} without one {counted}" if left else ""
     return (
         f"Labels of {found.source.named}: {queries}, {relevant}{without} · {found.codes:,} codes",
-        "95 % intervals: bootstrap over queries · what nobody judged counts as not relevant, but in "
-        "judged (the share that is judged) and condensed (without it)",
+        "95 % intervals: bootstrap over queries · unjudged codes count as not relevant · "
+        "judged: the share of codes that is judged · condensed: without unjudged codes",
         *found.notes(),
     )
 
