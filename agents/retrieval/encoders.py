@@ -305,11 +305,14 @@ def _downloaded(repository: str, weights: bool) -> Path:
         ) from error
     except Exception as error:
         # What the hub's own program says of these two is several lines long and names none of our options.
-        why = "" if isinstance(error, LocalEntryNotFoundError | RepositoryNotFoundError) else f": {error}"
-        reached = "could not be reached" if isinstance(error, LocalEntryNotFoundError) else "gave no such model"
+        why = f"gave no model of that name: {error}"
+        if isinstance(error, LocalEntryNotFoundError):
+            why = "could not be reached."
+        elif isinstance(error, RepositoryNotFoundError):
+            why = "has no model of that name."
         raise UnknownName(
             "Model not found",
-            f"There is no folder {repository}, and the Hugging Face hub {reached}{why or '.'}",
+            f"There is no folder {repository}, and the Hugging Face hub {why}",
             f"Models: {', '.join((EMBEDDED, *REPOSITORIES))}; bm25 or bow alone. "
             "Or give a folder with a model's files, or check the network and HF_HUB_OFFLINE.",
         ) from error
