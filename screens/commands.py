@@ -788,9 +788,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("by_query.open", "enter", "open", "rankings", "Show what both methods find for the query."),
     Command("by_query.order", "o", "order", "order", "Put the queries in the next order."),
     Command("by_query.measure", "t", "choose_measure(1)", "measure", "Compare in the next measure."),
+    Command("by_query.back", "escape,q", "back", "back", "Go back to the report."),
     Command("by_query.first", "a", "choose_method(0, 1)", "method", "Choose the next first method."),
     Command("by_query.second", "b", "choose_method(1, 1)", "other method", "Choose the next second method."),
-    Command("by_query.back", "escape,q", "back", "back", "Go back to the report."),
     Command("by_query.copy", "y", "copy", "copy command", "Copy the command that prints the comparison."),
     Command("by_query.refresh", "r", "read", "refresh", "Read rankings and labels again."),
     Command(
@@ -825,6 +825,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("by_query.end", "end", "jump(-1)", "last", "Go to the last query.", on_line=False),
     Command("ranked.open", "enter", "open", "open", "Review the pair of query and code, or show the code."),
     Command("ranked.next", "n", "step(1)", "next query", "Show the rankings of the next query."),
+    Command("ranked.back", "escape,q", "back", "back", "Go back to the queries."),
     Command("ranked.previous", "p", "step(-1)", "previous query", "Show the rankings of the previous query."),
     Command(
         "ranked.pane",
@@ -833,7 +834,6 @@ COMMANDS: tuple[Command, ...] = (
         "other list",
         "Go to the other list: to the same code where it has it, else to the same rank.",
     ),
-    Command("ranked.back", "escape,q", "back", "back", "Go back to the queries."),
     Command("ranked.up", "up,k", "move(-1)", "up", "Go to the code above.", on_line=False),
     Command("ranked.down", "down,j", "move(1)", "down", "Go to the code below.", on_line=False),
     Command("ranked.page_up", "pageup", "page(-1)", "page up", "Go one page up.", on_line=False),

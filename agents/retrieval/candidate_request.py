@@ -106,9 +106,13 @@ def open_finder(
 
 def truncated_lines(found: Candidates) -> list[str]:
     """Return of which models texts were longer than they read, a sentence for each."""
-    return [
-        f"{model} read only the beginning of {pluralize(queries, 'query', 'queries')} "
-        f"and {pluralize(codes, 'code')}, which are longer than it reads."
-        for model, (queries, codes) in found.truncated.items()
-        if queries or codes
-    ]
+    lines = []
+    for model, (queries, codes) in found.truncated.items():
+        counted = [pluralize(queries, "query", "queries")] if queries else []
+        counted += [pluralize(codes, "code")] if codes else []
+        if counted:
+            longer = "which is longer" if queries + codes == 1 else "which are longer"
+            lines.append(
+                f"{model} read only the beginning of {' and '.join(counted)}, {longer} than it reads."
+            )
+    return lines

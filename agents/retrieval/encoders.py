@@ -294,7 +294,7 @@ def _embedded() -> Path:
 def _downloaded(repository: str, weights: bool) -> Path:
     """Return the folder with the files of a repository of the hub, which are downloaded if need be."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     try:
         only = None if weights else _DESCRIPTIONS
@@ -304,10 +304,17 @@ def _downloaded(repository: str, weights: bool) -> Path:
             "Model not found", f"There is no folder {repository}, and no model can have that name."
         ) from error
     except Exception as error:
+        # What the hub's own program says of these two is several lines long and names none of our options.
+        why = f"gave no model of that name: {error}"
+        if isinstance(error, LocalEntryNotFoundError):
+            why = "could not be reached."
+        elif isinstance(error, RepositoryNotFoundError):
+            why = "has no model of that name."
         raise UnknownName(
             "Model not found",
-            f"There is no folder {repository}, and the hub gave no model of that name: {error}",
-            "Give a folder with the model's files, or check the network and HF_HUB_OFFLINE.",
+            f"There is no folder {repository}, and the Hugging Face hub {why}",
+            f"Models: {', '.join((EMBEDDED, *REPOSITORIES))}; bm25 or bow alone. "
+            "Or give a folder with a model's files, or check the network and HF_HUB_OFFLINE.",
         ) from error
 
 

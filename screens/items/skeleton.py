@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from keyword import iskeyword
 
+from store.parsing import parse_python
+
 _MOST_CHARACTERS = 20_000
 """Characters of a candidate up to which it is parsed; of longer ones only the name is looked for."""
 _LONGEST = 100
@@ -77,7 +79,7 @@ def _definitions(code: str) -> dict[str, ast.stmt] | None:
     if len(code) > _MOST_CHARACTERS:
         return None
     try:
-        tree = ast.parse(code.removeprefix("\ufeff"))
+        tree = parse_python(code.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return {each.name: each for each in tree.body if isinstance(each, (*_FUNCTIONS, ast.ClassDef))}

@@ -17,6 +17,7 @@ from textual.widgets import Input, Select, Static
 from agents.retrieval.candidate_request import MOST_CODES, CandidateRequest, model_names
 from agents.retrieval.candidates import check_corpus
 from agents.retrieval.encoders import EMBEDDED, has_embedded
+from agents.retrieval.methods import METHODS
 from screens.commands import bindings
 from screens.form import Fields, choice, line
 from screens.help import hint
@@ -133,7 +134,8 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
             top = min(request.top, codes)
             pairs = pluralize(queries * top, "pair")
             lines.append(f"The best {top:,} of each query: {pairs}, less those that are here.")
-            lines.append("It runs behind the screens. It can be stopped; vectors are kept.")
+            kept = "" if request.models[0] in METHODS else "; vectors are kept"
+            lines.append(f"It runs behind the screens. It can be stopped{kept}.")
         return lines
 
     # -- keys -----------------------------------------------------------------------------------------

@@ -120,11 +120,11 @@ def _caption(found: RetrievalReport) -> tuple[str, ...]:
     relevant = each([one.relevant for one in scores], "relevant code", "relevant codes")
     left = max(one.zero_ideal for one in scores)
     counted = "left out" if found.preset.zero_ideal == "leave out" else "counted as 0"
-    without = f" · {pluralize(left, 'query', 'queries')} without one {counted}" if left else ""
+    without = f" · {pluralize(left, 'query', 'queries')} without a relevant code: {counted}" if left else ""
     return (
         f"Labels of {found.source.named}: {queries}, {relevant}{without} · {found.codes:,} codes",
-        "95 % intervals: bootstrap over queries · what nobody judged counts as not relevant, but in "
-        "judged (the share that is judged) and condensed (without it)",
+        "95 % intervals: bootstrap over queries · unjudged codes count as not relevant · "
+        "judged: the share of codes that is judged · condensed: without unjudged codes",
         *found.notes(),
     )
 

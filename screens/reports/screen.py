@@ -329,11 +329,13 @@ class ReportsScreen(BaseScreen):
         """Go to another report, or to another figure."""
         if self._in_report:
             places = self._places
-            if places:
-                self._figure = moved(places, self._figure, lines, columns)
-            else:
+            figure = moved(places, self._figure, lines, columns) if places else self._figure
+            if figure == self._figure:
+                # Notes and the command are below the last figure, the caption is above the first.
                 box = self.query_one("#report", ScrollableContainer)
                 box.scroll_relative(y=lines, x=8 * columns, animate=False)
+                return
+            self._figure = figure
         elif lines and self.offered:
             index = min(max(self._index + lines, 0), len(self.offered) - 1)
             if index != self._index:
@@ -363,6 +365,10 @@ class ReportsScreen(BaseScreen):
         cell = self.page.tables[place.table].rows[place.row].cells[place.column]
         assert isinstance(cell, Cell)
         if cell.compares is not None:
+            # A label that is given on the way would change whose labels are the default.
+            chosen = {name: one.chosen for name, one in self.page.options.items()}
+            assert self.report is not None
+            self._choices[self.report.read] = Choice(**chosen)
             self.navigator.open_by_query(cell.compares)
             return
         assert cell.items is not None

@@ -267,7 +267,11 @@ class ByQueryScreen(BaseScreen):
         """Copy the command that prints the comparison."""
         words = ("workbench", "report", str(self.context.workspace.path), *self._asked.arguments)
         self.app.copy_to_clipboard(shlex.join(words))
-        self.notify(shlex.join(words), title="Copied", markup=False)
+        said = shlex.join(words)
+        if self._measure:
+            assert self.found is not None
+            said += f"\n\nIt prints {self.found.measures[0]}, the first measure of the preset."
+        self.notify(said, title="Copied", markup=False)
 
     @on(RowList.Clicked)
     def _clicked(self, message: RowList.Clicked) -> None:

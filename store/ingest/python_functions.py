@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from store.parsing import parse_python
+
 NOT_PYTHON = "not Python 3"
 NO_FUNCTION = "no function"
 NO_PARAMETER = "no parameter"
@@ -100,6 +102,6 @@ def _parsed(source: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes and comparisons in other people's code
-            return ast.parse(source)
+            return parse_python(source)
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxError(str(error)) from error

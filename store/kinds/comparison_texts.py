@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, dropwhile
 
+from store.parsing import parse_python
+
 MASKED_NAMES = "masked-names"
 NO_DOCSTRINGS = "no-docstrings"
 FORMATTED = "formatted"
@@ -263,7 +265,7 @@ def formatted_python(code: str, *, docstrings: bool = True) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(code)
+            tree = parse_python(code)
         for node in () if docstrings else ast.walk(tree):
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 _drop_docstrings(node)

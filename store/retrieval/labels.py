@@ -47,7 +47,7 @@ class LabelSource:
         """The source in a few words."""
         if self.split is not None:
             return f"split {self.split}" + (f", {self.part}" if self.part else "")
-        return f"{self.policy} of people" if self.policy is not None else str(self.rater)
+        return f"people ({self.policy})" if self.policy is not None else str(self.rater)
 
     @property
     def arguments(self) -> tuple[str, ...]:

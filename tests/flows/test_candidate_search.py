@@ -423,6 +423,8 @@ async def test_the_dialog_refuses_before_anything_starts(corpus: Workspace, sear
             await pilot.press("enter")
             await until(pilot, lambda words=words: words in " ".join(text(app, "#wrong").split()))
             assert isinstance(app.screen, CandidatesScreen)
+        app.screen.query_one("#top", Input).value = "20"
+        await until(pilot, lambda: text(app, "#plan").endswith("It can be stopped."))
         combined = app.screen.query_one("#combine", Select)
         assert not combined.is_on_screen
         app.screen.query_one("#models", Input).value = "minilm,unixcoder"

@@ -134,6 +134,59 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
 
 
 @pytest.mark.asyncio
+async def test_a_label_given_from_a_ranking_leaves_the_report_by_the_labels_it_was_by(
+    workspace: Workspace,
+) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await report(app, pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: "better on 12" in screen_text(app), "the queries")
+        await pilot.press("enter")
+        await until(pilot, lambda: " relevant ─" in screen_text(app), "the rankings")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen), "the pair")
+        await painted(pilot)
+        # The first label of a person: without a choice, reports would be by the majority of people now.
+        await pilot.press("1")
+        await until(pilot, lambda: "1 judged" in screen_text(app), "the end of the list")
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, RankedScreen), "the rankings again")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ByQueryScreen), "the queries again")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ReportsScreen), "the report again")
+        await settled(pilot)
+        await until(pilot, lambda: "[0.651]" in screen_text(app), "the figures")
+        assert "Labels of sample-ana: 15 queries" in screen_text(app)
+
+
+@pytest.mark.asyncio
+async def test_keys_reach_what_is_below_the_last_figure_and_above_the_first(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await report(app, pilot)
+        assert "$ workbench report" not in screen_text(app)
+        await pilot.press(*["pagedown"] * 4)
+        await until(pilot, lambda: "$ workbench report" in screen_text(app), "the command")
+        await pilot.press(*["pageup"] * 4)
+        await until(pilot, lambda: "Labels of sample-ana" in screen_text(app), "the caption")
+
+
+@pytest.mark.asyncio
+async def test_the_copied_command_says_which_measure_it_prints(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await report(app, pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: "better on 12" in screen_text(app), "the queries")
+        await pilot.press("y", "t", "y")
+        first, second = (one.message for one in app._notifications)
+        assert "It prints" not in first
+        assert second == f"{first}\n\nIt prints ndcg@10, the first measure of the preset."
+
+
+@pytest.mark.asyncio
 async def test_other_labels_another_preset_and_saving(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

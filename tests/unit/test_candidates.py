@@ -190,6 +190,10 @@ def test_a_code_of_100_000_tokens_is_cut_and_counted(workbench, corpus, tiny_ber
     done = workbench("candidates", corpus, "--models", tiny_bert, "--top", 91, "--json").json()
     assert done["truncated"] == {"tiny-bert": {"queries": 0, "codes": 1}}
     assert done["added"] == 12 * 91
+    text = workbench("candidates", corpus, "--models", tiny_bert, "--top", 91)
+    assert "read only the beginning of 1 code, which is longer than it reads." in " ".join(
+        (text.out + text.err).split()
+    )
     assert workbench("candidates", corpus, "--models", "bm25", "--json").json()["codes"] == 91
 
 

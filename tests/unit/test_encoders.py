@@ -110,7 +110,8 @@ def test_what_is_no_model_is_refused(tiny, tmp_path, monkeypatch):
         str(tiny / "roberta"): "do not say how the vector",
         "nonsense=folder": "no layout",
         f"mean={tmp_path / 'nothing'}": "There is no folder",
-        "somebody/nothing-of-this-name": "the hub gave no model",
+        "somebody/nothing-of-this-name": "the Hugging Face hub could not be reached",
+        "minlm": "There is no folder minlm",
     }.items():
         with pytest.raises(WorkbenchError, match=words):
             open_encoders([given])

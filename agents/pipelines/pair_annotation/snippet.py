@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal
 from pyflakes.checker import Checker
 from pyflakes.messages import UndefinedName
 
+from store.parsing import parse_python
+
 if TYPE_CHECKING:
     from fissix.refactor import RefactoringTool
 
@@ -75,7 +77,7 @@ def _compiled(text: str) -> ast.Module:
     """Return the tree of a text that Python 3 compiles; raises one of `_UNPARSED` where it does not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as an escape that no string has
-        tree = ast.parse(text)
+        tree = parse_python(text)
         compile(text, "candidate.py", "exec", dont_inherit=True)  # finds a `return` outside of functions
     return tree
 
