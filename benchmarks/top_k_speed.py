@@ -11,6 +11,7 @@ faiss is compared where faiss-cpu is installed. The last part encodes texts with
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -90,6 +91,11 @@ def sentence_transformers(queries: Array, codes: Array) -> Method:
 
 
 def faiss_flat(queries: Array, codes: Array) -> Method:
+    import torch
+
+    if torch.cpu.get_capabilities().get("avx512_f"):
+        # The OpenBLAS of faiss's packages takes a processor that it does not know for one of 2004.
+        os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
     import faiss  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     index = faiss.IndexFlatIP(codes.shape[1])

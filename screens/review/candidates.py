@@ -142,6 +142,9 @@ class Candidates:
         if any(one.row.item_id == item.item_id for one in self._read):
             self._list.show(self._read, item.item_id)
         else:
+            if self._read:
+                # Whoever judges by the list alone would take its first candidate for the last one's next.
+                self._shared.append_message("another query")
             self._read_of(item)
 
     def changed(self, item_id: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from store.errors import ExportFailed, UnknownName, WorkbenchError
 from store.export.labelled import GRADED, create_graded
@@ -88,13 +88,26 @@ class Grades:
 
 
 def label_sources(connection: Connection) -> tuple[LabelSource, ...]:
-    """Return what labels of pairs there are: of people together, of each rater and run, of each split."""
+    """Return what labels of pairs there are: of people together and of each rater, of runs, of splits.
+
+    The first are those of most pairs; people together come before a rater with as many.
+    """
     rater, values = table_of(Rater), first_values(questions=[MATCH.name])
-    labelled = rater.c.id.in_(select(values.c.rater_id)) & (rater.c.kind != "agent")
-    found = select(rater.c.name, rater.c.kind).where(labelled).order_by(rater.c.name)
-    kinds = {row[0]: row[1] for row in connection.execute(found)}
-    people = [LabelSource(policy="majority")] if "human" in kinds.values() else []
-    raters = [LabelSource(rater=name) for name in kinds]
+    pairs = func.count(values.c.item_id.distinct())
+    labelled = values.join(rater, rater.c.id == values.c.rater_id)
+    by_rater = (
+        select(rater.c.name, pairs)
+        .select_from(labelled)
+        .where(rater.c.kind != "agent")
+        .group_by(rater.c.name)
+        .order_by(rater.c.name)
+    )
+    of_people = connection.execute(
+        select(pairs).select_from(labelled).where(rater.c.kind == "human")
+    ).scalar()
+    counts = {LabelSource(policy="majority"): of_people} if of_people else {}
+    counts |= {LabelSource(rater=name): number for name, number in connection.execute(by_rater)}
+    raters = sorted(counts, key=lambda source: -counts[source])
     runs = [LabelSource(rater=run.name) for run in all_runs(connection) if run.kind == PAIR.name]
     splits = [
         LabelSource(split=split.name, part=part.name)
@@ -102,7 +115,7 @@ def label_sources(connection: Connection) -> tuple[LabelSource, ...]:
         if split.kind == PAIR.name
         for part in split.plan.parts
     ]
-    return (*people, *raters, *runs, *splits)
+    return (*raters, *runs, *splits)
 
 
 def read_grades(connection: Connection, source: LabelSource) -> Grades:

@@ -77,6 +77,7 @@ async def test_all_candidates_of_a_query_are_judged_beside_the_list(
         await painted(pilot, 1)
         await press(pilot, "n", "n", "n")
         await until(pilot, lambda: listed(app)[:2] == ["▸ 1 ○ 0.08 read_1", "2 ○ 0.15 read_2"])
+        assert "another query" in screen.shared.message
         await press(pilot, "Q")
         assert listed(app) == []
 
