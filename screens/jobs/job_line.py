@@ -176,23 +176,26 @@ class JobLine(Static):
     def _job_event(self, event: JobEvent) -> None:
         if not isinstance(event, JobLog):
             self._has_job = True
-            self._lay_out()
+            self._show()
 
     def _search_event(self, event: SearchEvent) -> None:
         if event.what != "log":
             self._has_search = True
-            self._lay_out()
+            self._show()
 
     def show_job(self) -> None:
         """Show the line while a job or a search runs, and no longer."""
         self._has_job = self.context.jobs.running is not None
         self._has_search = self.context.searches.running is not None
+        self._show()
+
+    def _show(self) -> None:
+        self.set_class(self._has_job or self._has_search, "-job")
         self._lay_out()
 
     def _lay_out(self) -> None:
         job = self.context.jobs.latest if self._has_job else None
         search = self.context.searches.latest if self._has_search else None
-        self.set_class(job is not None or search is not None, "-job")
         key, width = first_key(self.context.settings, "app.jobs"), (self.app.size.width or 80) - 2
         if job is not None and search is not None:
             # One line in any case: what is above it must not move.
