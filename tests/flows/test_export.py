@@ -149,6 +149,8 @@ async def test_the_form_refuses_before_it_writes(tmp_path: Path, monkeypatch: py
             file.value = f"{'n' * 300}.jsonl"
             await pilot.press("ctrl+s")
             await says(pilot, "name too long")
+            # The preview says so, too, and what is saved meanwhile is not saved twice.
+            await until(pilot, lambda: not form._foot.saving)
             # Nobody agreed to replace what was not there when it was asked for.
             file.value = str(late)
             await pilot.press("ctrl+s")
