@@ -16,6 +16,8 @@ import store.tables.record
 import store.tables.responses
 import store.tables.retrieval
 import store.tables.runs
+import store.tables.splits
+import store.tables.views
 import store.workspace.connecting
 import store.workspace.schema
 from store.errors import WorkspaceError, WorkspaceTooNew
