@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 ATTEMPTS = 20
-"""How often a source is parsed before an error of the interpreter is believed."""
+"""Attempts at parsing a source before a SystemError is raised."""
 
 
 def parse_python(source: str) -> ast.Module:

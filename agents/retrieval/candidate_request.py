@@ -1,4 +1,4 @@
-"""What a search for candidate pairs is asked for, by a command or in the app, and how it is carried out."""
+"""Requests for candidate pairs, from the command line or the app."""
 
 from __future__ import annotations
 

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 THREAD = "candidate-search"
 CLOSE_SECONDS = 2.0
-"""How long the end of the app waits for a search: for what is between two layers of a model."""
+"""Seconds that the app waits for a search when it ends; one layer of a model takes less."""
 TELL_SECONDS = 0.1
 """Seconds between two events of progress."""
 NICE = 10
-"""What is added to the thread's nice value."""
+"""Added to the nice value of the thread, so that it has a lower priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class CandidateSearch:
 
     @property
     def name(self) -> str:
-        """What lists call it: the name of the source of its pairs."""
+        """Its name in lists, which is that of the source of its pairs."""
         return self.request.source
 
     def start(self) -> None:

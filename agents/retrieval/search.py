@@ -175,6 +175,7 @@ def exact_top(
         report: Receives the progress, in comparisons of a query and a code.
     """
     import numpy
+    import torch
 
     number, among = len(queries[0]), len(codes[0])
     weights = weights or mean_weights(queries)
@@ -186,7 +187,7 @@ def exact_top(
         return found
     search = _Search(queries, codes, weights, min(top, among))
     pace = Pace(stage, number * among, report)
-    with _no_gradients():
+    with torch.inference_mode():
         search.run(pace)
     place = slice(0, search.top)
     found.ranking.codes[:, place] = search.positions
@@ -204,12 +205,6 @@ def fast_type() -> str:
 
     has_bfloat16 = not torch.cuda.is_available() and torch.cpu.get_capabilities().get("avx512_bf16")
     return "bfloat16" if has_bfloat16 else "float32"
-
-
-def _no_gradients() -> Any:
-    import torch
-
-    return torch.inference_mode()
 
 
 class _Search:

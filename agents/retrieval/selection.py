@@ -43,9 +43,9 @@ def selection(queries: int, kept: int, device: str, type_: torch.dtype) -> Selec
         device: Where the scores are: "cpu" or "cuda".
         type_: The type of the scores.
     """
-    return (
-        CompiledSelection(queries, kept, type_) if device == "cpu" else TorchSelection(queries, kept, type_)
-    )
+    if device == "cpu":
+        return CompiledSelection(queries, kept, type_)
+    return TorchSelection(queries, kept, device, type_)
 
 
 class CompiledSelection:
@@ -122,9 +122,9 @@ def _insert(bits: Array, start: int, best: Array, places: Array, last: Array) ->
 class TorchSelection:
     """A selection on a GPU."""
 
-    def __init__(self, queries: int, kept: int, type_: torch.dtype) -> None:
-        self._best = torch.full((queries, kept), -torch.inf, device="cuda", dtype=type_)
-        self._places = torch.full((queries, kept), -1, dtype=torch.int64, device="cuda")
+    def __init__(self, queries: int, kept: int, device: str, type_: torch.dtype) -> None:
+        self._best = torch.full((queries, kept), -torch.inf, device=device, dtype=type_)
+        self._places = torch.full((queries, kept), -1, dtype=torch.int64, device=device)
 
     def add(self, queries: slice, scores: torch.Tensor, start: int) -> None:
         """Take the best scores of a block of codes: see `Selection`."""

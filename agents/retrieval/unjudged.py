@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedAdded:
-    """What was added of the pairs that methods find and nobody judged.
+    """The number of unjudged pairs, and of those that were added.
 
     Attributes:
         pairs: How many such pairs there are.

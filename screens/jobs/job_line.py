@@ -29,7 +29,7 @@ STATE_GLYPHS: dict[str, str] = {
 
 
 BETWEEN = " │ "
-"""What is between an agents' job and a search on one line."""
+"""Separates an agents' job from a search on one line."""
 
 TICK_SECONDS = 0.25
 """Seconds between two updates of a bar."""

@@ -212,7 +212,7 @@ class JobsScreen(BaseScreen):
 
     @property
     def _shown(self) -> ListedRun | CandidateSearch | None:
-        """What is under the cursor: what was begun last before one has moved."""
+        """The run or search under the cursor; at first the latest one."""
         entries = self.entries
         first = entries[0] if entries else None
         return next((each for each in entries if _id(each) == self._shown_id), first)

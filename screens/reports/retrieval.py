@@ -33,7 +33,7 @@ STEP = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What is read for the report.
+    """The figures of the report, and the labels that can be chosen.
 
     Attributes:
         report: The report; None where no query counts.

@@ -23,7 +23,7 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
 from store.formatting import block_bar, pluralize
-from store.retrieval.comparison import ComparedQueries, QueryComparison, QueryScore, compare_by_query
+from store.retrieval.comparison import ComparedQueries, QueryComparison, QueryScore, compare_by_query, tally
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -128,7 +128,7 @@ class ByQueryScreen(BaseScreen):
 
     @property
     def found(self) -> QueryComparison | None:
-        """What was read of the methods that are asked for; None before that, or where it may not be."""
+        """The comparison of the chosen methods; None while it is read, and where it cannot be."""
         found = self.reading.found
         current = found is not None and found.asked == self._asked and self.reading.failure is None
         return found if current else None
@@ -163,14 +163,12 @@ class ByQueryScreen(BaseScreen):
         labels = f"labels of {self._asked.source.named}"
         if not self.rows:
             return [Content(f"Both methods ranked no query that counts by the {labels}.")]
-        better = sum(row.difference > 0 for row in self.rows)
-        worse = sum(row.difference < 0 for row in self.rows)
-        mean = sum(row.difference for row in self.rows) / len(self.rows)
+        count = tally(self.rows)
         queries = pluralize(len(self.rows), "query", "queries")
         said = (
             f"{first} less {second} · {self.measure} · {labels} · {queries}",
-            f"better on {better:,} · worse on {worse:,} · equal {len(self.rows) - better - worse:,} · "
-            f"mean {mean:+.3f} · {self._order_named()}",
+            f"better on {count.first_better:,} · worse on {count.second_better:,} · equal {count.equal:,} · "
+            f"mean {count.difference:+.3f} · {self._order_named()}",
         )
         return [Content.styled(one_line(line, cells), "$text-muted") for line in said]
 

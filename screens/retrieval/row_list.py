@@ -50,7 +50,7 @@ class RowList(ScrollView, can_focus=False, inherit_bindings=False):
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self._count
 
     def show_rows(self, count: int, line: Callable[[int, int], str]) -> None:

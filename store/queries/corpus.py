@@ -48,7 +48,7 @@ def corpus_texts(workspace: Workspace, table: Literal["query", "code"]) -> Itera
 def ids_by_hash(
     workspace: Workspace, table: Literal["query", "code"], hashes: Collection[str]
 ) -> dict[str, int]:
-    """Return the ids of texts by their MD5; of a text that is there more than once, that of `corpus_texts`.
+    """Return the ids of texts by their MD5; of a repeated text the one that `corpus_texts` gives.
 
     Args:
         workspace: The open workspace.

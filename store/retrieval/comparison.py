@@ -70,6 +70,30 @@ class QueryScore:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """How two methods do over queries.
+
+    Attributes:
+        first_better: On how many the first is better.
+        second_better: On how many the second is.
+        equal: On how many neither is.
+        difference: The mean of the first less the second; 0 without queries.
+    """
+
+    first_better: int
+    second_better: int
+    equal: int
+    difference: float
+
+
+def tally(rows: Sequence[QueryScore]) -> Tally:
+    """Count on how many queries each of two methods is better."""
+    first, second = (sum(sign * row.difference > 0 for row in rows) for sign in (1, -1))
+    mean = sum(row.difference for row in rows) / max(len(rows), 1)
+    return Tally(first, second, len(rows) - first - second, mean)
+
+
+@dataclass(frozen=True, slots=True)
 class QueryComparison:
     """Two methods, query by query.
 

@@ -102,6 +102,28 @@ def test_2_000_queries_and_50_000_codes(monkeypatch):
             assert numpy.array_equal(codes_found[part], order)
 
 
+@pytest.mark.parametrize("type_", ["float32", "bfloat16"])
+def test_a_selection_by_torch_keeps_the_same_scores(type_):
+    import torch
+
+    from agents.retrieval.selection import CompiledSelection, TorchSelection
+
+    type_ = getattr(torch, type_)
+    # As on a GPU, of which there is none here.
+    selections = CompiledSelection(30, 12, type_), TorchSelection(30, 12, "cpu", type_)
+    torch.manual_seed(2)
+    given = torch.randn(30, 1000).to(type_)
+    for start in range(0, 1000, 300):
+        for one in selections:
+            for queries in (slice(0, 16), slice(16, 30)):
+                one.add(queries, given[queries, start : start + 300].contiguous(), start)
+    expected = torch.sort(given.double(), dim=1, descending=True).values[:, :12].numpy()
+    for one in selections:
+        best, places = one.ordered()
+        assert numpy.array_equal(best, expected)
+        assert numpy.array_equal(given.double().numpy()[numpy.arange(30)[:, None], places], best)
+
+
 def test_equal_codes_are_in_the_order_of_the_corpus():
     codes = unit(numpy.ones((40_000, 8)))
     found = exact_top([codes[:3]], [Held(codes)], 20)

@@ -124,13 +124,14 @@ def _print_report(path: Path, found: RetrievalReport, *, as_json: bool) -> None:
 
 
 def _print_comparison(found: QueryComparison, *, as_json: bool) -> None:
+    from store.retrieval.comparison import tally
     from workbench.output import print_facts, print_json, print_table, say
 
     measure = found.measures[0]
     rows = found.by_query(measure)
     asked = found.asked
     first, second = asked.methods
-    better, worse = (sum(sign * row.difference > 0 for row in rows) for sign in (1, -1))
+    counts = tally(rows)
     if as_json:
         print_json(
             {
@@ -141,9 +142,7 @@ def _print_comparison(found: QueryComparison, *, as_json: bool) -> None:
                 "measure": measure,
                 "first": first,
                 "second": second,
-                "first_better": better,
-                "second_better": worse,
-                "equal": len(rows) - better - worse,
+                **asdict(counts),
                 "queries": [{**asdict(row), "difference": row.difference} for row in rows],
             }
         )
@@ -152,9 +151,9 @@ def _print_comparison(found: QueryComparison, *, as_json: bool) -> None:
         f"{first} and {second} in {measure}, labels of {asked.source.named}",
         [
             ("queries", len(rows)),
-            (f"{first} better", better),
-            (f"{second} better", worse),
-            ("equal", len(rows) - better - worse),
+            (f"{first} better", counts.first_better),
+            (f"{second} better", counts.second_better),
+            ("equal", counts.equal),
         ],
     )
     whole = len(rows) <= 2 * AT_EACH_END
