@@ -40,9 +40,9 @@ from store.formatting import pluralize
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from screens.items.views import Piece
     from screens.navigator import OpenedReview
     from screens.queue.query import QueueQuery
+    from screens.text_screen import LoadedText
     from store.queries.rows import Ids, QueueFilter, ViewQuery
     from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
@@ -394,17 +394,6 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(RankedScreen(self.context, self, queries, index, went))
 
-    def open_code(self, code: str, title: str) -> None:
-        """Show the text of a code of the corpus.
-
-        Args:
-            code: The MD5 of its text.
-            title: What it is called.
-        """
-        from screens.retrieval.code import CodeScreen
-
-        self.push_screen(CodeScreen(self.context, self, code, title))
-
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
         from screens.studies.compare import NewComparisonsScreen
@@ -469,16 +458,17 @@ class WorkbenchApp(App[None]):
         self.push_screen(review)
         return review
 
-    def open_file(self, repositories: Path, piece: Piece) -> None:
-        """Show the file of a repository that a piece of context is from.
+    def open_text(self, what: str, title: str, load: Callable[[], LoadedText]) -> None:
+        """Show a text.
 
         Args:
-            repositories: The folder in which the repositories are.
-            piece: The piece.
+            what: What it is, for the first line.
+            title: The title while it is loaded, and where it cannot be.
+            load: Loads it; called in a thread.
         """
-        from screens.repository_file.screen import RepositoryFileScreen
+        from screens.text_screen import TextScreen
 
-        self.push_screen(RepositoryFileScreen(self.context, self, repositories, piece))
+        self.push_screen(TextScreen(self.context, self, what, title, load))
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""

@@ -119,7 +119,7 @@ WHERE: dict[Scope, str] = {
     "reports": "Reports",
     "by_query": "Two methods, query by query",
     "ranked": "Rankings of a query",
-    "file": "File of a repository",
+    "file": "File of a repository, or a code of the corpus",
     "list": "List of items",
     "text": "Text in a pane",
     "line": "Line of text",

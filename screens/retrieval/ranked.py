@@ -21,11 +21,19 @@ from screens.reading import Reading, refuse_hidden
 from screens.reports.drawing import lines_of
 from screens.retrieval.by_query import HIDDEN
 from screens.retrieval.row_list import RowList
+from screens.text_screen import LoadedText
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
-from store.retrieval.comparison import LEVEL, ComparedQueries, QueryScore, RankedCode, ranked_codes
+from store.retrieval.comparison import (
+    LEVEL,
+    ComparedQueries,
+    QueryScore,
+    RankedCode,
+    code_text,
+    ranked_codes,
+)
 from store.retrieval.labels import read_grades
 
 if TYPE_CHECKING:
@@ -286,9 +294,16 @@ class RankedScreen(BaseScreen):
         if code is None:
             return
         if code.item is None:
-            self.navigator.open_code(code.code, code.title)
+            title = one_line(code.title, 60)
+            self.navigator.open_text("code of the corpus", title, partial(self._load, code.code, title))
         else:
             self.navigator.open_review(array("q", [code.item]), 0)
+
+    def _load(self, code: str, title: str) -> LoadedText:
+        """Read the text of a code, unless it is hidden by now."""
+        with self.context.workspace.reading() as connection:
+            refuse_hidden(self.context, connection, HIDDEN)
+            return LoadedText(*code_text(connection, code), title)
 
     def action_back(self) -> None:
         """Go back to the list of queries."""

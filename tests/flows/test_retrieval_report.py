@@ -16,9 +16,9 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.reports.screen import ReportsScreen
 from screens.retrieval.by_query import ByQueryScreen
-from screens.retrieval.code import CodeScreen
 from screens.retrieval.ranked import RankedScreen
 from screens.review.screen import ReviewScreen
+from screens.text_screen import TextScreen
 from store.workspace.duckdb import Workspace
 from workbench.cli.program import program
 
@@ -118,7 +118,7 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
 
         await pilot.press("home", *["down"] * place(of_pair=False), "enter")
         await until(
-            pilot, lambda: isinstance(app.screen, CodeScreen) and "def " in screen_text(app), "the code"
+            pilot, lambda: isinstance(app.screen, TextScreen) and "def " in screen_text(app), "the code"
         )
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is rankings, "the rankings again")
