@@ -494,7 +494,13 @@ COMMANDS: tuple[Command, ...] = (
         on_line=False,
     ),
     Command("review.pager", "V", "", "pager", "Open the pane in $PAGER.", on_line=False),
-    Command("review.back", "q,escape", "", "back", "Go back; Escape first ends a search."),
+    Command(
+        "review.back",
+        "q,escape",
+        "",
+        "back",
+        "Go back; Escape ends a search, and goes back at the end of the list.",
+    ),
     Command("adjudicate.both_bad", "0", "", "both bad", "Decide that both candidates are bad.", judging=True),
     Command("adjudicate.note", "m", "", "note", "Write the reason of your ruling.", judging=True),
     Command(

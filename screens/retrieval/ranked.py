@@ -45,8 +45,11 @@ if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef
     from store.retrieval.labels import Grades
 
-RELEVANT, NOT, UNJUDGED = "✓", "✗", "·"
-LEGEND = f"{RELEVANT} relevant  {NOT} not relevant  {UNJUDGED} unjudged  =5 rank 5 in the other list"
+RELEVANT, NOT, UNJUDGED, UNRANKED = "✓", "✗", "·", "–"
+LEGEND = (
+    f"{RELEVANT} relevant  {NOT} not relevant  {UNJUDGED} unjudged  {UNRANKED} not ranked  "
+    "=5 rank 5 in the other"
+)
 QUERY_LINES = 3
 SIDES = ("first", "second")
 
@@ -218,13 +221,13 @@ class RankedScreen(BaseScreen):
             f"right {row.second:.3f}, difference {row.difference:+.3f}"
         )
         muted = (one_line(self._why or said, cells), one_line(LEGEND, cells))
-        return [*lines, *(Content.styled(line, "$text-muted") for line in muted)]
+        return [*lines, *(Content.styled(line, "$foreground-muted") for line in muted)]
 
     def _line(self, rows: Sequence[RankedCode], row: int, cells: int) -> str:
         one = rows[row]
         grade = self._grades().get(one.code)
         mark = UNJUDGED if grade is None else RELEVANT if grade >= LEVEL else NOT
-        rank = "–" if one.rank is None else f"{one.rank}"
+        rank = UNRANKED if one.rank is None else f"{one.rank}"
         other = "" if one.other is None else f"={one.other}"
         return one_line(f"{rank:>4} {mark} {other:<5} {one.title}", cells)
 
@@ -242,7 +245,7 @@ class RankedScreen(BaseScreen):
     def label_now(self, command: Command) -> str:
         """Return what a command does now."""
         if command.id == "ranked.open" and self.code is not None:
-            return "code" if self.code.item is None else "the pair"
+            return "code" if self.code.item is None else "pair"
         return command.label
 
     def action_move(self, rows: int) -> None:

@@ -80,7 +80,11 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
         )
 
         await pilot.press("enter")
-        await until(pilot, lambda: "better on 12 · worse on 3 · equal 0" in screen_text(app), "the queries")
+        await until(
+            pilot,
+            lambda: "mean difference +0.110 · bm25 better on 12 · bow on 3 · equal on 0" in screen_text(app),
+            "the queries",
+        )
         by_query = app.screen
         assert isinstance(by_query, ByQueryScreen)
         assert by_query.rows[0].text == "binary search in sorted list python return index"
@@ -149,8 +153,8 @@ async def test_a_label_given_from_a_ranking_leaves_the_report_by_the_labels_it_w
         await painted(pilot)
         # The first label of a person: without a choice, reports would be by the majority of people now.
         await pilot.press("1")
-        await until(pilot, lambda: "1 judged" in screen_text(app), "the end of the list")
-        await pilot.press("q")
+        await until(pilot, lambda: "q Esc  back" in screen_text(app), "the end of the list")
+        await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RankedScreen), "the rankings again")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ByQueryScreen), "the queries again")
