@@ -257,18 +257,18 @@ class WorkbenchApp(App[None]):
             return True
         self._asked_to_quit = now
         words = (*self._ended_by_quitting(), f"Press {key} once more to quit.")
-        self.context.notices.show("Quit?", " ".join(words))
+        self.context.notices.show("Quit", " ".join(words))
         return False
 
     def _ended_by_quitting(self) -> list[str]:
         """Return what ends with the app, as sentences."""
         said = []
         if self.context.jobs.running is not None:
-            said.append("The agents are at work: they are stopped, and what they finished is kept.")
+            said.append("The agents are at work. Quitting stops them; what they finished is kept.")
         if self.context.searches.running is not None:
             said.append(
-                "A candidate search is running: it is stopped without pairs, and the vectors encoded so far "
-                "are kept."
+                "A candidate search is running. Quitting stops it; no pair is added, and the vectors encoded "
+                "so far are kept."
             )
         return said
 

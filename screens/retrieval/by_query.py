@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 HIDDEN = "A comparison of methods uses"
 WIDE = 120
 """Columns from which measures and bars have more room."""
-NUMBER_CELLS, LONG_NUMBER_CELLS = 8, 20
+NUMBER_CELLS, LONG_NUMBER_CELLS = 8, 14
 """Cells of a measure, below the name of its method; up to the longer ones where it is wide."""
 HALF_BAR, LONG_HALF_BAR = 6, 12
 """Cells of the bar of a difference of 1, to each side; the longer one where it is wide."""
@@ -191,8 +191,9 @@ class ByQueryScreen(BaseScreen):
         longest = NUMBER_CELLS if self._is_narrow else LONG_NUMBER_CELLS
         return min(max(NUMBER_CELLS, *map(cell_len, self._asked.methods)), longest)
 
-    def _columns(self, cells: int, text: str, *others: str) -> str:
-        numbers = "".join(f" {other:>{self._number_cells}}" for other in others)
+    def _columns(self, cells: int, text: str, first: str, second: str, difference: str) -> str:
+        numbers = "".join(f" {one:>{self._number_cells}}" for one in (first, second))
+        numbers += f" {difference:>{NUMBER_CELLS}}"
         room = max(cells - len(numbers) - 2 * self._half_bar - 2, 4)
         shown = one_line(text, room)
         return shown + " " * (room - cell_len(shown)) + numbers

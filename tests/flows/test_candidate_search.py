@@ -397,6 +397,9 @@ async def test_agents_and_a_search_run_beside_each_other(
             search = await begun(pilot, tiny)
             await until(pilot, lambda: "│ ▶ search" in text(app, "JobLine"))
             assert text(app, "JobLine").startswith("▶ agents")
+            await pilot.press("ctrl+q")
+            await until(pilot, lambda: "The agents are at work. Quitting stops them;" in said(app))
+            assert "A candidate search is running." in said(app)
             await pilot.press("J")
             screen = app.screen
             assert isinstance(screen, JobsScreen)

@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from app_at_work import app_of, until
+from ranked_bench import ranked_workspace, report
 from review_bench import painted, screen_text, settled
-from textual.pilot import Pilot
 
-from screens.app import WorkbenchApp
 from screens.reports.screen import ReportsScreen
 from screens.retrieval.by_query import ByQueryScreen
 from screens.retrieval.ranked import RankedScreen
 from screens.review.screen import ReviewScreen
 from screens.text_screen import TextScreen
 from store.workspace.duckdb import Workspace
-from workbench.cli.program import program
 
 SIZES = [(80, 24), (100, 30), (120, 40)]
 
@@ -28,17 +25,7 @@ SIZES = [(80, 24), (100, 30), (120, 40)]
 @pytest.fixture(scope="module")
 def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace of docs/retrieval.md."""
-
-    path = tmp_path_factory.mktemp("ranked") / "s.duckdb"
-    data = Path(__file__).resolve().parents[2] / "sample_data"
-    run = typer.main.get_command(program)
-    for arguments in (
-        ("import", path, data / "pairs.jsonl", data / "labels.csv"),
-        ("import", path, data / "corpus.jsonl"),
-        ("evaluate", "retrieval", path, "--methods", "bm25,bow", "--rater", "sample-ana"),
-    ):
-        run.main([str(word) for word in arguments], standalone_mode=False)
-    return path
+    return ranked_workspace(tmp_path_factory.mktemp("ranked"))
 
 
 @pytest.fixture
@@ -47,18 +34,6 @@ def workspace(ranked: Path, tmp_path: Path) -> Iterator[Workspace]:
     path = Path(shutil.copy(ranked, tmp_path / "s.duckdb"))
     with Workspace.open(path) as opened:
         yield opened
-
-
-async def report(app: WorkbenchApp, pilot: Pilot[Any], shows: str = "ndcg@10") -> None:
-    """Open the retrieval report."""
-    await pilot.press("r")
-    await until(pilot, lambda: isinstance(app.screen, ReportsScreen) and app.screen.report is not None)
-    screen = app.screen
-    assert isinstance(screen, ReportsScreen)
-    while screen.report is not None and screen.report.name != "retrieval":
-        await pilot.press("down")
-    await pilot.press("enter")
-    await until(pilot, lambda: shows in screen_text(app), shows)
 
 
 @pytest.mark.parametrize("size", SIZES)
