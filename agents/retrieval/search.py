@@ -347,7 +347,8 @@ class _Search:
         errors = self._errors()
         for start, block in _blocks(self._codes):
             pace.add(0)
-            codes = torch.from_numpy(block).to(self._device)
+            kept = _without_repeated(block, self.top)
+            codes = torch.from_numpy(block[kept]).to(self._device)
             for first in range(0, len(unsure), QUERIES_AT_ONCE):
                 rows = unsure[first : first + QUERIES_AT_ONCE]
                 least = torch.from_numpy((self.best.scores[rows, -1] - errors[rows]).astype(numpy.float64))
@@ -355,7 +356,7 @@ class _Search:
                 hits = torch.nonzero(scores.double() >= least.to(self._device)[:, None]).cpu().numpy()
                 for some in range(0, len(hits), PAIRS_AT_ONCE):
                     part = hits[some : some + PAIRS_AT_ONCE]
-                    self._merge_block(rows[part[:, 0]], start + part[:, 1], start, block)
+                    self._merge_block(rows[part[:, 0]], start + kept[part[:, 1]], start, block)
 
     def _merge(self, rows: Array, places: Array, pace: Pace) -> None:
         """Score pairs of queries and codes anywhere in the corpus, and keep the best."""
@@ -391,6 +392,16 @@ class _Search:
         for _ in self._pool.map(score, parts):
             pass
         return cosines
+
+
+def _without_repeated(block: Array, top: int) -> Array:
+    """Return the places of a block's vectors, of equal ones the first `top`: they are before all others."""
+    import numpy
+
+    _, same = numpy.unique(block.view(f"V{block[0].nbytes}").ravel(), return_inverse=True)
+    order = numpy.argsort(same, kind="stable")
+    earlier = numpy.arange(len(same)) - numpy.searchsorted(same[order], same[order])
+    return numpy.sort(order[earlier < top])
 
 
 def _round(exact: Tensor, into: Tensor) -> tuple[float, float]:

@@ -129,10 +129,29 @@ def test_a_selection_by_torch_keeps_the_same_scores(type_):
         assert numpy.array_equal(given.double().numpy()[numpy.arange(30)[:, None], places], best)
 
 
-def test_equal_codes_are_in_the_order_of_the_corpus():
+def counting(score, scored):
+    """The function, which notes how many pairs it is given."""
+
+    def counted(self, rows, *others):
+        scored.append(len(rows))
+        return score(self, rows, *others)
+
+    return counted
+
+
+def test_equal_codes_are_in_the_order_of_the_corpus(monkeypatch):
     codes = unit(numpy.ones((40_000, 8)))
     found = exact_top([codes[:3]], [Held(codes)], 20)
     assert found.ranking.codes.tolist() == [[*range(20)]] * 3
+    # Most are equal, and among the best of every query; so many that each block has more of them than wanted.
+    rng = numpy.random.default_rng(6)
+    codes, equal = unit(rng.standard_normal((9000, 8))), rng.random(9000) < 0.9
+    codes[equal] = codes[0]
+    queries = unit(codes[0] + 0.2 * rng.standard_normal((40, 8)))
+    scored = []
+    monkeypatch.setattr(search._Search, "_cosines", counting(search._Search._cosines, scored))
+    compare([queries], [codes], 20, exact_top([queries], [Held(codes)], 20))
+    assert sum(scored) < 40 * 400
     # The best ones last, so that every block has only better ones.
     rising = unit(numpy.stack([numpy.arange(1, 30_001), numpy.full(30_000, 40_000.0)], axis=1))
     query = numpy.array([[1.0, 0.0]], dtype=numpy.float32)
