@@ -40,9 +40,8 @@ from store.formatting import pluralize
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from screens.navigator import OpenedReview
+    from screens.navigator import LoadedText, OpenedReview
     from screens.queue.query import QueueQuery
-    from screens.text_screen import LoadedText
     from store.queries.rows import Ids, QueueFilter, ViewQuery
     from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession

@@ -290,7 +290,7 @@ class KeysScreen(ModalScreen[None]):
         width: 96%; max-width: 170; height: auto; max-height: 92%;
         border: round $primary; border-title-color: $text-primary; background: $surface; padding: 0 1;
     }
-    KeysScreen VerticalScroll { height: auto; max-height: 100%; scrollbar-size: 1 1; }
+    KeysScreen VerticalScroll { height: auto; max-height: 100%; }
     KeysScreen Static { height: auto; }
     KeysScreen Input { height: 1; border: none; padding: 0; background: $foreground 10%; }
     KeysScreen Input:focus { border: none; }

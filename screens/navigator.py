@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from screens.queue.query import QueueQuery
-    from screens.text_screen import LoadedText
     from store.queries.rows import Ids, QueueFilter, ViewQuery
     from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedText:
+    """A text to show.
+
+    Attributes:
+        text: The text.
+        language: The Pygments name of its language; None where it is not known.
+        title: Its title.
+        lines: The lines to put the cursor on, from 1; None for no cursor.
+    """
+
+    text: str
+    language: str | None
+    title: str
+    lines: range | None = None
 
 
 class OpenedReview(Protocol):

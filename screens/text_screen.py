@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -19,25 +18,8 @@ from screens.widgets.top_line import TopLine
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
-    from screens.navigator import Navigator
+    from screens.navigator import LoadedText, Navigator
     from store.errors import WorkbenchError
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedText:
-    """A text to show.
-
-    Attributes:
-        text: The text.
-        language: The Pygments name of its language; None where it is not known.
-        title: Its title.
-        lines: The lines to put the cursor on, from 1; None for no cursor.
-    """
-
-    text: str
-    language: str | None
-    title: str
-    lines: range | None = None
 
 
 class TextScreen(BaseScreen):

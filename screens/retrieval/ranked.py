@@ -17,11 +17,11 @@ from textual.widgets import Static
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.jobs.job_line import JobLine
+from screens.navigator import LoadedText
 from screens.reading import Reading, refuse_hidden
 from screens.reports.drawing import lines_of
 from screens.retrieval.by_query import HIDDEN
 from screens.retrieval.row_list import RowList
-from screens.text_screen import LoadedText
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened

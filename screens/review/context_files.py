@@ -8,10 +8,9 @@ from pathlib import Path
 from screens.dispatch import Handler, Handlers
 from screens.items.views import ItemView, PaneText, Piece
 from screens.judging.context import JudgingContext
-from screens.navigator import Navigator
+from screens.navigator import LoadedText, Navigator
 from screens.review.panes import SUBJECT, PaneController
 from screens.review.repository_file import read_file
-from screens.text_screen import LoadedText
 
 _NO_FOLDER = "Start with --repositories DIR, or set screens.repositories, to open files of repositories."
 
