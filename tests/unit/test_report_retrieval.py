@@ -11,7 +11,7 @@ from store.errors import WorkspaceError
 from store.measures.ranking import PRESETS
 from store.retrieval.comparison import ranked_codes
 from store.retrieval.labels import label_sources
-from store.retrieval.rankings import list_rankings, read_run, store_ranking
+from store.retrieval.rankings import list_rankings, read_judged, store_ranking
 from store.workspace.duckdb import Workspace
 
 EVALUATE = ("evaluate", "retrieval")
@@ -35,6 +35,16 @@ def rows(path, statement):
         return connection.execute(statement).fetchall()
 
 
+def ranked(connection):
+    """All that each method has for each query."""
+    texts = (f"SELECT text_hash FROM {table}" for table in ("query", "code"))
+    queries, codes = (connection.exec_driver_sql(text).scalars().all() for text in texts)
+    judged = read_judged(
+        connection, list_rankings(connection), {query: dict.fromkeys(codes, 1.0) for query in queries}
+    )
+    return {method: {query: list(one.codes) for query, one in run.items()} for method, run in judged.items()}
+
+
 def measured(found):
     """What both commands print of methods."""
     return {name: found[name] for name in ("part", "codes", "preset", "methods", "pool", "differences")}
@@ -50,6 +60,24 @@ def test_the_report_is_what_the_evaluation_printed(workbench, sample, preset):
     assert report["by_rank"]["bm25"]["recall@10"] == pytest.approx(0.7167, abs=1e-4)
     interval = report["intervals"]["bm25"]
     assert interval["low"] < evaluated["methods"]["bm25"][interval["measure"]] < interval["high"]
+
+
+def test_a_code_that_is_its_own_query_is_left_out_as_its_benchmark_has_it(workbench, sample, in_folder):
+    records = [
+        {"id": f"own/{number}", "query": "sort_a_list(values)", "code": code, "label": number}
+        for number, code in enumerate(["sort_a_list(values)", "values.sort()  # sort a list"])
+    ]
+    (in_folder / "own.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    assert workbench("import", sample, "own.jsonl", "--label-as", "own").code == 0
+    # Another rater judged the second only: the first is left out all the same.
+    assert workbench("judge", sample, "own/1", "1", "--rater", "dana").code == 0
+    for rater in ("own", "dana"):
+        labels = ("--rater", rater, "--preset", "coir", "--json")
+        evaluated = workbench(*EVALUATE, sample, *BOTH, *labels).json()
+        assert measured(workbench("report", sample, "retrieval", *labels).json()) == measured(evaluated)
+        assert evaluated["methods"]["bm25"]["mrr@1"] == 1
+    labels = ("--rater", "own", "--preset", "standard", "--json")
+    assert workbench("report", sample, "retrieval", *labels).json()["methods"]["bm25"]["mrr"] == 0.5
 
 
 def test_a_split_and_its_parts(workbench, sample):
@@ -123,8 +151,7 @@ def test_a_ranking_is_replaced_and_keeps_other_queries_of_the_same_corpus(sample
             store_ranking(opened, "own", {}, queries=asked, places=places, scores=places / 7, **given)
             with opened.reading() as connection:
                 (found,) = list_rankings(connection)
-                run = read_run(connection, found)
-                return found, {query: run[query] for query in run}
+                return found, ranked(connection)["own"]
 
         found, run = store(queries[:2], [[4, 2, -1], [-1, -1, -1]])
         assert (found.method, found.depth, found.codes, found.queries) == ("own", 3, len(codes), 2)
@@ -136,8 +163,11 @@ def test_a_ranking_is_replaced_and_keeps_other_queries_of_the_same_corpus(sample
             queries[2]: codes[:3],
         }
         with opened.reading() as connection:
-            assert read_run(connection, found, 1)[queries[1]] == [codes[1]]
-            assert read_run(connection, found).first(2)[queries[1]] == [codes[1], codes[0]]
+            judged = read_judged(connection, [found], {queries[1]: {codes[3]: 1, codes[0]: 0, codes[5]: 1}})
+        one = judged["own"][queries[1]]
+        assert (len(one), one.codes, one.places) == (3, [codes[0], codes[3]], [1, 2])
+        assert one.first(2) == [codes[0]]
+        assert (len(judged["own"][queries[0]]), judged["own"][queries[0]].codes) == (2, ())
         # Another depth is another ranking.
         found, run = store(queries[:1], [[5]], depth=1)
         assert run == {queries[0]: [codes[5]]}
@@ -168,7 +198,7 @@ def test_two_methods_query_by_query(workbench, sample):
 def test_the_rankings_of_a_query_and_what_they_lack(workbench, sample):
     assert workbench(*EVALUATE, sample, *BOTH, *ANA).code == 0
     with Workspace.open(sample) as opened, opened.reading() as connection:
-        run = {one.method: read_run(connection, one) for one in list_rankings(connection)}
+        run = ranked(connection)
         query = next(iter(run["bm25"]))
         lacking = next(
             str(code)
