@@ -222,6 +222,35 @@ def store_ranking(
         ) from error
 
 
+def delete_rankings(workspace: Workspace, methods: Sequence[str]) -> None:
+    """Delete the rankings of some methods, all or none; items and labels stay.
+
+    Raises:
+        UnknownName: There is no ranking of one.
+        WorkbenchError: There is no ranking at all.
+        WorkspaceError: The workspace cannot be written.
+    """
+    with workspace.reading() as connection:
+        keys = [one.id for one in rankings_named(connection, methods)]
+
+    def write(connection: Connection) -> None:
+        for key in keys:
+            for model in (RetrievalHit, RetrievalQuery):
+                _delete(connection, table_of(model), key, None)
+            retrieval = table_of(Retrieval)
+            connection.execute(delete(retrieval).where(retrieval.c.id == key))
+
+    try:
+        with workspace.limited_memory(_MEMORY):
+            workspace.lane.submit(write).result()
+    except DBAPIError as error:
+        raise WorkspaceError(
+            "Rankings not deleted",
+            f"The workspace could not be written: {error.orig}.",
+            "Make room beside the workspace, then delete them again.",
+        ) from error
+
+
 def _ids(connection: Connection, model: type[Query] | type[Code], names: Sequence[str]) -> Array:
     """Return the lowest id of each text, by their MD5.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 import numpy
 import pytest
+from full_disk import largest_file
 
 from store.errors import WorkspaceError
 from store.measures.ranking import PRESETS
@@ -278,6 +279,62 @@ def test_what_cannot_be_stored_is_measured_all_the_same(workbench, sample, monke
     assert "Rankings not stored" in done.err
     assert done.json()["stored"] is False
     assert rows(sample, "SELECT count(*) FROM retrieval") == [(0,)]
+
+
+def test_rankings_are_deleted(workbench, sample, tmp_path):
+    delete = (*EVALUATE, sample, "--delete", "--methods")
+    assert workbench(*delete, "bm25").says("No method has ranked the codes")
+    assert workbench(*EVALUATE, sample, *BOTH, *ANA).code == 0
+    before = workbench("report", sample, "retrieval", *ANA, "--json").json()["methods"]["bow"]
+    # All or none: one of the names is wrong.
+    unknown = workbench(*delete, "bm25,bn25")
+    assert unknown.code == 2
+    assert unknown.says("Stored: bm25, bow")
+    blind = tmp_path / "config.toml"
+    blind.write_text("[screens]\nblind = true\n")
+    assert workbench(*delete, "bm25", "--config", blind).says("Blind review")
+    assert workbench(*delete[:2], tmp_path, "--delete", "--methods", "bm25").says("is a BEIR folder")
+    assert rows(sample, "SELECT method FROM retrieval ORDER BY id") == [("bm25",), ("bow",)]
+    done = workbench(*delete, "bm25")
+    assert done.out == "Deleted the rankings of bm25; items and labels stay.\n"
+    for table in ("retrieval_query", "retrieval_hit"):
+        assert rows(sample, f"SELECT DISTINCT retrieval_id FROM {table}") == [(2,)]
+    after = workbench("report", sample, "retrieval", *ANA, "--json").json()["methods"]["bow"]
+    assert {**after, "left_out_of_pool": None} == {**before, "left_out_of_pool": None}
+    # Made again it is as it was; the other one is still there.
+    assert workbench(*EVALUATE, sample, "--methods", "bm25", *ANA).code == 0
+    assert workbench("report", sample, "retrieval", *ANA, "--json").json()["methods"]["bow"] == before
+    assert workbench(*delete, "bm25,bow", "--json").json()["deleted"] is True
+    assert rows(sample, "SELECT count(*) FROM retrieval_hit") == [(0,)]
+
+
+def test_a_full_disk(workbench, sample):
+    assert workbench(*EVALUATE, sample, "--methods", "bm25", *ANA).code == 0
+    stored = (
+        "SELECT r.method, count(*) FROM retrieval r JOIN retrieval_hit h ON h.retrieval_id = r.id GROUP BY 1"
+    )
+    before = rows(sample, stored)
+    with largest_file(5_000):
+        done = workbench(*EVALUATE, sample, *BOTH, *ANA)
+    assert done.code == 2
+    assert done.says("Make room there, or set TMPDIR to another folder, then run it again.")
+    assert rows(sample, stored) == before
+    with Workspace.open(sample) as opened:
+        with opened.reading() as connection:
+            queries, codes = (
+                connection.exec_driver_sql(f"SELECT text_hash FROM {table} ORDER BY id").scalars().all()
+                for table in ("query", "code")
+            )
+        places = numpy.tile(numpy.arange(len(codes)), (len(queries), 1))
+        given = {"depth": 100, "queries": queries, "codes": codes, "places": places, "scores": places / 7}
+        for method in ("bm25", "bow"):
+            with (
+                largest_file(5_000),
+                pytest.raises(WorkspaceError, match=f"That of {method} .* rank again"),
+            ):
+                store_ranking(opened, method, {}, **given)
+    assert rows(sample, stored) == before
+    assert workbench(*EVALUATE, sample, *BOTH, *ANA, "--json").json()["stored"] is True
 
 
 def test_a_packet_stores_no_ranking(tmp_path, sample):
