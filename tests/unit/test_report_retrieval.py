@@ -269,6 +269,21 @@ def test_a_bundle_holds_the_rankings(workbench, sample):
     assert reports[0] == reports[1]
 
 
+def test_a_merge_names_the_rankings_that_stay_in_the_copy(workbench, sample):
+    assert workbench(*EVALUATE, sample, "--methods", "bm25", *ANA).code == 0
+    assert workbench("copy", sample, "copy.duckdb").code == 0
+    assert workbench("merge", sample, "copy.duckdb", "--json").json()["rankings_left"] == []
+    assert workbench(*EVALUATE, "copy.duckdb", *BOTH, *ANA).code == 0
+    assert workbench("merge", sample, "copy.duckdb", "--json").json()["rankings_left"] == ["bm25", "bow"]
+    told = workbench("merge", sample, "copy.duckdb")
+    assert "Left: the rankings of bm25, bow, made in the copy." in told.out
+    assert "Nothing of what agents did in copy.duckdb is new" in told.out
+    assert rows(sample, "SELECT method FROM retrieval") == [("bm25",)]
+    # Ranked here later than there, nothing is left.
+    assert workbench(*EVALUATE, sample, *BOTH, *ANA).code == 0
+    assert workbench("merge", sample, "copy.duckdb", "--json").json()["rankings_left"] == []
+
+
 def test_what_cannot_be_stored_is_measured_all_the_same(workbench, sample, monkeypatch):
     def locked(*_, **__):
         raise WorkspaceError("Workspace in use", "Another process holds it.", "Close it first.")
