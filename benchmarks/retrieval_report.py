@@ -4,7 +4,8 @@
 
 Two methods rank 1,000 codes for each of 20,604 queries: at random, half of the labelled codes of a query among them.
 Storing one, reading it into numpy alone, and the report of both (intervals of 1,000 resamples, as the command) run
-in a process each, whose seconds and whose growth of memory are printed. pytrec_eval computes the measures that it has
+in a process each, whose seconds, seconds of processors and growth of memory are printed. Ratios are of seconds of
+processors, which other work on the machine changes less. pytrec_eval computes the measures that it has
 of those of the report, of the same rankings and labels, in Python's dicts, which it needs; only its evaluation is
 timed. Both must agree.
 """
@@ -95,14 +96,14 @@ def report(path: Path) -> Callable[[], object]:
     return run
 
 
-def measured(of: Callable[..., Callable[[], object]], *given: object) -> tuple[float, float]:
-    """Run a step; return its seconds and the MiB by which it let this process grow at most."""
+def measured(of: Callable[..., Callable[[], object]], *given: object) -> tuple[float, float, float]:
+    """Run a step; return its seconds, those of processors, and the MiB by which this process grew at most."""
     step = of(*given)
     Path("/proc/self/clear_refs").write_text("5")  # the peak from here on
     before = memory("VmRSS")
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     step()
-    return time.perf_counter() - began, memory("VmHWM") - before
+    return time.perf_counter() - began, time.process_time() - worked, memory("VmHWM") - before
 
 
 def evaluated(path: Path) -> tuple[float, float]:
@@ -123,9 +124,9 @@ def evaluated(path: Path) -> tuple[float, float]:
         part = ours.queries[start : start + QUERIES_AT_ONCE]
         grades = {query: {code: int(grade) for code, grade in qrels[query].items()} for query in part}
         scores = {query: {code: float(-rank) for rank, code in enumerate(run[query])} for query in part}
-        began = time.perf_counter()
+        began = time.process_time()
         values = pytrec_eval.RelevanceEvaluator(grades, set(OF_TREC.values())).evaluate(scores)
-        seconds += time.perf_counter() - began
+        seconds += time.process_time() - began
         for name, theirs in OF_TREC.items():
             sums[name] += sum(each[theirs] for each in values.values())
     return seconds, max(abs(means[name] - total / len(ours.queries)) for name, total in sums.items())
@@ -148,26 +149,23 @@ def main() -> None:
         with get_context("spawn").Pool(1) as pool:
             return pool.apply(of, arguments)
 
+    def step(name: str, *arguments: Any) -> float:
+        """Measure a step and print a line; return its seconds of processors."""
+        seconds, worked, grown = apart(measured, *arguments)
+        print(f"{name:18} {seconds:6.1f} s {worked:6.1f} s of processors {grown:6,.0f} MiB", flush=True)
+        return float(worked)
+
     with tempfile.TemporaryDirectory() as folder:
         path = build(given.workspace or Path(folder) / "large.duckdb", given.pairs)
         size = path.stat().st_size
         for method in METHODS:
-            seconds, grown = apart(measured, store, path, method, given.depth)
-            print(f"store a ranking    {seconds:7.1f} s {grown:7,.0f} MiB", flush=True)
-        print(
-            f"the file grew by {(path.stat().st_size - size) / 2**20 / len(METHODS):,.0f} MiB for each",
-            flush=True,
-        )
-        alone, grown = apart(measured, read_alone, path)
-        print(f"read one alone     {alone:7.1f} s {grown:7,.0f} MiB", flush=True)
-        both, grown = apart(measured, report, path)
-        print(
-            f"report of both     {both:7.1f} s {grown:7,.0f} MiB, for each {both / 2 / alone:.2f} times reading it alone"
-        )
+            step("store a ranking", store, path, method, given.depth)
+        print(f"the file grew by {(path.stat().st_size - size) / 2**20 / len(METHODS):,.0f} MiB for each")
+        alone = step("read one alone", read_alone, path)
+        one = step("report of both", report, path) / len(METHODS)
         theirs, difference = apart(evaluated, path)
-        print(
-            f"pytrec_eval, one   {theirs:7.1f} s; the report takes {both / 2 / theirs:.2f} times as long for each"
-        )
+        print(f"pytrec_eval of one {theirs:16.1f} s of processors")
+        print(f"report for each: {one / alone:.2f} of reading one alone, {one / theirs:.2f} of pytrec_eval")
         print(f"measures differ by {difference:.0e} at most")
 
 
