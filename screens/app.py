@@ -26,7 +26,7 @@ from screens.commands import Scope, bindings, key_map
 from screens.context import AppContext, ReviewSession, ScreenContext
 from screens.external_programs import ExternalPrograms
 from screens.garbage_collection import collect_when_idle, freeze_existing
-from screens.help import key_name
+from screens.help import first_key, key_name
 from screens.input_guard.guard import InputGuard
 from screens.jobs.jobs import JobReported, Jobs
 from screens.jobs.searches import Searches, SearchReported
@@ -40,9 +40,9 @@ from store.formatting import pluralize
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from screens.items.views import Piece
     from screens.navigator import OpenedReview
     from screens.queue.query import QueueQuery
+    from screens.text_screen import LoadedText
     from store.queries.rows import Ids, QueueFilter, ViewQuery
     from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
@@ -235,19 +235,45 @@ class WorkbenchApp(App[None]):
 
     async def action_ask_to_quit(self) -> None:
         """Quit at the second press; the first one asks, as the same key goes back on other screens."""
-        now = self.context.last_key.time
-        if now - self._asked_to_quit <= ASKED_SECONDS:
-            await self.action_quit()
-            return
-        self._asked_to_quit = now
-        self.context.notices.show("Quit?", f"Press {key_name(self.context.last_key.name)} once more to quit.")
+        if self._may_quit(key_name(self.context.last_key.name)):
+            await self._leave()
 
     async def action_quit(self) -> None:
-        """Write queued records, then leave; records that cannot be written are reported first."""
+        """Quit; at the second press where work in the background ends with the app."""
         selected: str = getattr(self.focused, "selected_text", "")
         if self.context.last_key.name == "ctrl+c" and selected:
             await self.run_action("focused.copy")
-            return
+        elif not self._ended_by_quitting() or self._may_quit(first_key(self.context.settings, "app.quit")):
+            await self._leave()
+
+    def _may_quit(self, key: str) -> bool:
+        """Return whether the user was just asked whether to quit, and ask if not.
+
+        Args:
+            key: The key that quits, as a person reads it.
+        """
+        now = self.context.last_key.time
+        if now - self._asked_to_quit <= ASKED_SECONDS:
+            return True
+        self._asked_to_quit = now
+        words = (*self._ended_by_quitting(), f"Press {key} once more to quit.")
+        self.context.notices.show("Quit", " ".join(words))
+        return False
+
+    def _ended_by_quitting(self) -> list[str]:
+        """Return what ends with the app, as sentences."""
+        said = []
+        if self.context.jobs.running is not None:
+            said.append("The agents are at work. Quitting stops them; what they finished is kept.")
+        if self.context.searches.running is not None:
+            said.append(
+                "A candidate search is running. Quitting stops it; no pair is added, and the vectors encoded "
+                "so far are kept."
+            )
+        return said
+
+    async def _leave(self) -> None:
+        """Write queued records, then leave; records that cannot be written are reported first."""
         self._keep_place()
         await asyncio.to_thread(self.context.workspace.lane.drain, LEAVE_SECONDS)
         recorder, problem = self.context.recorder, self.context.recorder.problem
@@ -394,17 +420,6 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(RankedScreen(self.context, self, queries, index, went))
 
-    def open_code(self, code: str, title: str) -> None:
-        """Show the text of a code of the corpus.
-
-        Args:
-            code: The MD5 of its text.
-            title: What it is called.
-        """
-        from screens.retrieval.code import CodeScreen
-
-        self.push_screen(CodeScreen(self.context, self, code, title))
-
     def open_new_comparisons(self) -> None:
         """Show the form of new comparisons."""
         from screens.studies.compare import NewComparisonsScreen
@@ -469,16 +484,17 @@ class WorkbenchApp(App[None]):
         self.push_screen(review)
         return review
 
-    def open_file(self, repositories: Path, piece: Piece) -> None:
-        """Show the file of a repository that a piece of context is from.
+    def open_text(self, what: str, title: str, load: Callable[[], LoadedText]) -> None:
+        """Show a text.
 
         Args:
-            repositories: The folder in which the repositories are.
-            piece: The piece.
+            what: What it is, for the first line.
+            title: The title while it is loaded, and where it cannot be.
+            load: Loads it; called in a thread.
         """
-        from screens.repository_file.screen import RepositoryFileScreen
+        from screens.text_screen import TextScreen
 
-        self.push_screen(RepositoryFileScreen(self.context, self, repositories, piece))
+        self.push_screen(TextScreen(self.context, self, what, title, load))
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""
@@ -496,7 +512,7 @@ class WorkbenchApp(App[None]):
 
     def _leave_for(self, then: Then) -> None:
         self.then = then
-        self.call_later(self.action_quit)
+        self.call_later(self._leave)
 
     def action_show_keys(self) -> None:
         """List the keys of the screen that is shown, and of its parts and dialogs."""

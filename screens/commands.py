@@ -119,7 +119,7 @@ WHERE: dict[Scope, str] = {
     "reports": "Reports",
     "by_query": "Two methods, query by query",
     "ranked": "Rankings of a query",
-    "file": "File of a repository",
+    "file": "File of a repository, or a code of the corpus",
     "list": "List of items",
     "text": "Text in a pane",
     "line": "Line of text",
@@ -494,7 +494,13 @@ COMMANDS: tuple[Command, ...] = (
         on_line=False,
     ),
     Command("review.pager", "V", "", "pager", "Open the pane in $PAGER.", on_line=False),
-    Command("review.back", "q,escape", "", "back", "Go back; Escape first ends a search."),
+    Command(
+        "review.back",
+        "q,escape",
+        "",
+        "back",
+        "Go back; Escape ends a search, and goes back at the end of the list.",
+    ),
     Command("adjudicate.both_bad", "0", "", "both bad", "Decide that both candidates are bad.", judging=True),
     Command("adjudicate.note", "m", "", "note", "Write the reason of your ruling.", judging=True),
     Command(

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-    from screens.items.views import Piece
     from screens.queue.query import QueueQuery
+    from screens.text_screen import LoadedText
     from store.queries.rows import Ids, QueueFilter, ViewQuery
     from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
@@ -48,12 +47,13 @@ class Navigator(Protocol):
             query: The query of the queue; all items in the order of import by default.
         """
 
-    def open_file(self, repositories: Path, piece: Piece) -> None:
-        """Show the file of a repository that a piece of context is from.
+    def open_text(self, what: str, title: str, load: Callable[[], LoadedText]) -> None:
+        """Show a text.
 
         Args:
-            repositories: The folder in which the repositories are.
-            piece: The piece.
+            what: What it is, for the first line.
+            title: The title while it is loaded, and where it cannot be.
+            load: Loads it; called in a thread.
         """
 
     def resume(self) -> None:
@@ -97,14 +97,6 @@ class Navigator(Protocol):
             queries: The methods, and the queries in their order.
             index: The one that is shown.
             went: Called with the place of another query that is shown.
-        """
-
-    def open_code(self, code: str, title: str) -> None:
-        """Show the text of a code of the corpus.
-
-        Args:
-            code: The MD5 of its text.
-            title: What it is called.
         """
 
     def open_new_comparisons(self) -> None:

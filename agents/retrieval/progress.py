@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+ENOUGH = 1_024
+"""What must be done before the time left is estimated: of a block of texts the longest are encoded first."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkProgress:
@@ -27,8 +30,11 @@ class WorkProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """The seconds that the rest takes at this rate; None where that is not known."""
-        return (self.total - self.done) / self.per_second if self.per_second else None
+        """The seconds that the rest takes at this rate; None where that is not known, or too early to say."""
+        enough = min(ENOUGH, (self.total - self.kept) / 2)
+        if not self.per_second or self.done - self.kept < enough:
+            return None
+        return (self.total - self.done) / self.per_second
 
 
 ReportWork = Callable[[WorkProgress], None]
@@ -40,9 +46,10 @@ def ignore_progress(_: WorkProgress) -> None:
 
 
 class Pace:
-    """Reports the progress of one step with its rate since the step began.
+    """Reports the progress of one step with its rate.
 
-    What receives it may wait, as a pause does: that time is no part of the rate.
+    The rate is counted from the end of the first part, since a model is loaded before that. What receives the
+    progress may wait, as a pause does: that time is no part of the rate.
     """
 
     def __init__(self, stage: str, total: int, report: ReportWork, *, done: int = 0) -> None:
@@ -55,8 +62,10 @@ class Pace:
             done: How much was done before, which says nothing of the rate.
         """
         self._stage, self._total, self._report = stage, total, report
-        self._done, self._before = done, done
-        self._began = time.monotonic()
+        self._done, self._kept = done, done
+        # When the first part was done, and how much that was.
+        self._began: float | None = None
+        self._first = done
         self.reach(done)
 
     def add(self, number: int) -> None:
@@ -66,8 +75,11 @@ class Pace:
     def reach(self, done: int) -> None:
         """Report how much is done in all."""
         self._done = done
-        asked = time.monotonic()
-        seconds = asked - self._began
-        rate = (done - self._before) / seconds if seconds > 0 else None
-        self._report(WorkProgress(self._stage, done, self._total, rate or None, self._before))
-        self._began += time.monotonic() - asked
+        asked, rate = time.monotonic(), 0.0
+        if self._began is None and done > self._kept:
+            self._began, self._first = asked, done
+        if self._began is not None and asked > self._began:
+            rate = (done - self._first) / (asked - self._began)
+        self._report(WorkProgress(self._stage, done, self._total, rate or None, self._kept))
+        if self._began is not None:
+            self._began += time.monotonic() - asked

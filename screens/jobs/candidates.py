@@ -20,7 +20,7 @@ from agents.retrieval.encoders import EMBEDDED, has_embedded
 from agents.retrieval.methods import METHODS
 from screens.commands import bindings
 from screens.form import Fields, choice, line
-from screens.help import hint
+from screens.help import hint, with_keys
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
@@ -192,8 +192,12 @@ def start_candidates(
 
     if context.is_sealed():
         return
-    if context.searches.running is not None:
-        context.notices.show("A search is running", "Only one search can run at a time.")
+    if (search := context.searches.running) is not None:
+        title, words = "A search is running", "Only one search can run at a time; {app.jobs} shows it."
+        if search.state == "stopping":
+            title = "A search is stopping"
+            words = "What is under way ends first. Press {home.candidates} again when it has stopped."
+        context.notices.show(title, with_keys(context.settings, words))
         return
     try:
         refuse_packet(context.workspace, "Candidates are added")

@@ -37,8 +37,8 @@ HIDDEN = "A comparison of methods uses"
 WIDE = 120
 """Columns from which measures and bars have more room."""
 NUMBER_CELLS, LONG_NUMBER_CELLS = 8, 14
-"""Cells of a measure, below the name of its method; the longer ones where it is wide."""
-HALF_BAR, LONG_HALF_BAR = 5, 12
+"""Cells of a measure, below the name of its method; up to the longer ones where it is wide."""
+HALF_BAR, LONG_HALF_BAR = 6, 12
 """Cells of the bar of a difference of 1, to each side; the longer one where it is wide."""
 
 Order = tuple[str, Callable[[QueryScore], Any]]
@@ -46,7 +46,7 @@ ORDERS: tuple[Order, ...] = (
     ("{first} better first", lambda row: -row.difference),
     ("{second} better first", lambda row: row.difference),
     ("largest difference first", lambda row: -abs(row.difference)),
-    ("by query", lambda row: row.text),
+    ("in alphabetical order", lambda row: row.text),
 )
 """The orders, with what they are called."""
 
@@ -72,6 +72,7 @@ class ByQueryScreen(BaseScreen):
         #about, #heading { height: auto; padding: 0 1; }
         #heading { text-style: bold; height: 1; }
         #rows { padding: 0 1; }
+        &.-medium #heading, &.-wide #heading { height: 2; padding: 1 1 0 1; }
         &.-nothing #rows, &.-nothing #heading { display: none; }
         &.-nothing #about { height: 1fr; }
     }
@@ -159,22 +160,23 @@ class ByQueryScreen(BaseScreen):
         if found is None:
             return self.reading.why_nothing() or [Content("Reading …")]
         cells = max(self.app.size.width - 2, 1)
-        first, second = (shortened(name, 16 if self._is_narrow else 40) for name in self._asked.methods)
+        names = " less ".join(shortened(name, 16 if self._is_narrow else 40) for name in self._asked.methods)
         labels = f"labels of {self._asked.source.named}"
         if not self.rows:
             return [Content(f"Both methods ranked no query that counts by the {labels}.")]
-        count = tally(self.rows)
+        count, (first, second) = tally(self.rows), self._names
         queries = pluralize(len(self.rows), "query", "queries")
         said = (
-            f"{first} less {second} · {self.measure} · {labels} · {queries}",
-            f"better on {count.first_better:,} · worse on {count.second_better:,} · equal {count.equal:,} · "
-            f"mean {count.difference:+.3f} · {self._order_named()}",
+            f"{names} · {self.measure} · {labels} · {queries}",
+            f"mean difference {count.difference:+.3f} · {first} better on {count.first_better:,} · "
+            f"{second} on {count.second_better:,} · equal on {count.equal:,}",
         )
-        return [Content.styled(one_line(line, cells), "$text-muted") for line in said]
+        return [Content.styled(one_line(line, cells), "$foreground-muted") for line in said]
 
-    def _order_named(self) -> str:
-        first, second = (shortened(name, 16) for name in self._asked.methods)
-        return ORDERS[self._order][0].format(first=first, second=second)
+    @property
+    def _names(self) -> list[str]:
+        """The methods, as they are named above their measures."""
+        return [shortened(name, self._number_cells) for name in self._asked.methods]
 
     @property
     def _is_narrow(self) -> bool:
@@ -186,17 +188,22 @@ class ByQueryScreen(BaseScreen):
 
     @property
     def _number_cells(self) -> int:
-        return NUMBER_CELLS if self._is_narrow else LONG_NUMBER_CELLS
+        longest = NUMBER_CELLS if self._is_narrow else LONG_NUMBER_CELLS
+        return min(max(NUMBER_CELLS, *map(cell_len, self._asked.methods)), longest)
 
-    def _columns(self, cells: int, text: str, *others: str) -> str:
-        numbers = "".join(f" {other:>{self._number_cells}}" for other in others)
+    def _columns(self, cells: int, text: str, first: str, second: str, difference: str) -> str:
+        numbers = "".join(f" {one:>{self._number_cells}}" for one in (first, second))
+        numbers += f" {difference:>{NUMBER_CELLS}}"
         room = max(cells - len(numbers) - 2 * self._half_bar - 2, 4)
         shown = one_line(text, room)
         return shown + " " * (room - cell_len(shown)) + numbers
 
     def _heading(self) -> str:
-        names = [shortened(name, self._number_cells) for name in self._asked.methods]
-        return self._columns(self.app.size.width - 4, "query", *names, "differs")
+        first, second = self._names
+        order = ORDERS[self._order][0].format(first=first, second=second)
+        columns = self._columns(self.app.size.width - 4, f"query, {order}", first, second, "differs")
+        # Of the first method, as the sign of the difference.
+        return f"{columns} {'worse':>{self._half_bar}}│better"
 
     def _line(self, row: int, cells: int) -> str:
         one = self.rows[row]

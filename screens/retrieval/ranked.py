@@ -21,11 +21,19 @@ from screens.reading import Reading, refuse_hidden
 from screens.reports.drawing import lines_of
 from screens.retrieval.by_query import HIDDEN
 from screens.retrieval.row_list import RowList
+from screens.text_screen import LoadedText
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
-from store.retrieval.comparison import LEVEL, ComparedQueries, QueryScore, RankedCode, ranked_codes
+from store.retrieval.comparison import (
+    LEVEL,
+    ComparedQueries,
+    QueryScore,
+    RankedCode,
+    code_text,
+    ranked_codes,
+)
 from store.retrieval.labels import read_grades
 
 if TYPE_CHECKING:
@@ -37,8 +45,11 @@ if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef
     from store.retrieval.labels import Grades
 
-RELEVANT, NOT, UNJUDGED = "✓", "✗", "·"
-LEGEND = f"{RELEVANT} relevant  {NOT} not relevant  {UNJUDGED} unjudged  =5 rank 5 in the other list"
+RELEVANT, NOT, UNJUDGED, UNRANKED = "✓", "✗", "·", "–"
+LEGEND = (
+    f"{RELEVANT} relevant  {NOT} not relevant  {UNJUDGED} unjudged  {UNRANKED} not ranked  "
+    "=5 rank 5 in the other"
+)
 QUERY_LINES = 3
 SIDES = ("first", "second")
 
@@ -210,13 +221,13 @@ class RankedScreen(BaseScreen):
             f"right {row.second:.3f}, difference {row.difference:+.3f}"
         )
         muted = (one_line(self._why or said, cells), one_line(LEGEND, cells))
-        return [*lines, *(Content.styled(line, "$text-muted") for line in muted)]
+        return [*lines, *(Content.styled(line, "$foreground-muted") for line in muted)]
 
     def _line(self, rows: Sequence[RankedCode], row: int, cells: int) -> str:
         one = rows[row]
         grade = self._grades().get(one.code)
         mark = UNJUDGED if grade is None else RELEVANT if grade >= LEVEL else NOT
-        rank = "–" if one.rank is None else f"{one.rank}"
+        rank = UNRANKED if one.rank is None else f"{one.rank}"
         other = "" if one.other is None else f"={one.other}"
         return one_line(f"{rank:>4} {mark} {other:<5} {one.title}", cells)
 
@@ -234,7 +245,7 @@ class RankedScreen(BaseScreen):
     def label_now(self, command: Command) -> str:
         """Return what a command does now."""
         if command.id == "ranked.open" and self.code is not None:
-            return "code" if self.code.item is None else "the pair"
+            return "code" if self.code.item is None else "pair"
         return command.label
 
     def action_move(self, rows: int) -> None:
@@ -286,9 +297,16 @@ class RankedScreen(BaseScreen):
         if code is None:
             return
         if code.item is None:
-            self.navigator.open_code(code.code, code.title)
+            title = one_line(code.title, 60)
+            self.navigator.open_text("code of the corpus", title, partial(self._load, code.code, title))
         else:
             self.navigator.open_review(array("q", [code.item]), 0)
+
+    def _load(self, code: str, title: str) -> LoadedText:
+        """Read the text of a code, unless it is hidden by now."""
+        with self.context.workspace.reading() as connection:
+            refuse_hidden(self.context, connection, HIDDEN)
+            return LoadedText(*code_text(connection, code), title)
 
     def action_back(self) -> None:
         """Go back to the list of queries."""

@@ -114,6 +114,8 @@ class Candidates:
     def __init__(self, shared: JudgingContext) -> None:
         self._shared = shared
         self._read: Sequence[Candidate] = ()
+        # The query of the list.
+        self._query = ""
         self._is_shown = False
 
     def handlers(self) -> Handlers:
@@ -129,7 +131,7 @@ class Candidates:
         """Show the list of candidates, or hide it."""
         self._is_shown = not self._is_shown
         if self._is_shown:
-            self._read = ()
+            self._read, self._query = (), ""
         self.follow()
 
     def follow(self) -> None:
@@ -139,12 +141,13 @@ class Candidates:
         self._shared.screen.set_class(shown, f"-{CANDIDATES}")
         if item is None or not shown:
             return
+        if self._query not in ("", item.prompt):
+            # Whoever judges by the list alone would take its first candidate for the last one's next.
+            self._shared.append_message("now candidates of another query")
+        self._query = item.prompt
         if any(one.row.item_id == item.item_id for one in self._read):
             self._list.show(self._read, item.item_id)
         else:
-            if self._read:
-                # Whoever judges by the list alone would take its first candidate for the last one's next.
-                self._shared.append_message("another query")
             self._read_of(item)
 
     def changed(self, item_id: int) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 from screens.dispatch import Handler, Handlers
-from screens.items.views import ItemView, PaneText
+from screens.items.views import ItemView, PaneText, Piece
 from screens.judging.context import JudgingContext
 from screens.navigator import Navigator
 from screens.review.panes import SUBJECT, PaneController
+from screens.review.repository_file import read_file
+from screens.text_screen import LoadedText
 
 _NO_FOLDER = "Start with --repositories DIR, or set screens.repositories, to open files of repositories."
 
@@ -52,7 +57,20 @@ class ContextFiles:
             lines = pane.selected_lines or pane.cursor_lines
             line = lines[0] if lines is not None else pane.first_line
             above = [piece for piece in part.pieces if piece.line <= line]
-            self._navigator.open_file(repositories, above[-1] if above else part.pieces[0])
+            piece = above[-1] if above else part.pieces[0]
+            load = partial(_load, repositories, piece)
+            self._navigator.open_text("file of the repository", _title(piece), load)
+
+
+def _title(piece: Piece, *words: str) -> str:
+    return " · ".join(word for word in (piece.path, *words, piece.repository) if word)
+
+
+def _load(repositories: Path, piece: Piece) -> LoadedText:
+    """Read the file of a piece, at the lines of the piece."""
+    file = read_file(repositories, piece)
+    found = [] if file.lines is not None else ["piece not found in it"]
+    return LoadedText(file.text, piece.language, _title(piece, file.state, *found), file.lines)
 
 
 def _with_pieces(item: ItemView) -> PaneText | None:

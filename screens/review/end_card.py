@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
+from screens.commands import command_named
+from screens.help import key_name, keys_of
 from screens.jobs.job_line import drawn_bar
 from screens.judging.context import JudgingContext
 from screens.judging.order import ReviewOrder
@@ -99,7 +101,7 @@ class EndCard(Static):
             listed: The items of the list, as a phrase: "completions".
             total: How many items it lists.
             found: The counts; None before they are read.
-            keys: The first keys of the commands unjudged, back, previous and undo.
+            keys: The first keys of the commands unjudged, previous and undo, and all of back.
         """
         self.border_title = Content(f"End of the list: {listed}")
         if found is None:
@@ -132,7 +134,7 @@ class EndCard(Static):
         Args:
             session: The session whose sitting it is.
             found: The progress; None before it is read.
-            keys: The first keys of the commands unjudged, back, previous and undo.
+            keys: The first keys of the commands unjudged, previous and undo, and all of back.
         """
         number = f"Sitting {session.sitting} of {session.sittings}"
         self.border_title = Content(f"{one_line(session.study.name, 30)} · {number}")
@@ -270,7 +272,9 @@ class EndOfList:
     def _lay_out(self, found: ListCounts | SittingProgress | GoldScore | None) -> None:
         if not self._order.at_end:
             return
-        keys = {name: self._shared.key(name) for name in ("unjudged", "back", "previous", "undo", "follow")}
+        keys = {name: self._shared.key(name) for name in ("unjudged", "previous", "undo", "follow")}
+        # Here Escape goes back, too, which it does not while an item is shown.
+        keys["back"] = key_name(keys_of(command_named("review.back"), self._shared.context.settings))
         card, study = self._shared.screen.query_one(EndCard), self._shared.context.study
         if self._shared.context.program.lessons:
             card.show_practice(found if isinstance(found, GoldScore) else None, keys)

@@ -613,8 +613,8 @@ class ReviewScreen(BaseScreen):
         pressed = self.context.last_key.name
         if self.judging.reasons.ends_with(pressed):
             self.judging.reasons.leave()
-        elif pressed == "escape":
-            # On a slow line an arrow key can begin with a lone Escape, which must not throw the rater out.
+        elif pressed == "escape" and (self.practice.is_on or self.order.item_id is not None):
+            # On a slow line an arrow key can begin with a lone Escape, which must not take the item away.
             self.shared.show_message(f"Nothing to end here; {self.shared.key('back')} goes back.")
         elif self.practice.is_on:
             self.navigator.begin_work()

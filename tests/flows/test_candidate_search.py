@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -126,6 +127,11 @@ def log_of(app: WorkbenchApp) -> str:
     return " ".join(" ".join(app.screen.query_one(Log).lines).split())
 
 
+def said(app: WorkbenchApp) -> str:
+    """The latest notice."""
+    return list(app._notifications)[-1].message if app._notifications else ""
+
+
 async def home(pilot: Any) -> None:
     """Wait until Home has read its numbers."""
     app = pilot.app
@@ -220,7 +226,8 @@ async def test_paused_stopped_and_started_again_it_finds_what_the_command_finds(
         assert "▶ running" in text(app, "#now")
         assert "encoding codes by tiny-bert" in text(app, "#now")
         assert "/s" in text(app, "#now")
-        assert " left" in text(app, "#now")
+        # Too early to say how long the rest takes.
+        assert " left" not in text(app, "#now")
         assert search.name == "candidates tiny-bert codebert=codebert-base, mean, top 5"
         assert "candidates tiny-bert" in text(app, "#runs")
         assert "running    35 %" in text(app, "#runs")
@@ -235,6 +242,7 @@ async def test_paused_stopped_and_started_again_it_finds_what_the_command_finds(
         assert search.state == "paused"
         await pilot.press("p")
         await until(pilot, lambda: "64 of 90 " in text(app, "#now"))
+        assert " left" in text(app, "#now")
 
         await pilot.press("x")
         await ended(pilot, "stopped")
@@ -330,7 +338,14 @@ async def test_quitting_ends_it_and_keeps_whole_blocks(
         turns.give(3)
         search = await begun(pilot, tiny)
         await until(pilot, lambda: turns.taken == 3)
+        await pilot.press("q")
+        await until(pilot, lambda: "vectors encoded so far are kept. Press q once more" in said(app))
+        app._asked_to_quit = float("-inf")
         await pilot.press("ctrl+q")
+        await until(pilot, lambda: "Press ^q once more to quit." in said(app))
+        assert app.is_running
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: not app.is_running)
     began = time.monotonic()
     app.context.searches.runner.close()
     assert time.monotonic() - began < 2
@@ -382,6 +397,9 @@ async def test_agents_and_a_search_run_beside_each_other(
             search = await begun(pilot, tiny)
             await until(pilot, lambda: "│ ▶ search" in text(app, "JobLine"))
             assert text(app, "JobLine").startswith("▶ agents")
+            await pilot.press("ctrl+q")
+            await until(pilot, lambda: "The agents are at work. Quitting stops them;" in said(app))
+            assert "A candidate search is running." in said(app)
             await pilot.press("J")
             screen = app.screen
             assert isinstance(screen, JobsScreen)
@@ -395,11 +413,23 @@ async def test_agents_and_a_search_run_beside_each_other(
             await pilot.press("p")
             assert search.state == "paused"
             await pilot.press("f")
-            assert app.screen is screen  # one search at a time
+            await until(pilot, lambda: "Only one search can run at a time; J shows it." in said(app))
+            assert app.screen is screen
             await pilot.press("x")
             await ended(pilot, "stopped")
             assert app.context.jobs.running is not None
             turns.give(1)
+
+
+async def test_while_a_search_stops_the_key_says_what_to_do(corpus: Workspace) -> None:
+    app = app_of(corpus)
+    stopping = SimpleNamespace(state="stopping")
+    app.context.searches.runner = SimpleNamespace(started=(), running=stopping)  # type: ignore[assignment]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await home(pilot)
+        await pilot.press("f")
+        await until(pilot, lambda: "Press f again when it has stopped." in said(app))
+        assert isinstance(app.screen, HomeScreen)
 
 
 async def test_the_dialog_refuses_before_anything_starts(corpus: Workspace, searching: Searching) -> None:

@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
 from screens.judging.keys import JudgingKeyLine
-from screens.repository_file.screen import RepositoryFileScreen
 from screens.settings import ScreenSettings
+from screens.text_screen import TextScreen
 from screens.widgets.text.view import TextPane
 from store.workspace.duckdb import Workspace
 from workbench.start import open_app
@@ -47,10 +47,10 @@ async def opened(pilot: Pilot[None]) -> TextPane:
     """Press the key, and wait until the file is read."""
     await pilot.press("F")
     app = pilot.app
-    await until(pilot, lambda: isinstance(app.screen, RepositoryFileScreen), "the file's screen")
+    await until(pilot, lambda: isinstance(app.screen, TextScreen), "the file's screen")
     assert isinstance(app, WorkbenchApp)
     await until(pilot, lambda: "Reading …" not in screen_text(app), "the file")
-    return app.screen.query_one("#file", TextPane)
+    return app.screen.query_one("#text", TextPane)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), SIZE])

@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from app_at_work import app_of, until
+from ranked_bench import ranked_workspace, report
 from review_bench import painted, screen_text, settled
-from textual.pilot import Pilot
 
-from screens.app import WorkbenchApp
 from screens.reports.screen import ReportsScreen
 from screens.retrieval.by_query import ByQueryScreen
-from screens.retrieval.code import CodeScreen
 from screens.retrieval.ranked import RankedScreen
 from screens.review.screen import ReviewScreen
+from screens.text_screen import TextScreen
 from store.workspace.duckdb import Workspace
-from workbench.cli.program import program
 
 SIZES = [(80, 24), (100, 30), (120, 40)]
 
@@ -28,17 +25,7 @@ SIZES = [(80, 24), (100, 30), (120, 40)]
 @pytest.fixture(scope="module")
 def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace of docs/retrieval.md."""
-
-    path = tmp_path_factory.mktemp("ranked") / "s.duckdb"
-    data = Path(__file__).resolve().parents[2] / "sample_data"
-    run = typer.main.get_command(program)
-    for arguments in (
-        ("import", path, data / "pairs.jsonl", data / "labels.csv"),
-        ("import", path, data / "corpus.jsonl"),
-        ("evaluate", "retrieval", path, "--methods", "bm25,bow", "--rater", "sample-ana"),
-    ):
-        run.main([str(word) for word in arguments], standalone_mode=False)
-    return path
+    return ranked_workspace(tmp_path_factory.mktemp("ranked"))
 
 
 @pytest.fixture
@@ -47,18 +34,6 @@ def workspace(ranked: Path, tmp_path: Path) -> Iterator[Workspace]:
     path = Path(shutil.copy(ranked, tmp_path / "s.duckdb"))
     with Workspace.open(path) as opened:
         yield opened
-
-
-async def report(app: WorkbenchApp, pilot: Pilot[Any], shows: str = "ndcg@10") -> None:
-    """Open the retrieval report."""
-    await pilot.press("r")
-    await until(pilot, lambda: isinstance(app.screen, ReportsScreen) and app.screen.report is not None)
-    screen = app.screen
-    assert isinstance(screen, ReportsScreen)
-    while screen.report is not None and screen.report.name != "retrieval":
-        await pilot.press("down")
-    await pilot.press("enter")
-    await until(pilot, lambda: shows in screen_text(app), shows)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -80,7 +55,11 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
         )
 
         await pilot.press("enter")
-        await until(pilot, lambda: "better on 12 · worse on 3 · equal 0" in screen_text(app), "the queries")
+        await until(
+            pilot,
+            lambda: "mean difference +0.110 · bm25 better on 12 · bow on 3 · equal on 0" in screen_text(app),
+            "the queries",
+        )
         by_query = app.screen
         assert isinstance(by_query, ByQueryScreen)
         assert by_query.rows[0].text == "binary search in sorted list python return index"
@@ -118,7 +97,7 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
 
         await pilot.press("home", *["down"] * place(of_pair=False), "enter")
         await until(
-            pilot, lambda: isinstance(app.screen, CodeScreen) and "def " in screen_text(app), "the code"
+            pilot, lambda: isinstance(app.screen, TextScreen) and "def " in screen_text(app), "the code"
         )
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is rankings, "the rankings again")
@@ -149,8 +128,8 @@ async def test_a_label_given_from_a_ranking_leaves_the_report_by_the_labels_it_w
         await painted(pilot)
         # The first label of a person: without a choice, reports would be by the majority of people now.
         await pilot.press("1")
-        await until(pilot, lambda: "1 judged" in screen_text(app), "the end of the list")
-        await pilot.press("q")
+        await until(pilot, lambda: "q Esc  back" in screen_text(app), "the end of the list")
+        await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RankedScreen), "the rankings again")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ByQueryScreen), "the queries again")

@@ -75,11 +75,17 @@ async def test_all_candidates_of_a_query_are_judged_beside_the_list(
         screen = app.screen
         assert isinstance(screen, ReviewScreen)
         await painted(pilot, 1)
-        await press(pilot, "n", "n", "n")
+        await press(pilot, "n")
+        assert "another query" not in screen.shared.message
+        await press(pilot, "n", "n")
         await until(pilot, lambda: listed(app)[:2] == ["▸ 1 ○ 0.08 read_1", "2 ○ 0.15 read_2"])
-        assert "another query" in screen.shared.message
+        assert "now candidates of another query" in screen.shared.message
+        # Opened again, the list is of the query that is on the screen.
         await press(pilot, "Q")
         assert listed(app) == []
+        await press(pilot, "n", "Q")
+        await until(pilot, lambda: listed(app)[1:2] == ["▸ 2 ○ 0.15 read_2"])
+        assert "another query" not in screen.shared.message
 
 
 async def test_blind_the_list_tells_of_own_labels_alone(workspace: Workspace) -> None:

@@ -417,7 +417,7 @@ async def test_moving_stops_at_the_ends_and_finds_what_is_open(workspace: Worksp
         await press(pilot, *"nnnn")
         await pilot.press("n")
         # Three have a label or a "cannot decide" now.
-        await until(pilot, lambda: "j  the next of 5 in this list without your label" in screen_text(app))
+        await until(pilot, lambda: "j      the next of 5 in this list without your label" in screen_text(app))
         await pilot.press("n")
         assert said(app) == "This is the end of the list."
         await pilot.press("j")
@@ -435,7 +435,7 @@ async def test_the_end_of_a_list_says_what_is_done_and_what_is_next(workspace: W
         shown = screen_text(app)
         assert "End of the list: pairs · contains “zero bytes”" in shown
         assert "pairs, end of 1" in shown
-        assert "j  continue: 7 pairs without your label" in shown
+        assert "j      continue: 7 pairs without your label" in shown
         assert said(app).startswith("● 1 match · overrides ◆")
         # Nothing is judged here, and the reason of the last override can still be given.
         await pilot.press("0")

@@ -51,12 +51,15 @@ CLOSED = {
         *("WelcomeScreen", "DetailsScreen"),
     ),
     # Opened from a report, which is refused.
-    *("ByQueryScreen", "RankedScreen", "CodeScreen"),
+    *("ByQueryScreen", "RankedScreen"),
     *("NewStudyScreen", "NewComparisonsScreen", "NewSplitScreen", "ConfirmScreen", "ExportScreen"),
 }
 """The screens of the agents' work, of files and of making studies, which a study keeps from its raters."""
-OF_THE_ITEM = {"RepositoryFileScreen", "TextEditor", "TestEditor", "RevisionEditor", "ConsentScreen"}
-"""The screens that show what is in the item on the screen, what the rater writes, or what they agree to."""
+OF_THE_ITEM = {"TextScreen", "TextEditor", "TestEditor", "RevisionEditor", "ConsentScreen"}
+"""The screens that show what is in the item on the screen, what the rater writes, or what they agree to.
+
+A text can also be a code from the rankings of a report, which is refused.
+"""
 ABSTRACT = {"BaseScreen"}
 
 Steps = list[tuple[str, str]]

@@ -18,10 +18,10 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.judging.judgment_builder import SessionProgress
 from screens.recorder import Recorder
-from screens.repository_file.screen import RepositoryFileScreen
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
+from screens.text_screen import TextScreen
 from store.workspace.duckdb import Workspace
 
 TASK, NO_CONTEXT, MANY, QUESTION, UNANSWERED, THREAD, NO_BODY, CROWD = range(8)
@@ -208,7 +208,7 @@ def test_file(
     async def opened(pilot: Pilot[Any]) -> None:
         await shown("context")(pilot)
         await pilot.press("F")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RepositoryFileScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TextScreen))
         await settled(pilot)
 
     app = review_app(workspace, at=TASK, settings=ScreenSettings(repositories=Path("checkouts")))

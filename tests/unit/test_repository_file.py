@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from screens.items.views import Piece
-from screens.repository_file.lookup import BYTES_MOST, find_lines, folder_names, read_file
+from screens.review.repository_file import BYTES_MOST, find_lines, folder_names, read_file
 from store.errors import WorkbenchError
 
 DRAWER = "import till\n\n\ndef open_drawer():\n    if locked:\n        return\n    till.open()\n"

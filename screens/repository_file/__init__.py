@@ -1,1 +1,0 @@
-"""The file of a repository behind a piece of context."""

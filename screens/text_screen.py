@@ -1,0 +1,105 @@
+"""A text under a title: a code of the corpus, or the file of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from screens.base_screen import BaseScreen
+from screens.commands import Scope, bindings
+from screens.jobs.job_line import JobLine
+from screens.threads import in_thread
+from screens.widgets.key_line import KeyLine
+from screens.widgets.text.view import TextPane
+from screens.widgets.top_line import TopLine
+
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator
+    from store.errors import WorkbenchError
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedText:
+    """A text to show.
+
+    Attributes:
+        text: The text.
+        language: The Pygments name of its language; None where it is not known.
+        title: Its title.
+        lines: The lines to put the cursor on, from 1; None for no cursor.
+    """
+
+    text: str
+    language: str | None
+    title: str
+    lines: range | None = None
+
+
+class TextScreen(BaseScreen):
+    """Shows a text.
+
+    Args:
+        context: The context of the screens.
+        navigator: Opens other screens.
+        what: What the text is, for the first line.
+        title: The title while it is loaded, and where it cannot be.
+        load: Loads the text; called in a thread.
+    """
+
+    SCOPE: ClassVar[Scope] = "file"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("file"))
+    AUTO_FOCUS = "#text"
+    CSS = "TextScreen #text { height: 1fr; border: round $accent; }"
+
+    def __init__(
+        self,
+        context: ScreenContext,
+        navigator: Navigator,
+        what: str,
+        title: str,
+        load: Callable[[], LoadedText],
+    ) -> None:
+        super().__init__(context, navigator)
+        self._what = what
+        self._title = title
+        self._load = load
+
+    def compose(self) -> ComposeResult:
+        """Lay out the text between the first line and the keys."""
+        yield TopLine(self._what)
+        yield TextPane(id="text")
+        yield JobLine(self.context)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Load the text in a thread, and show it."""
+        super().on_mount()
+        settings = self.context.settings
+        self._pane.begin_code(wrap=settings.wrap, numbers=settings.line_numbers)
+        self._pane.load("", title=self._title, empty="Reading …")
+        in_thread(self, self._load, self._show, self._not_read, group="text")
+
+    @property
+    def _pane(self) -> TextPane:
+        return self.query_one("#text", TextPane)
+
+    def _show(self, loaded: LoadedText) -> None:
+        self._pane.load(loaded.text, language=loaded.language, title=loaded.title, empty="An empty text.")
+        if loaded.lines is not None:
+            self._pane.put_cursor(loaded.lines[0], loaded.lines[-1])
+
+    def _not_read(self, error: WorkbenchError) -> None:
+        self._pane.load("", title=self._title, empty=f"! {error}")
+
+    def action_back(self) -> None:
+        """Go back to the screen below."""
+        self.dismiss()
+
+    def action_wrap(self) -> None:
+        """Wrap long lines, or let them run on."""
+        self._pane.toggle_wrap()
