@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agents.retrieval.candidates import Candidates, CorpusTexts, find_by_method, find_candidates
-from agents.retrieval.encoders import open_encoders, shown_name
-from agents.retrieval.methods import METHODS, retriever_named
+from agents.retrieval.encoders import shown_name
+from agents.retrieval.lexical import LexicalRetriever
+from agents.retrieval.methods import METHODS, check_combination, open_members, retriever_named
 from agents.retrieval.progress import ReportWork
 from agents.retrieval.vectors import VectorCache
 from store.errors import WorkbenchError
@@ -27,7 +28,7 @@ class CandidateRequest:
     """The settings of a search.
 
     Attributes:
-        models: The models, as `open_encoders` names them; or a lexical method alone.
+        models: The models and lexical methods, as `open_members` names them.
         top: Codes of each query.
         combine: How the similarities of several models are put together: "mean" or "z".
     """
@@ -74,8 +75,8 @@ def open_finder(
             out.
 
     Raises:
-        WorkbenchError: There is no such model, it cannot be combined with others, or the number of codes is
-            out of bounds.
+        WorkbenchError: There is no such model, they cannot be combined so, or the number of codes is out of
+            bounds.
     """
     names, top = list(request.models), request.top
     if not 1 <= top <= MOST_CODES:
@@ -86,22 +87,19 @@ def open_finder(
         )
     if not names:
         raise WorkbenchError("No model", "No model is named.", "Name one, such as minilm.")
-    if lexical := [name for name in names if name in METHODS]:
-        if len(names) > 1:
-            raise WorkbenchError(
-                "Not combined",
-                f"{lexical[0]} makes no vectors, so it is not combined with others.",
-                f"Give it alone: {lexical[0]}",
-            )
-        retriever = retriever_named(lexical[0])
+    if len(names) == 1 and names[0] in METHODS:
+        retriever = retriever_named(names[0])
         return Finder(lambda corpus, report: find_by_method(corpus, retriever, top=top, report=report))
-    encoders = open_encoders(names, batch_size=retrieval.batch_size, api=api, weights=weights)
+    check_combination(names, request.combine)
+    members = open_members(names, batch_size=retrieval.batch_size, api=api, weights=weights)
+
+    warnings = [one.warning for one in members if not isinstance(one, LexicalRetriever) and one.warning]
 
     def find(corpus: CorpusTexts, report: ReportWork) -> Candidates:
         cache = VectorCache(retrieval.folder)
-        return find_candidates(corpus, encoders, cache, top=top, combine=request.combine, report=report)
+        return find_candidates(corpus, members, cache, top=top, combine=request.combine, report=report)
 
-    return Finder(find, tuple(one.warning for one in encoders if one.warning))
+    return Finder(find, tuple(warnings))
 
 
 def truncated_lines(found: Candidates) -> list[str]:

@@ -258,7 +258,7 @@ class CandidateSearches:
         """Refuse what cannot be searched; nothing is loaded for that, and little downloaded.
 
         Raises:
-            WorkbenchError: There is no such model, it cannot be combined with others, the number of codes is
+            WorkbenchError: There is no such model, they cannot be combined so, the number of codes is
                 out of bounds, or there are no queries or no codes.
         """
         open_finder(request, self._retrieval, self._api, weights=False)

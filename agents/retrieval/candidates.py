@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agents.retrieval.dense import encode_corpus
+from agents.retrieval.dense import Corpus, encode_corpus
+from agents.retrieval.lexical import LexicalRetriever
+from agents.retrieval.mixed import Mixture, mix
 from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import WorkbenchError
@@ -124,18 +126,18 @@ class Candidates:
 
 def find_candidates(
     corpus: CorpusTexts,
-    encoders: Sequence[Encoder],
+    members: Sequence[Encoder | LexicalRetriever],
     cache: VectorCache,
     *,
     top: int = 20,
     combine: str = "mean",
     report: ReportWork = ignore_progress,
 ) -> Candidates:
-    """Return for each query the best codes by the mean of the models' cosines, or of their z-scores.
+    """Return for each query the best codes by the mean of the methods' similarities, or of their z-scores.
 
     Args:
         corpus: The texts.
-        encoders: The models.
+        members: The models and lexical methods.
         cache: The vectors that are known; those that are not are encoded and added.
         top: Codes of each query.
         combine: "mean" or "z".
@@ -144,15 +146,21 @@ def find_candidates(
     Raises:
         WorkbenchError: See `encode_corpus`.
     """
-    encoded = encode_corpus(encoders, cache, corpus.queries, corpus.codes, report)
-    found = encoded.search(top, combine, report)
+    encoders = [member for member in members if not isinstance(member, LexicalRetriever)]
+    encoded: Corpus | Mixture
+    if len(encoders) == len(members):
+        encoded = encode_corpus(encoders, cache, corpus.queries, corpus.codes, report)
+    else:
+        encoded = mix(members, cache, corpus.queries, corpus.codes, report)
     overlaps = {}
-    if len(encoders) > 1:
-        for number, name in enumerate(encoded.models):
-            own = encoded.search_one(number, top, report)
-            overlaps[name] = overlap(own.ranking.codes, found.ranking.codes)
+    if len(members) == 1:
+        found = encoded.search(top, combine, report)
+    else:
+        found, each = encoded.search_each(top, combine, report)
+        for name, own in zip(encoded.models, each, strict=True):
+            overlaps[name] = overlap(own, found.ranking.codes)
     return Candidates(
-        _pairs(corpus, found.ranking.codes, found.cosines, encoded.models),
+        _pairs(corpus, found.ranking.codes, found.similarities, encoded.models),
         overlaps,
         dict(zip(encoded.models, encoded.truncated, strict=True)),
     )

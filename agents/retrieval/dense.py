@@ -47,10 +47,16 @@ class Corpus:
         weights = COMBINATIONS[combine](self.queries, self.codes, report)
         return exact_top(self.queries, self.codes, top, weights, stage="comparing", report=report)
 
-    def search_one(self, model: int, top: int, report: ReportWork = ignore_progress) -> Found:
-        """Return the best codes of each query by one model."""
-        stage = f"comparing by {self.models[model]}"
-        return exact_top([self.queries[model]], [self.codes[model]], top, stage=stage, report=report)
+    def search_each(
+        self, top: int, combine: str, report: ReportWork = ignore_progress
+    ) -> tuple[Found, list[Array]]:
+        """Return the best codes of each query by all models together, and by each alone."""
+        found = self.search(top, combine, report)
+        own = []
+        for name, queries, codes in zip(self.models, self.queries, self.codes, strict=True):
+            stage = f"comparing by {name}"
+            own.append(exact_top([queries], [codes], top, stage=stage, report=report).ranking.codes)
+        return found, own
 
 
 def encode_corpus(

@@ -193,10 +193,18 @@ def open_encoders(
         WorkbenchError: The extra is not installed, or a model needs more to be said of it.
     """
     encoders = [_open(name, batch_size, api, weights) for name in names]
-    known = [one.name for one in encoders]
-    if twice := sorted({name for name in known if known.count(name) > 1}):
-        raise UnknownName("One name twice", f"Two models are called {twice[0]}.", "Name each model once.")
+    refuse_twice([one.name for one in encoders])
     return encoders
+
+
+def refuse_twice(names: Sequence[str]) -> None:
+    """Refuse two models of one name.
+
+    Raises:
+        UnknownName: There are two.
+    """
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UnknownName("One name twice", f"Two models are called {twice[0]}.", "Name each model once.")
 
 
 def _open(name: str, batch_size: int, api: ModelSettings | None, weights: bool) -> Encoder:
@@ -313,7 +321,7 @@ def _downloaded(repository: str, weights: bool) -> Path:
         raise UnknownName(
             "Model not found",
             f"There is no folder {repository}, and the Hugging Face hub {why}",
-            f"Models: {', '.join((EMBEDDED, *REPOSITORIES))}; bm25 or bow alone. "
+            f"Models: {', '.join((EMBEDDED, *REPOSITORIES))}; bm25 and bow compare words. "
             "Or give a folder with a model's files, or check the network and HF_HUB_OFFLINE.",
         ) from error
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agents.retrieval.progress import Pace, ReportWork, ignore_progress
@@ -53,6 +54,19 @@ def term_reader() -> Callable[[str], list[str]]:
     return terms_of
 
 
+@dataclass(frozen=True)
+class TermWeights:
+    """Queries and codes as sparse weights of terms; the score of a pair is their product.
+
+    Attributes:
+        queries: The queries' weights, queries by terms.
+        codes: The codes' weights, terms by codes.
+    """
+
+    queries: Matrix
+    codes: Matrix
+
+
 class LexicalRetriever:
     """Ranks codes by the product of sparse weights of terms.
 
@@ -88,9 +102,34 @@ class LexicalRetriever:
         """Return the best codes of each query, of those that share a term with it."""
         import numpy
 
+        weights = self.weigh(queries, codes, report)
         found = Ranking(
             numpy.full((len(queries), top), -1, dtype=numpy.int64), numpy.zeros((len(queries), top))
         )
+        at_once = min(_QUERIES_AT_ONCE, max(1, _CELLS // max(1, len(codes))))
+        pace = Pace(f"comparing by {self.name}", len(queries), report)
+        for start in range(0, len(queries), at_once):
+            scores = (weights.queries[start : start + at_once] @ weights.codes).tocsr()
+            for query in range(scores.shape[0]):
+                part = slice(scores.indptr[query], scores.indptr[query + 1])
+                best, values = _best(scores.indices[part], scores.data[part], top)
+                found.codes[start + query, : len(best)] = best
+                found.scores[start + query, : len(best)] = values
+            pace.add(scores.shape[0])
+        return found
+
+    def weigh(
+        self, queries: Sequence[str], codes: Sequence[str], report: ReportWork = ignore_progress
+    ) -> TermWeights:
+        """Return the weights of queries and codes.
+
+        Args:
+            queries: Their texts.
+            codes: The corpus.
+            report: Receives the progress.
+        """
+        from scipy.sparse import csr_array
+
         terms_of = term_reader()
         vocabulary: dict[str, int] = {}
 
@@ -104,24 +143,12 @@ class LexicalRetriever:
             pace.add(len(block))
         known = len(vocabulary)
         if not known or not len(queries):
-            return found
+            return TermWeights(csr_array((len(queries), 1)), csr_array((1, len(codes))))
         by_term = self._weigh_codes(rows, known).T.tocsr()
         del rows
-        at_once = min(_QUERIES_AT_ONCE, max(1, _CELLS // len(codes)))
-        pace = Pace(f"comparing by {self.name}", len(queries), report)
-        for start in range(0, len(queries), at_once):
-            texts = queries[start : start + at_once]
-            asked = [numbered(text) for text in texts]
-            # A term that no code has still counts for the length of the query.
-            weights = self._weigh_query(_counts(asked, len(vocabulary)))[:, :known]
-            scores = (weights @ by_term).tocsr()
-            for query in range(len(texts)):
-                part = slice(scores.indptr[query], scores.indptr[query + 1])
-                best, values = _best(scores.indices[part], scores.data[part], top)
-                found.codes[start + query, : len(best)] = best
-                found.scores[start + query, : len(best)] = values
-            pace.add(len(texts))
-        return found
+        asked = [numbered(text) for text in queries]
+        # A term that no code has still counts for the length of the query.
+        return TermWeights(self._weigh_query(_counts(asked, len(vocabulary)))[:, :known], by_term)
 
 
 def bm25() -> LexicalRetriever:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from agents.retrieval.best import Best
 from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking
 
@@ -34,8 +35,8 @@ CODES_AT_ONCE = 4096
 _ROUNDED_AT_ONCE = 512
 """Vectors that stay in the processor's cache."""
 QUERIES_AT_ONCE = 1024
-_PAIRS_AT_ONCE = 131_072
-_UNIT = 2.0**-24
+PAIRS_AT_ONCE = 131_072
+UNIT = 2.0**-24
 """Largest relative error of rounding to float32."""
 _SHORT_UNIT = 2.0**-9
 """That of rounding to bfloat16."""
@@ -63,11 +64,11 @@ class Found:
 
     Attributes:
         ranking: The codes and their scores.
-        cosines: The inner product of each model's vectors, float64, of shape (queries, top, models).
+        similarities: Those of each model or method, float64, of shape (queries, top, models).
     """
 
     ranking: Ranking
-    cosines: Array
+    similarities: Array
 
 
 @dataclass(frozen=True)
@@ -190,9 +191,9 @@ def exact_top(
     with torch.inference_mode():
         search.run(pace)
     place = slice(0, search.top)
-    found.ranking.codes[:, place] = search.positions
-    found.ranking.scores[:, place] = search.scores - weights.offsets[:, None]
-    found.cosines[:, place] = search.cosines
+    found.ranking.codes[:, place] = search.best.positions
+    found.ranking.scores[:, place] = search.best.scores - weights.offsets[:, None]
+    found.similarities[:, place] = search.best.similarities
     return found
 
 
@@ -212,9 +213,7 @@ class _Search:
 
     Attributes:
         top: Codes that are wanted of each query; there are that many.
-        positions: The best codes, once `run` is through.
-        scores: Their scores in float64, without the offsets.
-        cosines: The models' inner products.
+        best: The best codes, once `run` is through.
     """
 
     def __init__(
@@ -226,8 +225,8 @@ class _Search:
         from agents.retrieval.selection import selection
 
         self.top = top
+        self.best = Best(weights.factors, top)
         self._codes = codes
-        self._factors = weights.factors
         self._edges = numpy.cumsum([0, *(one.width for one in codes)])
         self._queries = numpy.concatenate(queries, axis=1, dtype=numpy.float32)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -242,9 +241,6 @@ class _Search:
         self._short = self._weighted.to(self._type)
         self._selection = selection(number, self._kept, self._device, self._type)
         self._longest = self._lost = 0.0
-        self.positions = numpy.full((number, top), -1, dtype=numpy.int64)
-        self.scores = numpy.full((number, top), -numpy.inf)
-        self.cosines = numpy.zeros((number, top, len(codes)))
 
     def run(self, pace: Pace) -> None:
         """Search."""
@@ -299,7 +295,7 @@ class _Search:
 
         width = self._queries.shape[1]
         lengths = torch.linalg.vector_norm(self._weighted.double(), dim=1).cpu().numpy()
-        bound: Array = (width + 4) * _UNIT * lengths * self._longest
+        bound: Array = (width + 4) * UNIT * lengths * self._longest
         return bound
 
     def _first_errors(self, highest: Array) -> Array:
@@ -338,7 +334,7 @@ class _Search:
         # Whatever was not kept scored no more than the last one that was.
         if self._kept == len(self._codes[0]):
             return numpy.zeros(0, dtype=numpy.int64)
-        unsure: Array = numpy.flatnonzero(self.scores[:, -1] <= best[:, -1] + errors)
+        unsure: Array = numpy.flatnonzero(self.best.scores[:, -1] <= best[:, -1] + errors)
         return unsure
 
     def _search_again(self, unsure: Array, pace: Pace) -> None:
@@ -351,15 +347,16 @@ class _Search:
         errors = self._errors()
         for start, block in _blocks(self._codes):
             pace.add(0)
-            codes = torch.from_numpy(block).to(self._device)
+            kept = _without_repeated(block, self.top)
+            codes = torch.from_numpy(block[kept]).to(self._device)
             for first in range(0, len(unsure), QUERIES_AT_ONCE):
                 rows = unsure[first : first + QUERIES_AT_ONCE]
-                least = torch.from_numpy((self.scores[rows, -1] - errors[rows]).astype(numpy.float64))
+                least = torch.from_numpy((self.best.scores[rows, -1] - errors[rows]).astype(numpy.float64))
                 scores = self._weighted[torch.from_numpy(rows).to(self._device)] @ codes.T
                 hits = torch.nonzero(scores.double() >= least.to(self._device)[:, None]).cpu().numpy()
-                for some in range(0, len(hits), _PAIRS_AT_ONCE):
-                    part = hits[some : some + _PAIRS_AT_ONCE]
-                    self._merge_block(rows[part[:, 0]], start + part[:, 1], start, block)
+                for some in range(0, len(hits), PAIRS_AT_ONCE):
+                    part = hits[some : some + PAIRS_AT_ONCE]
+                    self._merge_block(rows[part[:, 0]], start + kept[part[:, 1]], start, block)
 
     def _merge(self, rows: Array, places: Array, pace: Pace) -> None:
         """Score pairs of queries and codes anywhere in the corpus, and keep the best."""
@@ -373,11 +370,11 @@ class _Search:
             first, last = numpy.searchsorted(places, [start, start + len(block)])
             if last > first:
                 cosines[first:last] = self._cosines(rows[first:last], places[first:last] - start, block)
-        self._insert(rows, places, cosines)
+        self.best.insert(rows, places, cosines)
 
     def _merge_block(self, rows: Array, places: Array, start: int, block: Array) -> None:
         """Score pairs of queries and codes of one block, and keep the best."""
-        self._insert(rows, places, self._cosines(rows, places - start, block))
+        self.best.insert(rows, places, self._cosines(rows, places - start, block))
 
     def _cosines(self, rows: Array, places: Array, block: Array) -> Array:
         """Return the models' inner products of pairs in float64."""
@@ -396,31 +393,15 @@ class _Search:
             pass
         return cosines
 
-    def _insert(self, rows: Array, places: Array, cosines: Array) -> None:
-        """Merge scored pairs with the best ones so far."""
-        import numpy
 
-        affected = numpy.unique(rows)
-        old_rows = numpy.repeat(affected, self.top)
-        old_places = self.positions[affected].ravel()
-        there = old_places >= 0
-        rows = numpy.concatenate([old_rows[there], rows])
-        places = numpy.concatenate([old_places[there], places])
-        cosines = numpy.concatenate([self.cosines[affected].reshape(-1, cosines.shape[1])[there], cosines])
-        scores = (cosines * self._factors[rows]).sum(axis=1)
-        order = numpy.lexsort((places, -scores, rows))
-        rows, places, cosines, scores = rows[order], places[order], cosines[order], scores[order]
-        once = numpy.ones(len(rows), dtype=bool)
-        once[1:] = (rows[1:] != rows[:-1]) | (places[1:] != places[:-1])
-        rows, places, cosines, scores = rows[once], places[once], cosines[once], scores[once]
-        rank = numpy.arange(len(rows)) - numpy.searchsorted(rows, rows)
-        inside = rank < self.top
-        into = (rows[inside], rank[inside])
-        self.positions[into], self.scores[into], self.cosines[into] = (
-            places[inside],
-            scores[inside],
-            cosines[inside],
-        )
+def _without_repeated(block: Array, top: int) -> Array:
+    """Return the places of a block's vectors, of equal ones the first `top`: they are before all others."""
+    import numpy
+
+    _, same = numpy.unique(block.view(f"V{block[0].nbytes}").ravel(), return_inverse=True)
+    order = numpy.argsort(same, kind="stable")
+    earlier = numpy.arange(len(same)) - numpy.searchsorted(same[order], same[order])
+    return numpy.sort(order[earlier < top])
 
 
 def _round(exact: Tensor, into: Tensor) -> tuple[float, float]:

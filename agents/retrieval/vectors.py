@@ -4,9 +4,9 @@ A folder for each model and role (its files, its pooling, its prompt) holds bloc
 A block is written whole beside its place and renamed, so whatever stops the work leaves whole blocks only,
 and the next run goes on behind the last one, with the same blocks and so with the same vectors.
 
-A block is a header (`_HEADER`: magic, number of texts, width), the digests of the texts (16 bytes each),
-whether each was truncated (a byte each), and the vectors (float32, little-endian). Its name is the digest of
-its digests: two processes that encode the same texts write the same file.
+A block is a header (`_HEADER`: magic, number of texts, width, CRC-32 of all that follows), the digests of the
+texts (16 bytes each), whether each was truncated (a byte each), and the vectors (float32, little-endian). Its
+name is the digest of its digests: two processes that encode the same texts write the same file.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import re
 import struct
+import time
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from agents.retrieval.progress import Pace, ReportWork, WorkProgress, ignore_progress
@@ -38,9 +42,14 @@ if TYPE_CHECKING:
 TEXTS_AT_ONCE = 1024
 """Texts of a block: what a run that is stopped has to encode again at most."""
 
-_HEADER = struct.Struct("<8sII")
-_MAGIC = b"WBVEC\x00\x00\x01"
+_HEADER = struct.Struct("<8sIII")
+_MAGIC = b"WBVEC\x00\x00\x02"
+_WITHOUT_CHECKSUM = b"WBVEC\x00\x00\x01"
+"""The beginning of blocks of an earlier form, whose texts are encoded again."""
 _DIGEST_BYTES = 16
+_LEFT_BEHIND_SECONDS = 86_400
+_CHECKED_AT_ONCE = 256 * 1024
+"""Bytes that stay in the processor's cache."""
 
 
 class Vectors:
@@ -66,6 +75,7 @@ class Vectors:
         self._files = files
         self._file = file
         self._row = row
+        self._checked: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._file)
@@ -78,7 +88,7 @@ class Vectors:
             into: A contiguous float32 array of shape (texts, width).
 
         Raises:
-            WorkbenchError: A file is gone, shorter than it was, or holds what is no number.
+            WorkbenchError: A file is gone, or not as it was written.
         """
         import numpy
 
@@ -94,12 +104,15 @@ class Vectors:
                         os.close(descriptor)
                     opened, descriptor = int(file[first]), -1
                     descriptor = os.open(self._files[opened], os.O_RDONLY)
-                    count, width = _header(self._files[opened], os.pread(descriptor, _HEADER.size, 0))
+                    count, width, checksum = _header(
+                        self._files[opened], os.pread(descriptor, _HEADER.size, 0)
+                    )
+                    if opened not in self._checked:
+                        if _checksum(descriptor) != checksum:
+                            raise damaged(self._files[opened], "its checksum is not that of what it holds")
+                        self._checked.add(opened)
                 offset = _HEADER.size + count * (_DIGEST_BYTES + 1) + int(row[first]) * width * 4
                 _read_fully(descriptor, into[first:last].data.cast("B"), offset)
-                # A search leaves out what is not of numbers without a word.
-                if not numpy.isfinite(into[first:last]).all():
-                    raise damaged(self._files[opened], "it holds a vector that is not of numbers")
         except (OSError, EOFError) as error:
             raise damaged(self._files[opened], error) from error
         finally:
@@ -114,6 +127,14 @@ class Vectors:
         if len(self):
             self.read(0, whole)
         return whole
+
+
+def _checksum(descriptor: int) -> int:
+    """Return the CRC-32 of what follows the header of a block."""
+    found, offset = 0, _HEADER.size
+    while part := os.pread(descriptor, _CHECKED_AT_ONCE, offset):
+        found, offset = zlib.crc32(part, found), offset + len(part)
+    return found
 
 
 def _read_fully(descriptor: int, into: memoryview, offset: int) -> None:
@@ -264,8 +285,7 @@ class _Blocks:
     def _sweep(self) -> None:
         """Remove what processes that were killed left behind."""
         for path in self._folder.glob("*.part"):
-            process = path.name.split(".")[-2]
-            if process.isdigit() and start_of(int(process)) == "dead":
+            if _is_left_behind(path):
                 path.unlink(missing_ok=True)
 
     def _take(self, path: Path) -> None:
@@ -273,7 +293,10 @@ class _Blocks:
         import numpy
 
         with path.open("rb") as file:
-            count, width = _header(path, file.read(_HEADER.size))
+            header = file.read(_HEADER.size)
+            if header.startswith(_WITHOUT_CHECKSUM):
+                return
+            count, width, _ = _header(path, header)
             size = os.fstat(file.fileno()).st_size
             if size != _HEADER.size + count * (_DIGEST_BYTES + 1 + 4 * width):
                 raise damaged(path, "its size is not what its header says")
@@ -316,10 +339,12 @@ class _Blocks:
         vectors = numpy.ascontiguousarray(encoded.vectors, dtype="<f4")
         name = hashlib.sha256(digests.tobytes()).hexdigest()[:32]
         path = self._folder / f"{name}.vectors"
-        header = _HEADER.pack(_MAGIC, len(digests), vectors.shape[1])
         truncated = numpy.asarray(encoded.truncated, dtype=bool)
+        beside, numbers = digests.tobytes() + truncated.tobytes(), vectors.data.cast("B")
+        checksum = zlib.crc32(numbers, zlib.crc32(beside))
+        header = _HEADER.pack(_MAGIC, len(digests), vectors.shape[1], checksum)
         try:
-            _replace(path, header + digests.tobytes() + truncated.tobytes(), vectors.data.cast("B"))
+            _replace(path, header + beside, numbers)
         except OSError as error:
             raise _not_written(self._folder, error) from error
         self._take(path)
@@ -343,21 +368,22 @@ class _Blocks:
         )
 
 
-def _header(path: Path, header: bytes) -> tuple[int, int]:
-    """Return the number of texts and the width of a block.
+def _header(path: Path, header: bytes) -> tuple[int, int, int]:
+    """Return the number of texts, the width and the checksum of a block.
 
     Raises:
         WorkbenchError: It is none.
     """
     if len(header) < _HEADER.size or not header.startswith(_MAGIC):
         raise damaged(path, "it is no block of vectors")
-    _, count, width = _HEADER.unpack(header)
-    return count, width
+    _, count, width, checksum = _HEADER.unpack(header)
+    return count, width, checksum
 
 
 def _replace(path: Path, *pieces: bytes | memoryview) -> None:
     """Write a file whole or not at all."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    owner = f"{_place()}_{os.getpid()}_{start_of(os.getpid())}"
+    part = path.with_name(f"{path.name}.{owner}.{token_hex(8)}.part")
     try:
         with part.open("wb") as file:
             for piece in pieces:
@@ -369,6 +395,25 @@ def _replace(path: Path, *pieces: bytes | memoryview) -> None:
         with suppress(OSError):
             part.unlink()
         raise
+
+
+def _place() -> str:
+    """Return what tells apart machines and containers, in which one number is that of other processes."""
+    space = ""
+    with suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid")
+    return hashlib.sha256(f"{platform.node()} {space}".encode()).hexdigest()[:12]
+
+
+def _is_left_behind(part: Path) -> bool:
+    """Return whether the process that wrote a file is gone; elsewhere, whether it wrote long ago."""
+    place, _, owner = part.name.split(".")[-3:][0].partition("_")
+    process, _, started = owner.partition("_")
+    if place == _place() and process.isdigit():
+        return start_of(int(process)) not in (started, "-")
+    with suppress(OSError):
+        return time.time() - part.stat().st_mtime > _LEFT_BEHIND_SECONDS
+    return False
 
 
 def _not_written(folder: Path, cause: object) -> WorkbenchError:

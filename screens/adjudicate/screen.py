@@ -431,7 +431,7 @@ class AdjudicateScreen(BaseScreen):
         asked = one_line(asked, width - cell_len(note) - 3)
         between = " " * (width - cell_len(asked) - cell_len(note))
         lines = [
-            Content.assemble((asked, "bold"), between, (note, "$text-muted")),
+            Content.assemble((asked, "bold"), between, (note, "$foreground-muted")),
             Content.assemble(row, gap, (final, "$text-accent")),
         ]
         self.query_one("#raters", Static).update(Content("\n").join(lines))

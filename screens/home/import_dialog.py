@@ -233,7 +233,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         width = max(20, self.query_one("#outcome", Static).content_size.width)
         first, heading, *rows = preview_lines(found, width)
         self._preview = Content.assemble(
-            (first, "bold"), (f"\n{heading}", "$text-muted"), *(f"\n{row}" for row in rows)
+            (first, "bold"), (f"\n{heading}", "$foreground-muted"), *(f"\n{row}" for row in rows)
         )
         self._show_message("Counting …", preview=True)
         self._show_keys()

@@ -46,7 +46,7 @@ def _fitting(pieces: Sequence[Piece], width: int) -> Line:
         needed = piece.text.cell_length + (piece.opens is not None) + (3 if line else 0)
         if needed > left:
             break
-        line += [plain(" · ", "$text-muted"), piece] if line else [piece]
+        line += [plain(" · ", "$foreground-muted"), piece] if line else [piece]
         left -= needed
     return line
 
@@ -96,9 +96,9 @@ def yours(facts: HomeFacts, details: HomeDetails, width: int, *, judges: bool) -
     named = ", ".join(one_line(name, 24) for name in counts.sources[:SOURCES_NAMED])
     more = len(counts.sources) - SOURCES_NAMED
     source = f"from {named}{f' and {more:,} more' if more > 0 else ''}" if named else ""
-    lines += [[plain(one_line(source, width), "$text-muted")]] if source else []
+    lines += [[plain(one_line(source, width), "$foreground-muted")]] if source else []
     if counts.agent_labelled is None and (hidden := hidden_from_blind(counts)):
-        lines.append([plain(one_line(f"blind: {hidden} not read", width), "$text-muted")])
+        lines.append([plain(one_line(f"blind: {hidden} not read", width), "$foreground-muted")])
     return lines
 
 
@@ -113,9 +113,9 @@ def _lately(facts: HomeFacts, details: HomeDetails, width: int) -> Line:
         # A frame, since days without judgments are blank.
         return [
             plain(f" {text}  "),
-            plain("▕", "$text-muted"),
+            plain("▕", "$foreground-muted"),
             plain(drawn, "$text-accent"),
-            plain("▏", "$text-muted"),
+            plain("▏", "$foreground-muted"),
         ]
     return [plain(f" {text}")]
 
@@ -161,7 +161,7 @@ def with_agents(facts: HomeFacts, details: HomeDetails, width: int, *, short: bo
         done.append(plain(f"{'' if done else ' ◆ '}{hidden:,} hidden by a study"))
     if counts.scored:
         done.append(plain(f"{'' if done else ' ◆ '}{counts.scored:,} scores of judges"))
-    done += [plain(shortened(name, 24), "$text-muted") for name in facts.runs]
+    done += [plain(shortened(name, 24), "$foreground-muted") for name in facts.runs]
     table = details.labels
     if table is None:
         return [_fitting(done, width)]
@@ -206,9 +206,9 @@ def _label_table(table: LabelTable) -> list[Line]:
     first = max(len(name) for name in names.values()) + 5
     cells = max(max(len(name) for name in names.values()) + 3, 9)
     heading = "".join(f"{f'◆ {names[value]}':>{cells}}" for value in table.values)
-    lines: list[Line] = [[plain(f"{'':<{first}}{heading}", "$text-muted")]]
+    lines: list[Line] = [[plain(f"{'':<{first}}{heading}", "$foreground-muted")]]
     for own in table.values:
-        row: list[Piece] = [plain(f" {f'you {names[own]}':<{first - 1}}", "$text-muted")]
+        row: list[Piece] = [plain(f" {f'you {names[own]}':<{first - 1}}", "$foreground-muted")]
         for theirs in table.values:
             number = table.counts.get((own, theirs), 0)
             shown = f"{number:,}" + (" ▲" if own != theirs and number else "")
@@ -216,7 +216,7 @@ def _label_table(table: LabelTable) -> list[Line]:
                 wanted = QueueFilter(kind=table.kind, label=own, agent=f"{theirs:g}")
                 row.append(_figure(f"{shown:>{cells - 1}}", f"cell:{own:g}:{theirs:g}", wanted))
             else:
-                row.append(plain(f"{shown:>{cells}}", "$text-muted"))
+                row.append(plain(f"{shown:>{cells}}", "$foreground-muted"))
         lines.append(row)
     return lines
 
@@ -292,13 +292,13 @@ def raters(
     lines: list[Line] = []
     if details.open_study:
         words = f" without study {one_line(details.open_study, 20)}, which is open"
-        lines.append([plain(one_line(words, width), "$text-muted")])
+        lines.append([plain(one_line(words, width), "$foreground-muted")])
     while pieces:
         line = _fitting(pieces, width) or pieces[:1]
         pieces = pieces[(len(line) + 1) // 2 :]
         lines.append(line)
     more = len(details.raters) - PAIRS_SHOWN
-    return [*lines, [plain(f" {more:,} more pairs of raters", "$text-muted")]] if more > 0 else lines
+    return [*lines, [plain(f" {more:,} more pairs of raters", "$foreground-muted")]] if more > 0 else lines
 
 
 def studies(details: HomeDetails, width: int, *, short: bool, opens: Callable[[str], None]) -> list[Line]:
@@ -323,4 +323,4 @@ def studies(details: HomeDetails, width: int, *, short: bool, opens: Callable[[s
         more = len(details.studies) - 1
         return [[plain(" studies  ", "bold"), *lines[0], plain(f"  {more:,} more" if more else "")]]
     more = len(details.studies) - STUDIES_SHOWN
-    return [*lines, [plain(f" {more:,} more", "$text-muted")]] if more > 0 else lines
+    return [*lines, [plain(f" {more:,} more", "$foreground-muted")]] if more > 0 else lines

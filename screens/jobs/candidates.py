@@ -134,7 +134,7 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
             top = min(request.top, codes)
             pairs = pluralize(queries * top, "pair")
             lines.append(f"The best {top:,} of each query: {pairs}, less those that are here.")
-            kept = "" if request.models[0] in METHODS else "; vectors are kept"
+            kept = "" if set(request.models) <= METHODS.keys() else "; vectors are kept"
             lines.append(f"It runs behind the screens. It can be stopped{kept}.")
         return lines
 

@@ -44,7 +44,9 @@ def drawn_bar(done: int, total: int, width: int) -> Content:
     """Return a bar in colours."""
     drawn = bar(done, total, width)
     rest = drawn.count("░")
-    return Content.assemble((drawn[: width - rest], "$text-accent"), (drawn[width - rest :], "$text-muted"))
+    return Content.assemble(
+        (drawn[: width - rest], "$text-accent"), (drawn[width - rest :], "$foreground-muted")
+    )
 
 
 def format_amount(what: str, number: float) -> str:

@@ -208,7 +208,7 @@ class OutcomesScreen(BaseScreen):
         if groups and self.outputs is None and self.failure is None:
             notes.append("Counting equal outputs …")
         if notes:
-            lines.append(Content.styled(f"  {' · '.join(notes)}", "$text-muted"))
+            lines.append(Content.styled(f"  {' · '.join(notes)}", "$foreground-muted"))
         return lines
 
     @property

@@ -399,7 +399,7 @@ class JobsScreen(BaseScreen):
         words = {**self._words(), "log": nothing or pluralize(len(log), "line")}
         titles = {**PARTS, "log": title}
         folded = [
-            Content.assemble((f"{titles[name]:<{FOLDED_CELLS}}", "bold"), (words[name], "$text-muted"))
+            Content.assemble((f"{titles[name]:<{FOLDED_CELLS}}", "bold"), (words[name], "$foreground-muted"))
             for name in closed
         ]
         self.query_one("#folded", Static).update(Content("\n").join(folded))
@@ -445,7 +445,9 @@ class JobsScreen(BaseScreen):
             )
             here = name == self._part
             parts.append(
-                Content.styled(f"▸{words}", "bold") if here else Content.styled(f" {words}", "$text-muted")
+                Content.styled(f"▸{words}", "bold")
+                if here
+                else Content.styled(f" {words}", "$foreground-muted")
             )
         return Content("   ").join(parts)
 
@@ -479,7 +481,7 @@ class JobsScreen(BaseScreen):
         more = len(entries) - RUNS_LISTED
         if more > 0:
             arrows = self.key_of("up") + self.key_of("down")
-            lines.append(Content.styled(f"  {arrows} {pluralize(more, 'more run')}", "$text-muted"))
+            lines.append(Content.styled(f"  {arrows} {pluralize(more, 'more run')}", "$foreground-muted"))
         return lines
 
     def _state_of(self, listed: ListedRun) -> str:

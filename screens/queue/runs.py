@@ -106,7 +106,7 @@ class RunScreen(ModalScreen[tuple[RunRef | None] | None]):
             lines.append(Content.styled(line, "bold $text-accent") if here else Content(line))
         more = len(self._runs) + 1 - listed
         if more > 0:
-            lines.append(Content.styled(f"  {pluralize(more, 'more run')}", "$text-muted"))
+            lines.append(Content.styled(f"  {pluralize(more, 'more run')}", "$foreground-muted"))
         self.query_one("#runs", Static).update(Content("\n").join(lines))
         self.query_one("#about", Static).update(Content(self._about()))
 

@@ -169,7 +169,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
             lines.append(Content.styled(line, "bold $text-accent") if index == self._index else Content(line))
         if len(self._views) > listed:
             more = pluralize(len(self._views) - listed, "more view")
-            lines.append(Content.styled(f"  {more}", "$text-muted"))
+            lines.append(Content.styled(f"  {more}", "$foreground-muted"))
         return lines
 
     @staticmethod

@@ -47,7 +47,9 @@ def draw(page: Page, width: int, here: Place | None = None) -> Drawing:
         here: The figure under the cursor; None for no cursor.
     """
     lines = [
-        Content.styled(line, "$text-muted") for part in page.caption for line in lines_of(part, width) or [""]
+        Content.styled(line, "$foreground-muted")
+        for part in page.caption
+        for line in lines_of(part, width) or [""]
     ]
     if page.empty:
         lines += [Content(""), *(Content(line) for line in lines_of(page.empty, width))]
@@ -62,7 +64,9 @@ def draw(page: Page, width: int, here: Place | None = None) -> Drawing:
             cursor = at.translate((0, len(lines)))
         lines += drawn
         lines += [
-            Content.styled(line, "$text-muted") for note in table.notes for line in lines_of(note, width)
+            Content.styled(line, "$foreground-muted")
+            for note in table.notes
+            for line in lines_of(note, width)
         ]
     return Drawing(lines, cursor)
 

@@ -282,7 +282,7 @@ class ReportsScreen(BaseScreen):
                 lines = drawn.lines
                 if command := self._command(self.context.workspace.path.name):
                     said = lines_of(f"$ {command}", self._cells, subsequent_indent="    ")
-                    lines += [Content(""), *(Content.styled(line, "$text-muted") for line in said)]
+                    lines += [Content(""), *(Content.styled(line, "$foreground-muted") for line in said)]
                 self.query_one("#figures", Static).update(Content("\n").join(lines))
                 # Once the lines are laid out: before that the box does not know how far it can scroll.
                 self.call_after_refresh(box.scroll_to_region, drawn.cursor, animate=False)
@@ -310,11 +310,11 @@ class ReportsScreen(BaseScreen):
             line = Content.styled(f"{cursor} {one.title}", "bold $text-accent" if here else "")
             if self._is_narrow:
                 beside = " " * (TITLE_CELLS - len(one.title))
-                line = Content.assemble(line, f"{beside}  ", (one.about, "$text-muted"))
+                line = Content.assemble(line, f"{beside}  ", (one.about, "$foreground-muted"))
             lines.append(line)
         if blind:
             about = "Blind review: reports show only your own labels."
-            lines += [Content(""), Content.styled(about, "$text-muted")]
+            lines += [Content(""), Content.styled(about, "$foreground-muted")]
         return lines
 
     def _say(self, text: str, *, wrong: bool = False) -> None:

@@ -332,17 +332,17 @@ class CaseTabs(Static):
         before, after = self._sight.start, len(self._tabs) - self._sight.stop
         left = f"‹{before} " if before else ""
         self._begun = _width(left)
-        parts = [Content.styled(left, "$text-muted")]
+        parts = [Content.styled(left, "$foreground-muted")]
         for place in self._sight:
             pane_id, title = self._tabs[place]
             if pane_id == self._active:
                 parts.append(Content.styled(f"[{title}]", "bold $text-accent reverse"))
             else:
-                parts.append(Content.styled(f" {title} ", "$text-muted"))
-        parts.append(Content.styled(f" {after}›" if after else "", "$text-muted"))
+                parts.append(Content.styled(f" {title} ", "$foreground-muted"))
+        parts.append(Content.styled(f" {after}›" if after else "", "$foreground-muted"))
         room = self.size.width - sum(part.cell_length for part in parts) - 2
         if self._note and room > 0:
-            parts.append(Content.styled(f"  {one_line(self._note, room)}", "$text-muted italic"))
+            parts.append(Content.styled(f"  {one_line(self._note, room)}", "$foreground-muted italic"))
         self.update(Content("").join(parts), layout=False)
 
     def _in_sight(self) -> range:

@@ -76,7 +76,7 @@ class CandidateList(Static):
             self._line(one, width, is_current=one.row.item_id == self._current)
             for one in self._candidates[self._first : self._first + shown]
         ]
-        lines += [Content.styled(line, "$text-muted") for line in foot]
+        lines += [Content.styled(line, "$foreground-muted") for line in foot]
         self.border_title = "Candidates"
         judged = sum(one.row.label is not None for one in self._candidates)
         self.border_subtitle = f"{judged} of {len(ids)} judged"

@@ -32,14 +32,14 @@ def ruler(scale: Scale, own: float | None, judge: float | None) -> Content:
     cells: list[tuple[str, str]] = []
     for before, value in zip((None, *values), values, strict=False):
         if before is not None:
-            cells.append((" " if before.word == value.word else "│", "$text-muted"))
-        cells.append(("─", "$text-muted"))
+            cells.append((" " if before.word == value.word else "│", "$foreground-muted"))
+        cells.append(("─", "$foreground-muted"))
     low, high = values[0].value, values[-1].value
     for score, mark, style in ((judge, JUDGE, "$text-primary"), (own, OWN, "bold $text-accent")):
         if score is not None and low <= score <= high:
             cells[round(2 * (score - low))] = (mark, style)
-    ends = [(f"{low:g} ", "$text-muted"), (f" {high:g}", "$text-muted")]
-    same = [(f" {OWN}={JUDGE}", "$text-muted")] if own is not None and own == judge else []
+    ends = [(f"{low:g} ", "$foreground-muted"), (f" {high:g}", "$foreground-muted")]
+    same = [(f" {OWN}={JUDGE}", "$foreground-muted")] if own is not None and own == judge else []
     return Content.assemble(ends[0], *cells, ends[1], *same)
 
 

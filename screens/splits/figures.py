@@ -93,7 +93,7 @@ def _parts(split: SplitDetails, cells: int) -> Iterator[Content | Figure]:
     what = f"wanted, achieved: shares of the {COUNTED[split.plan.disjoint]}"
     alpha_words = f"alpha: Krippendorff's, of {whom}, on each part alone"
     for line in joined([what, alpha_words], cells - 2):
-        yield Content.styled(f"  {line}", "$text-muted")
+        yield Content.styled(f"  {line}", "$foreground-muted")
 
 
 def _balance(split: SplitDetails, part: PartFigures, cells: int) -> list[Content]:

@@ -143,7 +143,7 @@ def functions_in(
         ImportFailed: A source cannot be read.
     """
     left_out, hashed = counts if counts is not None else Counter(), digest or hashlib.sha256()
-    named, number = folder.resolve().name, 0
+    named, number = _shown(folder.resolve().name), 0
     for path in _python_files(folder):
         relative = path.relative_to(folder).as_posix()
         try:
@@ -151,7 +151,7 @@ def functions_in(
                 left_out[TOO_LARGE] += 1
                 continue
             content = path.read_bytes()
-            hashed.update(relative.encode() + b"\0" + hashlib.sha256(content).digest())
+            hashed.update(os.fsencode(relative) + b"\0" + hashlib.sha256(content).digest())
             encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
             functions = [*functions_of(content.decode(encoding))]
         except (LookupError, SyntaxError, UnicodeError):  # of an encoding that is none of texts
@@ -165,8 +165,13 @@ def functions_in(
             ) from error
         for function in functions:
             number += 1
-            place = f"{relative}:{function.line}"
+            place = f"{_shown(relative)}:{function.line}"
             yield CorpusText(number, function.text, function.name, named, place, "python")
+
+
+def _shown(name: str) -> str:
+    """Return the name of a file as text; bytes that are not UTF-8 are escaped."""
+    return os.fsencode(name).decode("utf-8", errors="backslashreplace")
 
 
 class CorpusImport:
@@ -253,7 +258,7 @@ class CorpusImport:
     def _read_folder(self, folder: Path) -> None:
         """Read the functions of the Python sources in a folder; sources that are left out are counted."""
         digest = hashlib.sha256()
-        self._begin(_Source(str(folder), PYTHON.name, True, "Python sources", "code", ""))
+        self._begin(_Source(_shown(str(folder)), PYTHON.name, True, "Python sources", "code", ""))
         found = functions_in(folder, self._counts[-1], digest)
         while batch := list(islice(found, _BATCH)):
             self._add(batch, len(batch))

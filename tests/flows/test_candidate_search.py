@@ -438,7 +438,11 @@ async def test_the_dialog_refuses_before_anything_starts(corpus: Workspace, sear
         await home(pilot)
         await dialog(pilot)
         for models, top, words in (
-            ("bm25,minilm", "20", "bm25 makes no vectors, so it is not combined with others."),
+            (
+                "bm25,minilm",
+                "20",
+                "The scores of bm25 have no upper bound: in a mean with others they decide alone.",
+            ),
             ("mean=nowhere", "20", "There is no folder nowhere."),
             ("wide=nowhere", "20", "'wide' is no layout of a model."),
             (" , ", "20", "No model is named."),

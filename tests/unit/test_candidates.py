@@ -14,6 +14,8 @@ from sqlalchemy import insert, select
 
 from agents.retrieval import candidate_request
 from agents.retrieval.candidates import corpus_apart
+from agents.retrieval.methods import open_retriever
+from agents.retrieval.settings import RetrievalSettings
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.workspace.duckdb import Workspace
@@ -129,10 +131,44 @@ def test_a_lexical_method_and_a_service(workbench, corpus, monkeypatch):
         assert len(server.requests) == asked
 
 
+def test_words_and_a_model_together(workbench, corpus, tiny_bert):
+    command = ("candidates", corpus, "--top", 5, "--json", "--models")
+    facts = workbench(*command, f"bm25,{tiny_bert}", "--combine", "z").json()
+    assert (facts["models"], facts["pairs"], facts["added"]) == (["bm25", "tiny-bert"], 60, 60)
+    assert facts["source"] == "candidates bm25 tiny-bert, z, top 5"
+    assert facts["overlap"].keys() == {"bm25", "tiny-bert"}
+    assert all(0 < share <= 1 for share in facts["overlap"].values())
+    pairs, similarities, _ = stored(corpus)
+    assert len(similarities) == 120
+    alone = {}
+    for name in ("bm25", tiny_bert):
+        # What each gives alone is what it gives in the ensemble, where it found the pair.
+        with Workspace.open(corpus) as workspace:
+            retriever = open_retriever(name, RetrievalSettings(), None)
+            texts = corpus_apart(workspace)
+        found = retriever.search(texts.queries, texts.codes, 90)
+        for query, (codes, scores) in enumerate(
+            zip(found.codes.tolist(), found.scores.tolist(), strict=True)
+        ):
+            for code, score in zip(codes, scores, strict=True):
+                alone[int(texts.query_ids[query]), int(texts.code_ids[code]), retriever.name] = score
+    for one in pairs:
+        for name in facts["models"]:
+            expected = alone.get((one.query_id, one.code_id, name), 0)
+            assert similarities[one.item_id, name] == pytest.approx(expected, abs=1e-9)
+    # The mean of cosines is that of words and vectors, too.
+    mean = workbench(*command, f"{tiny_bert},bow").json()
+    assert (mean["combine"], mean["pairs"], mean["overlap"].keys()) == ("mean", 60, {"tiny-bert", "bow"})
+    text = workbench("candidates", corpus, "--models", f"bm25,bow,{tiny_bert}", "--combine", "z")
+    assert "Share of the ensemble's 20 codes" in text.out
+
+
 def test_what_cannot_be_searched_is_refused(workbench, corpus, tmp_path):
     for models, words in {
         " , ": "No model",
-        "bm25,minilm": "not combined",
+        "bm25,minilm": "The scores of bm25 have no upper bound",
+        "bm25,bow": "Combine them by z-scores (--combine z)",
+        "bow,bow": "Two models are called bow",
         "mean=nowhere": "Model not found",
     }.items():
         done = workbench("candidates", corpus, "--models", models)

@@ -104,8 +104,9 @@ def test_models_and_their_ensembles_are_methods(workbench, labelled, tmp_path, m
     monkeypatch.setenv("WORKBENCH_RETRIEVAL__VECTORS", str(tmp_path / "vectors"))
     one, other = (tiny_models.bert(tmp_path / name, seed=seed) for seed, name in enumerate(("one", "other")))
     arguments = ("evaluate", "retrieval", labelled, "--rater", "dana", "--json", "--methods")
-    found = workbench(*arguments, f"bm25,{one},{other},{one}+{other}").json()["methods"]
-    assert found.keys() == {"bm25", "one", "other", "one+other"}
+    mixed = f"{one}+bm25,bow+{other},bow+bm25"
+    found = workbench(*arguments, f"bm25,{one},{other},{one}+{other},{mixed}").json()["methods"]
+    assert found.keys() == {"bm25", "one", "other", "one+other", "one+bm25", "bow+other", "bow+bm25"}
     # A model ranks all nine codes, so every relevant one is found.
     assert [found[name]["recall@10"] for name in ("one", "other", "one+other")] == [1, 1, 1]
     alone = workbench(*arguments, one).json()["methods"]["one"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,25 @@ def test_sources_in_an_encoding_that_is_none_of_texts_are_left_out(workspace, tm
     (tmp_path / "good.py").write_text("def f(x): return x\n")
     (file,) = import_files(workspace, [tmp_path]).files
     assert (file.codes_added, file.conversion_counts) == (1, {"files that are not Python 3": 3})
+
+
+def test_names_of_sources_that_are_not_utf8(workspace, tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("the file system has names in UTF-8 only")
+    for name in (b"na\xefve.py", b"na\xefve2.py", "größe.py".encode()):
+        text = f"def f{len(name)}(x):\n    return x\n"
+        (folder / os.fsdecode(name)).write_text(text, encoding="utf-8")
+    (file,) = import_files(workspace, [folder]).files
+    assert (file.codes_added, file.conversion_counts) == (3, {})
+    assert sorted(row[2:4] for row in texts(workspace, "code")) == [
+        ("caf\\xe9", "größe.py:1"),
+        ("caf\\xe9", "na\\xefve.py:1"),
+        ("caf\\xe9", "na\\xefve2.py:1"),
+    ]
+    assert import_files(workspace, [folder]).files[0].imported_before
 
 
 def test_codesearchnet_without_what_cannot_be_tested_or_is_there_twice(workspace, tmp_path):

@@ -113,7 +113,7 @@ COMMANDS: dict[str, list[str]] = {
         "WS --delete nothing",
         "WS --delete later",
     ],
-    "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --json"],
+    "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --combine z --json"],
     "evaluate retrieval": [
         "WS --methods bm25 --rater ana --add-unjudged 5",
         "WS --methods bm25 --policy majority --json",

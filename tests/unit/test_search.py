@@ -3,8 +3,10 @@
 import numpy
 import pytest
 
-from agents.retrieval import search
+from agents.retrieval import mixed, search
 from agents.retrieval.candidates import overlap
+from agents.retrieval.lexical import bag_of_words, bm25
+from agents.retrieval.mixed import ByVectors, ByWords, Mixture
 from agents.retrieval.search import exact_top, z_weights
 
 
@@ -37,17 +39,20 @@ def best(scores, top):
     return found
 
 
+def cosines_of(queries, codes):
+    """The inner products in float64. A matrix product sums equal rows in different ways; so equal codes get one."""
+    rows = numpy.ascontiguousarray(codes).view(f"V{4 * codes.shape[1]}").ravel()
+    _, first, same = numpy.unique(rows, return_index=True, return_inverse=True)
+    return (queries.astype(float) @ codes[first].astype(float).T)[:, same]
+
+
 def reference(queries, codes, top, factors=None, offsets=None):
     """The best codes by scores in float64, each summed in the same way; equal ones in their order."""
     models = len(queries)
     scores = numpy.zeros((len(queries[0]), len(codes[0])))
     for model in range(models):
-        # A matrix product sums equal rows in different ways; so equal codes get one score.
-        rows = numpy.ascontiguousarray(codes[model]).view(f"V{4 * codes[model].shape[1]}").ravel()
-        _, first, same = numpy.unique(rows, return_index=True, return_inverse=True)
-        cosines = queries[model].astype(float) @ codes[model][first].astype(float).T
         factor = 1 / models if factors is None else factors[:, model : model + 1]
-        scores += cosines[:, same] * factor
+        scores += cosines_of(queries[model], codes[model]) * factor
     order = best(scores, top)
     return order, numpy.take_along_axis(scores, order, 1) - (0 if offsets is None else offsets[:, None])
 
@@ -124,10 +129,29 @@ def test_a_selection_by_torch_keeps_the_same_scores(type_):
         assert numpy.array_equal(given.double().numpy()[numpy.arange(30)[:, None], places], best)
 
 
-def test_equal_codes_are_in_the_order_of_the_corpus():
+def counting(score, scored):
+    """The function, which notes how many pairs it is given."""
+
+    def counted(self, rows, *others):
+        scored.append(len(rows))
+        return score(self, rows, *others)
+
+    return counted
+
+
+def test_equal_codes_are_in_the_order_of_the_corpus(monkeypatch):
     codes = unit(numpy.ones((40_000, 8)))
     found = exact_top([codes[:3]], [Held(codes)], 20)
     assert found.ranking.codes.tolist() == [[*range(20)]] * 3
+    # Most are equal, and among the best of every query; so many that each block has more of them than wanted.
+    rng = numpy.random.default_rng(6)
+    codes, equal = unit(rng.standard_normal((9000, 8))), rng.random(9000) < 0.9
+    codes[equal] = codes[0]
+    queries = unit(codes[0] + 0.2 * rng.standard_normal((40, 8)))
+    scored = []
+    monkeypatch.setattr(search._Search, "_cosines", counting(search._Search._cosines, scored))
+    compare([queries], [codes], 20, exact_top([queries], [Held(codes)], 20))
+    assert sum(scored) < 40 * 400
     # The best ones last, so that every block has only better ones.
     rising = unit(numpy.stack([numpy.arange(1, 30_001), numpy.full(30_000, 40_000.0)], axis=1))
     query = numpy.array([[1.0, 0.0]], dtype=numpy.float32)
@@ -167,7 +191,7 @@ def test_z_scores_let_no_model_dominate(flat):
     assert numpy.abs(found.ranking.scores - scores).max() < 1e-5
     for model in range(2):
         own = numpy.take_along_axis(cosines[model], order, 1)
-        assert numpy.abs(found.cosines[:, :, model] - own).max() < 1e-12
+        assert numpy.abs(found.similarities[:, :, model] - own).max() < 1e-12
 
 
 def test_overlap_is_the_mean_share_of_the_ensembles_codes():
@@ -175,3 +199,84 @@ def test_overlap_is_the_mean_share_of_the_ensembles_codes():
     ensemble = numpy.array([[4, 3, 9, 10], [1, 2, 3, 4]])
     assert overlap(own, ensemble) == 0.25
     assert overlap(ensemble, ensemble) == 1
+
+
+def words(rng, number):
+    """Texts of few words, of which many are the same, some are empty, and some share no term with others."""
+    known = [f"{letter}word" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    texts = [" ".join(rng.choice(known, rng.integers(1, 6))) for _ in range(number)]
+    for place in range(0, number, 17):
+        texts[place] = ("", "nothing like it", texts[0])[place % 3]
+    return texts
+
+
+@pytest.mark.parametrize("combine", ["mean", "z"])
+@pytest.mark.parametrize("widths", [(), (24,), (16, 8)])
+def test_vectors_and_words_together_find_the_same_codes_as_in_float64(monkeypatch, widths, combine):
+    monkeypatch.setattr(mixed, "CODES_AT_ONCE", 700)
+    monkeypatch.setattr(mixed, "QUERIES_AT_ONCE", 64)
+    monkeypatch.setattr(mixed, "PAIRS_AT_ONCE", 1000)
+    rng = numpy.random.default_rng(4)
+    asked, given = words(rng, 100), words(rng, 3000)
+    queries, codes = adversarial(rng, 100, 3000, widths)
+    # These codes are there twice in every respect.
+    for one in (given, *codes):
+        one[2500:2900] = one[200:600]
+    by_words = [method().weigh(asked, given) for method in (bm25, bag_of_words)]
+    by_vectors = [ByVectors("model", *both) for both in zip(queries, map(Held, codes), strict=True)]
+    methods = (ByWords("bm25", by_words[0]), *by_vectors, ByWords("bow", by_words[1]))
+    scores = [(one.queries @ one.codes).toarray() for one in by_words]
+    scores[1:1] = [cosines_of(*both) for both in zip(queries, codes, strict=True)]
+
+    mixture = Mixture(methods, [(0, 0)] * len(methods))
+    weights = mixture.weights(combine)
+    if combine == "mean":
+        assert (weights.factors == 1 / len(methods)).all()
+        assert not weights.offsets.any()
+    else:
+        spreads = numpy.stack([one.std(axis=1) for one in scores], axis=1)
+        flat = spreads < 1e-9
+        assert flat.any()  # a query without a term
+        expected = numpy.where(flat, 0, 1 / numpy.maximum(spreads, 1e-9)) / len(methods)
+        assert numpy.allclose(weights.factors, expected, rtol=1e-6)
+        means = numpy.stack([one.mean(axis=1) for one in scores], axis=1)
+        assert numpy.allclose(weights.offsets, (expected * means).sum(axis=1), atol=1e-6)
+    together = sum(one * weights.factors[:, place, None] for place, one in enumerate(scores))
+    for top in (1, 40):
+        found, own = mixture.search_each(top, combine)
+        order = best(together, top)
+        assert numpy.array_equal(found.ranking.codes, order)
+        given_as = numpy.take_along_axis(together, order, 1) - weights.offsets[:, None]
+        assert numpy.abs(found.ranking.scores - given_as).max() < 1e-12
+        for place, (method, one) in enumerate(zip(methods, scores, strict=True)):
+            given_as = numpy.take_along_axis(one, order, 1)
+            assert numpy.abs(found.similarities[:, :, place] - given_as).max() < 1e-12
+            alone = best(one, top)
+            if isinstance(method, ByWords):
+                alone[numpy.take_along_axis(one, alone, 1) == 0] = -1
+            assert numpy.array_equal(own[place], alone)
+        assert numpy.array_equal(mixture.search(top, combine).ranking.codes, order)
+
+
+def test_words_without_queries_codes_or_terms():
+    for asked, given in ((["x"], []), ([], ["x"]), (["x", "y"], ["", "+"])):
+        mixture = Mixture(
+            tuple(ByWords(str(place), bm25().weigh(asked, given)) for place in range(2)), [(0, 0)] * 2
+        )
+        for combine in ("mean", "z"):
+            found, own = mixture.search_each(2, combine)
+            # All codes are alike: none of them shares a term with the query.
+            assert found.ranking.codes.tolist() == [[*range(len(given)), -1, -1][:2]] * len(asked)
+            assert all((one == -1).all() for one in own)
+
+
+def test_progress_of_words_and_vectors_counts_comparisons():
+    told = []
+    mixture = Mixture((ByWords("bm25", bm25().weigh(["a b"] * 3, ["b c"] * 5)),), [(0, 0)])
+    mixture.search(2, "z", told.append)
+    assert [(one.stage, one.done, one.total) for one in told] == [
+        ("spread of bm25", 0, 15),
+        ("spread of bm25", 15, 15),
+        ("comparing", 0, 15),
+        ("comparing", 15, 15),
+    ]

@@ -6,6 +6,8 @@ import random
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -118,6 +120,49 @@ def test_a_full_disk_leaves_whole_blocks(tmp_path):
     assert len(cache.vectors(Counting(), TEXTS[:5000], "code")) == 5000
 
 
+def test_what_is_half_written_is_removed_once_its_process_is_gone(tmp_path):
+    cache = VectorCache(tmp_path)
+    cache.vectors(Counting(), TEXTS[:5], "code")
+    (block,) = tmp_path.rglob("*.vectors")
+    parts = []
+
+    def note(*_):
+        parts.extend(path.name for path in tmp_path.rglob("*.part"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", note)
+        cache.vectors(Counting(), TEXTS[5:10], "code")
+    assert len(set(parts)) == 2  # of the description and of the block
+    place, process, started = parts[-1].split(".")[-3].split("_")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    kept = [
+        f"{place}_{process}_{started}",
+        f"another_{ended.pid}_{started}",  # in a container, where the number is that of another process
+    ]
+    block.with_name("other.part").write_bytes(b"of somebody else")
+    gone = [f"{place}_{ended.pid}_{started}", f"{place}_{process}_1", "another_1_1"]
+    for owner in kept + gone:
+        block.with_name(f"{block.name}.{owner}.token.part").write_bytes(b"half")
+    os.utime(block.with_name(f"{block.name}.another_1_1.token.part"), (1, 1))
+    VectorCache(tmp_path).vectors(Counting(), TEXTS[:5], "code")
+    left = {path.name.split(".")[-3:][0] for path in tmp_path.rglob("*.part")}
+    assert left == {*kept, "other"}
+
+
+def test_two_threads_write_the_same_block(tmp_path, monkeypatch):
+    both = threading.Barrier(2)
+    # Each has written all of its file before the other renames its own.
+    monkeypatch.setattr("os.fsync", lambda _: both.wait(20))
+    with ThreadPoolExecutor(2) as pool:
+        caches = [VectorCache(tmp_path), VectorCache(tmp_path)]
+        found = [pool.submit(cache.vectors, Counting(), TEXTS[:50], "code") for cache in caches]
+        first, second = (one.result().all() for one in found)
+    assert numpy.array_equal(first, second)
+    assert len(contents(tmp_path)) == 1
+    assert not list(tmp_path.rglob("*.part"))
+
+
 def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -164,9 +209,18 @@ def test_damaged_files_are_named(tmp_path):
     path.write_bytes(whole[:-1])
     with pytest.raises(WorkbenchError, match="Vectors damaged"):
         vectors.all()
-    for number in ("nan", "inf"):
-        path.write_bytes(whole[:-4] + numpy.array([number], dtype="<f4").tobytes())
-        with pytest.raises(WorkbenchError, match=f"{path.name}: it holds a vector that is not of numbers"):
-            cache.vectors(Counting(), TEXTS[:50], "code").all()
-    path.unlink()
-    assert len(cache.vectors(Counting(), TEXTS[:50], "code")) == 50
+    # A byte of the checksum, of a digest, of a flag, and of the numbers of a vector.
+    for place in (17, 25, 20 + 50 * 16 + 3, -len(whole) // 3, -1):
+        changed = bytearray(whole)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(WorkbenchError, match=f"{path.name}: its checksum .*Delete the file"):
+            cache.vectors(Counting(), TEXTS[:50], "code").read(40, numpy.empty((5, 12), dtype="f4"))
+        for other in tmp_path.rglob("*.vectors"):
+            other.unlink()
+    # A block of the form without a checksum is made again.
+    path.write_bytes(whole[:7] + b"\1" + whole[8:16] + whole[20:])
+    encoder = Counting()
+    found = cache.vectors(encoder, TEXTS[:50], "code").all()
+    assert numpy.array_equal(found, encoder.encode(TEXTS[:50], "code").vectors)
+    assert path.read_bytes() == whole

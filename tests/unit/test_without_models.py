@@ -126,7 +126,11 @@ def test_every_command_of_the_readme_and_of_retrieval_runs_without_the_extra(run
 def test_the_demo_makes_its_candidates_again_without_the_extra(run, in_folder):
     demo = in_folder / "home" / "workbench" / "demo" / "demo.duckdb"
     command = f"workbench candidates {demo} --models bm25 --top 5 --json"
-    ((code, out), (refused, _)), said = run(command, f"workbench candidates {demo} --models minilm")
+    ((code, out), (refused, _), (words, both)), said = run(
+        command,
+        f"workbench candidates {demo} --models minilm",
+        f"workbench candidates {demo} --models bm25,bow --combine z --top 5 --json",
+    )
     assert code == 0, said
     facts = json.loads(out)
     # The queries of the pairs; their codes, and those of the corpus that no pair has.
@@ -135,4 +139,6 @@ def test_the_demo_makes_its_candidates_again_without_the_extra(run, in_folder):
     assert facts["added"] + facts["known"] == 75
     assert facts["known"] > 40
     assert refused == 2
+    assert words == 0
+    assert json.loads(both)["overlap"].keys() == {"bm25", "bow"}
     assert "pip install 'workbench[models]'" in said

@@ -29,13 +29,13 @@ def candidates_command(
         typer.Option(
             metavar="A,B,C",
             help="Models: minilm, codebert, unixcoder or codet5p, LAYOUT=FOLDER, a folder or a repository of "
-            "sentence-transformers, openai:NAME; or bm25 or bow alone.",
+            "sentence-transformers, openai:NAME; and bm25 or bow, which compare words.",
         ),
     ],
     top: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Codes of each query.")] = 20,
     combine: Annotated[
         Combination,
-        typer.Option(help="mean: of the models' cosines; z: of their z-scores, so that none dominates."),
+        typer.Option(help="mean: of the cosines; z: of the z-scores, so that none dominates, and with bm25."),
     ] = Combination.mean,
     config: ConfigFile = None,
     as_json: AsJson = False,
