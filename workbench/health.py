@@ -16,6 +16,7 @@ from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.responses import ContextChunk, PendingResponse, Response, ResponseRef, Score
+from store.tables.retrieval import Retrieval, RetrievalHit, RetrievalQuery
 from store.tables.runs import ExecutionRow, ReplyRow, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.workspace.duckdb import migrations
 from store.workspace.journal import journal_path
@@ -28,6 +29,7 @@ _COUNTED = (
     *(ContextChunk, ResponseRef, Response, Score, PendingResponse),
     *(Rater, Question, JudgmentRow, MarkRow),
     *(Run, StepRow, ReplyRow, ExecutionRow, TestOutcomeRow, VerdictRow),
+    *(Retrieval, RetrievalQuery, RetrievalHit),
 )
 
 Reference = tuple[type[SQLModel], str, type[SQLModel], *tuple[type[SQLModel], ...]]
@@ -61,6 +63,11 @@ _REFERENCES: tuple[Reference, ...] = (
     (VerdictRow, "question_id", Question),
     (VerdictRow, "response_ref_id", ResponseRef),
     (VerdictRow, "execution_id", ExecutionRow),
+    (RetrievalQuery, "retrieval_id", Retrieval),
+    (RetrievalQuery, "query_id", Query),
+    (RetrievalHit, "retrieval_id", Retrieval),
+    (RetrievalHit, "query_id", Query),
+    (RetrievalHit, "code_id", Code),
 )
 
 

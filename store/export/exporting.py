@@ -269,7 +269,7 @@ def export(
         raise ExportFailed(
             "Cannot write",
             f"{target}: {error.strerror or error}. Nothing was written.",
-            "Choose another place.",
+            "Make room there, or choose another place.",
         ) from error
     finally:
         cursor.close()
@@ -431,7 +431,7 @@ def _write(form: Format, wanted: WorkspaceContent) -> WriteResult:
         return counted.result
     except duckdb.Error as error:
         raise ExportFailed(
-            "Cannot write", f"{error}. Nothing was written.", "Choose another place."
+            "Cannot write", f"{error}. Nothing was written.", "Make room there, or choose another place."
         ) from error
 
 

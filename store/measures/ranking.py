@@ -8,7 +8,7 @@ after a name (`ndcg_condensed@10`) leaves out what nobody judged before ranks ar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,43 @@ Qrels = Mapping[str, Mapping[str, float]]
 """The grade of each judged code of each query."""
 Run = Mapping[str, Sequence[str]]
 """The codes that a method found for each query, best first, none twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPlaces:
+    """The ranking of a query of which only the judged codes are known: all that a measure needs.
+
+    Attributes:
+        length: How many codes are ranked.
+        codes: The judged ones among them, best first; others may be there as well.
+        places: Where each of these is in the ranking, from 0.
+    """
+
+    length: int
+    codes: Sequence[str]
+    places: Sequence[int]
+
+    def __len__(self) -> int:
+        """Return how many codes are ranked."""
+        return self.length
+
+    def first(self, depth: int) -> list[str]:
+        """Return the judged ones among the first codes."""
+        return [code for code, place in zip(self.codes, self.places, strict=True) if place < depth]
+
+    def without(self, code: str) -> JudgedPlaces:
+        """Return the ranking without a code, which is one of the codes where it is ranked."""
+        if code not in self.codes:
+            return self
+        gone = self.places[self.codes.index(code)]
+        kept = [(one, place) for one, place in zip(self.codes, self.places, strict=True) if place != gone]
+        return JudgedPlaces(
+            self.length - 1, [one for one, _ in kept], [place - (place > gone) for _, place in kept]
+        )
+
+
+Ranking = Sequence[str] | JudgedPlaces
+"""The codes of a query, best first, or the places of the judged ones."""
 
 MOST_RANKS = 1_000_000
 _CELLS = 2_000_000
@@ -48,7 +85,9 @@ class Preset:
     zero_ideal: Literal["zero", "leave out"] = "zero"
     own_code: bool = True
 
-    def scores(self, qrels: Qrels, run: Run, *, level: float = 1, complete: bool) -> RankingScores:
+    def scores(
+        self, qrels: Qrels, run: Mapping[str, Ranking], *, level: float = 1, complete: bool
+    ) -> RankingScores:
         """Return the measures of a run; see `evaluate_run`."""
         return evaluate_run(
             qrels,
@@ -168,7 +207,7 @@ def measure_named(name: str) -> Measure:
 
 def evaluate_run(
     qrels: Qrels,
-    run: Run,
+    run: Mapping[str, Ranking],
     measures: Sequence[str],
     *,
     level: float = 1,
@@ -196,10 +235,12 @@ def evaluate_run(
     queries = [query for query in judged if zero_ideal == "zero" or query not in hopeless]
     parts: dict[str, list[Array]] = {name: [] for name in asked}
     relevant = 0
+    # Grades behind the last rank that a measure looks at need no room.
+    deepest = max((one.cut or MOST_RANKS for one in asked.values() if not one.condensed), default=1)
     for block in _blocks(queries, qrels, run):
-        ranked = _Ranked.of([qrels[query] for query in block], [run.get(query, ()) for query in block], level)
+        judged_of, ranked_of = [qrels[query] for query in block], [run.get(query, ()) for query in block]
+        ranked, condensed = _ranked(judged_of, ranked_of, level, deepest)
         relevant += int(ranked.relevant.sum())
-        condensed = ranked.condensed() if any(one.condensed for one in asked.values()) else ranked
         for name, one in asked.items():
             parts[name].append(_KINDS[one.kind](condensed if one.condensed else ranked, one.cut))
     return RankingScores(
@@ -212,9 +253,14 @@ def evaluate_run(
     )
 
 
-def without_own_codes(run: Run) -> dict[str, list[str]]:
+def without_own_codes(run: Mapping[str, Ranking]) -> dict[str, Ranking]:
     """Return a run without the codes that have the id of their query."""
-    return {query: [code for code in codes if code != query] for query, codes in run.items()}
+    return {
+        query: codes.without(query)
+        if isinstance(codes, JudgedPlaces)
+        else [code for code in codes if code != query]
+        for query, codes in run.items()
+    }
 
 
 def qrels_without(
@@ -278,7 +324,7 @@ def left_out_of_pool(
     return LeftOut(len(rest.queries), scores.means(rest.queries), rest.means())
 
 
-def _blocks(queries: Sequence[str], qrels: Qrels, run: Run) -> Iterator[Sequence[str]]:
+def _blocks(queries: Sequence[str], qrels: Qrels, run: Mapping[str, Ranking]) -> Iterator[Sequence[str]]:
     """Yield the queries, so many at a time that their matrix of grades is not too large."""
     longest = max((max(len(run.get(query, ())), len(qrels[query])) for query in queries), default=1)
     at_once = max(1, _CELLS // max(1, longest))
@@ -304,29 +350,6 @@ class _Ranked:
     relevant: Array
     level: float
 
-    @staticmethod
-    def of(judged: Sequence[Mapping[str, float]], ranked: Sequence[Sequence[str]], level: float) -> _Ranked:
-        """Return the grades of some queries, from what is judged and what is ranked for each."""
-        import numpy
-
-        nan = float("nan")
-        grades = numpy.full((len(ranked), max(1, *map(len, ranked))), nan)
-        ideal = numpy.zeros((len(judged), max(1, *map(len, judged))))
-        for row, (known, codes) in enumerate(zip(judged, ranked, strict=True)):
-            grades[row, : len(codes)] = [known.get(code, nan) for code in codes]
-            ideal[row, : len(known)] = sorted(known.values(), reverse=True)
-        relevant = numpy.array([sum(grade >= level for grade in known.values()) for known in judged])
-        return _Ranked(grades, numpy.array([len(codes) for codes in ranked]), ideal.clip(0), relevant, level)
-
-    def condensed(self) -> _Ranked:
-        """Return the same without unjudged codes."""
-        import numpy
-
-        unjudged = numpy.isnan(self.grades)
-        order = numpy.argsort(unjudged, axis=1, kind="stable")
-        grades = numpy.take_along_axis(self.grades, order, axis=1)
-        return _Ranked(grades, (~unjudged).sum(axis=1), self.ideal, self.relevant, self.level)
-
     def hits(self, cut: int | None) -> Array:
         """Return where there is a relevant code among the first."""
         # A comparison with NaN is false.
@@ -337,6 +360,55 @@ class _Ranked:
         import numpy
 
         return numpy.arange(1, self.grades[:, :cut].shape[1] + 1)
+
+
+def _ranked(
+    judged: Sequence[Mapping[str, float]], rankings: Sequence[Ranking], level: float, deepest: int
+) -> tuple[_Ranked, _Ranked]:
+    """Return the grades of ranked codes, and the same without unjudged codes.
+
+    Args:
+        judged: What is judged for each query.
+        rankings: What is ranked for each.
+        level: The least grade of a relevant code.
+        deepest: The last rank whose grade is needed; the condensed one has all.
+    """
+    import numpy
+
+    found = [
+        (row, place, known[code])
+        for row, (known, ranking) in enumerate(zip(judged, rankings, strict=True))
+        for place, code in _placed(ranking)
+        if code in known
+    ]
+    rows, places = (numpy.array([one[at] for one in found], dtype=int) for at in (0, 1))
+    grades = numpy.array([one[2] for one in found], dtype=float)
+    numbers = numpy.bincount(rows, minlength=len(judged))
+    lengths = numpy.array([len(ranking) for ranking in rankings])
+    ideal = numpy.zeros((len(judged), max(1, *map(len, judged))))
+    for row, known in enumerate(judged):
+        ideal[row, : len(known)] = sorted(known.values(), reverse=True)
+    relevant = numpy.array([sum(grade >= level for grade in known.values()) for known in judged])
+
+    def ranked(places: Array, lengths: Array, width: int) -> _Ranked:
+        matrix = numpy.full((len(judged), max(1, width)), numpy.nan)
+        near = places < width
+        matrix[rows[near], places[near]] = grades[near]
+        return _Ranked(matrix, lengths, ideal.clip(0), relevant, level)
+
+    # Without unjudged codes, the first judged one of a query is at place 0.
+    condensed = numpy.arange(len(found)) - numpy.repeat(numbers.cumsum() - numbers, numbers)
+    return (
+        ranked(places, lengths, min(int(lengths.max()), deepest)),
+        ranked(condensed, numbers, int(numbers.max())),
+    )
+
+
+def _placed(ranking: Ranking) -> Iterable[tuple[int, str]]:
+    """Return the places of codes, from 0, best first."""
+    if isinstance(ranking, JudgedPlaces):
+        return zip(ranking.places, ranking.codes, strict=True)
+    return enumerate(ranking)
 
 
 def _linear(grades: Array) -> Array:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from store.measures.ranking import PRESETS, RankingScores
 from store.retrieval.labels import Grades, LabelSource, read_grades
-from store.retrieval.rankings import list_rankings, rankings_named, read_run
+from store.retrieval.rankings import list_rankings, rankings_named, read_judged
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Pair, Query
 from store.tables.retrieval import RetrievalHit
@@ -154,8 +154,9 @@ def compare_by_query(connection: Connection, asked: MethodPair) -> QueryComparis
     rankings = rankings_named(connection, asked.methods)
     grades = read_grades(connection, asked.source)
     rules = PRESETS[asked.preset]
+    runs = read_judged(connection, rankings, grades.qrels)
     first, second = (
-        rules.scores(grades.qrels, read_run(connection, one), level=LEVEL, complete=False) for one in rankings
+        rules.scores(grades.qrels, runs[method], level=LEVEL, complete=False) for method in asked.methods
     )
     both = set(second.queries)
     kept = [query for query in first.queries if query in both]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Table, TableClause, column, delete, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from store.errors import UnknownName, WorkbenchError, WorkspaceError
+from store.measures.ranking import JudgedPlaces, Qrels
 from store.queries.corpus import corpus_replaced
 from store.record.ids import now
 from store.tables.columns import table_of
@@ -57,50 +58,6 @@ class StoredRanking:
     made_at: datetime
 
 
-class StoredRun(Mapping[str, Sequence[str]]):
-    """The codes that a method found for each query, best first, by the MD5 of their texts.
-
-    The codes of a query are named when they are asked for: 20,604 queries with 1,000 codes each take 80 MB.
-    """
-
-    def __init__(self, names: Array, places: Array, starts: Mapping[str, tuple[int, int]]) -> None:
-        """Create a run.
-
-        Args:
-            names: The MD5 of the texts of codes, each at the place of its id.
-            places: The ids of the codes that were found, query by query, of shape (codes found,).
-            starts: From where to where in `places` the codes of each query are.
-        """
-        self._names = names
-        self._places = places
-        self._starts = starts
-
-    def __getitem__(self, query: str) -> list[str]:
-        """Return the codes of a query."""
-        start, end = self._starts[query]
-        found: list[str] = self._names[self._places[start:end]].tolist()
-        return found
-
-    def __contains__(self, query: object) -> bool:
-        """Return whether codes were ranked for a query."""
-        return query in self._starts
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the queries."""
-        return iter(self._starts)
-
-    def __len__(self) -> int:
-        """Return the number of queries."""
-        return len(self._starts)
-
-    def first(self, depth: int) -> dict[str, list[str]]:
-        """Return only the first codes of each query."""
-        return {
-            query: self._names[self._places[start : min(end, start + depth)]].tolist()
-            for query, (start, end) in self._starts.items()
-        }
-
-
 def count_codes(connection: Connection) -> int:
     """Return how many different codes a workspace has."""
     code = table_of(Code)
@@ -144,52 +101,61 @@ def no_rankings() -> WorkbenchError:
     return WorkbenchError("No rankings", "No method has ranked the codes of this workspace yet.", MAKE_ONE)
 
 
-def read_run(connection: Connection, ranking: StoredRanking, depth: int | None = None) -> StoredRun:
-    """Return the codes of a ranking.
+def read_judged(
+    connection: Connection, rankings: Sequence[StoredRanking], qrels: Qrels
+) -> dict[str, dict[str, JudgedPlaces]]:
+    """Return where each method has the judged codes of each query that it ranked.
+
+    A ranking of 1,000 codes for 20,604 queries has 20 million; what is judged is found in the database.
 
     Args:
         connection: A reading connection.
-        ranking: The ranking.
-        depth: How many of each query; None for all.
+        rankings: The rankings.
+        qrels: The grades, by the MD5 of the texts of queries and codes.
+
+    Returns:
+        By method and the MD5 of the text of the query. A code with the text of its query is there, too,
+        whether it is judged or not: some benchmarks leave it out.
     """
-    import numpy
+    import pyarrow
 
-    hit, of, query = table_of(RetrievalHit), table_of(RetrievalQuery), table_of(Query)
-    ranked = (
-        select(query.c.text_hash, func.count(hit.c.rank))
+    pairs = [(query, code) for query, grades in qrels.items() for code in {query: 0.0, **grades}]
+    given = {"pair": range(len(pairs)), "query": [one for one, _ in pairs], "code": [one for _, one in pairs]}
+    connection.exec_driver_sql("register", ("judged_pair", pyarrow.table(given)))
+    judged = TableClause("judged_pair", column("pair"), column("query"), column("code"))
+    hit, of, query, code = (table_of(one) for one in (RetrievalHit, RetrievalQuery, Query, Code))
+    places = (
+        select(judged.c.pair, (hit.c.rank - 1).label("place"))
         .select_from(
-            of.join(query, query.c.id == of.c.query_id).outerjoin(
-                hit, (hit.c.retrieval_id == of.c.retrieval_id) & (hit.c.query_id == of.c.query_id)
-            )
+            judged.join(query, query.c.text_hash == judged.c.query)
+            .join(code, code.c.text_hash == judged.c.code)
+            .join(hit, (hit.c.query_id == query.c.id) & (hit.c.code_id == code.c.id))
         )
-        .where(of.c.retrieval_id == ranking.id)
-        .group_by(query.c.text_hash, of.c.query_id)
-        .order_by(of.c.query_id)
+        .order_by(hit.c.query_id, hit.c.rank)
     )
-    found = select(hit.c.code_id).where(hit.c.retrieval_id == ranking.id)
-    if depth is not None:
-        found = found.where(hit.c.rank <= depth)
-    statement = found.order_by(hit.c.query_id, hit.c.rank)
-    codes = connection.execute(statement).cursor.fetchnumpy()["code_id"]
-    starts: dict[str, tuple[int, int]] = {}
-    at = 0
-    for name, number in connection.execute(ranked):
-        end = at + (number if depth is None else min(number, depth))
-        starts[name] = (at, end)
-        at = end
-    return StoredRun(_names(connection), codes.astype(numpy.int32), starts)
-
-
-def _names(connection: Connection) -> Array:
-    """Return the MD5 of the text of each code, at the place of its id: ids have no large gaps."""
-    import numpy
-
-    code = table_of(Code)
-    found = connection.execute(select(code.c.id, code.c.text_hash)).cursor.fetchnumpy()
-    ids = found["id"]
-    names = numpy.empty(int(ids.max(initial=0)) + 1, dtype=object)
-    names[ids] = found["text_hash"]
-    return names
+    number = select(hit.c.query_id, func.count().label("codes")).group_by(hit.c.query_id)
+    runs = {}
+    for one in rankings:
+        numbers = number.where(hit.c.retrieval_id == one.id).subquery()
+        lengths = (
+            select(query.c.text_hash, func.coalesce(numbers.c.codes, 0))
+            .select_from(of.join(query, query.c.id == of.c.query_id))
+            .outerjoin(numbers, numbers.c.query_id == of.c.query_id)
+            .where(of.c.retrieval_id == one.id)
+            .order_by(of.c.query_id)
+        )
+        found: dict[str, tuple[list[str], list[int]]] = {}
+        columns = connection.execute(places.where(hit.c.retrieval_id == one.id)).cursor.fetchnumpy()
+        for pair, place in zip(columns["pair"].tolist(), columns["place"].tolist(), strict=True):
+            asked, ranked = pairs[pair]
+            codes, at = found.setdefault(asked, ([], []))
+            codes.append(ranked)
+            at.append(place)
+        runs[one.method] = {
+            name: JudgedPlaces(length, *found.get(name, ((), ())))
+            for name, length in connection.execute(lengths)
+        }
+    return runs
 
 
 def store_ranking(
@@ -253,6 +219,35 @@ def store_ranking(
             "Ranking not stored",
             f"That of {method} could not be written: {error.orig}.",
             "Make room beside the workspace, then rank again.",
+        ) from error
+
+
+def delete_rankings(workspace: Workspace, methods: Sequence[str]) -> None:
+    """Delete the rankings of some methods, all or none; items and labels stay.
+
+    Raises:
+        UnknownName: There is no ranking of one.
+        WorkbenchError: There is no ranking at all.
+        WorkspaceError: The workspace cannot be written.
+    """
+    with workspace.reading() as connection:
+        keys = [one.id for one in rankings_named(connection, methods)]
+
+    def write(connection: Connection) -> None:
+        for key in keys:
+            for model in (RetrievalHit, RetrievalQuery):
+                _delete(connection, table_of(model), key, None)
+            retrieval = table_of(Retrieval)
+            connection.execute(delete(retrieval).where(retrieval.c.id == key))
+
+    try:
+        with workspace.limited_memory(_MEMORY):
+            workspace.lane.submit(write).result()
+    except DBAPIError as error:
+        raise WorkspaceError(
+            "Rankings not deleted",
+            f"The workspace could not be written: {error.orig}.",
+            "Make room beside the workspace, then delete them again.",
         ) from error
 
 

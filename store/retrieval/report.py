@@ -12,7 +12,7 @@ from store.measures.intervals import INTERVALS, Bootstrap, Interval
 from store.measures.ranking import PRESETS, LeftOut, Preset, RankingScores, left_out_of_pool
 from store.measures.ranking_differences import RankingDifference, ranking_differences
 from store.retrieval.labels import LabelSource, read_grades
-from store.retrieval.rankings import StoredRanking, count_codes, list_rankings, no_rankings, read_run
+from store.retrieval.rankings import StoredRanking, count_codes, list_rankings, no_rankings, read_judged
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -115,14 +115,12 @@ def retrieval_report(
     used: list[StoredRanking] = []
     scores: dict[str, RankingScores] = {}
     curves: dict[str, dict[str, float]] = {}
-    runs = {}
+    runs = read_judged(connection, stored, grades.qrels)
     for one in stored:
-        run = read_run(connection, one)
-        measured = wanted.scores(grades.qrels, run, complete=False)
+        measured = wanted.scores(grades.qrels, runs[one.method], complete=False)
         if not measured.queries:
             continue
         used.append(one)
-        runs[one.method] = run
         scores[one.method] = measured
         means = measured.means()
         curves[one.method] = {name: means[name] for name in CURVE}
@@ -132,7 +130,7 @@ def retrieval_report(
         name: replace(found, values={measure: found.values[measure] for measure in rules.measures})
         for name, found in scores.items()
     }
-    pools = {name: run.first(POOL) for name, run in runs.items()}
+    pools = {name: {query: ranking.first(POOL) for query, ranking in runs[name].items()} for name in scores}
     left_out = {
         name: left_out_of_pool(
             name,
@@ -140,10 +138,10 @@ def retrieval_report(
             grades.qrels,
             pools=pools,
             depth=POOL,
-            scores_of=partial(rules.scores, run=run, complete=False),
+            scores_of=partial(rules.scores, run=runs[name], complete=False),
         )
-        for name, run in runs.items()
-        if len(runs) > 1
+        for name in scores
+        if len(scores) > 1
     }
     measure = rules.measures[0]
     return RetrievalReport(

@@ -154,6 +154,11 @@ WHERE w.id IS NULL OR (w.kind, w.external_id, w.content_hash) <> (c.kind, c.exte
 ORDER BY c.id LIMIT $shown
 """
 
+_SKIPPED_RANKINGS = f"""
+SELECT c.method FROM {OTHER}.retrieval c LEFT JOIN retrieval w ON w.method = c.method
+WHERE w.made_at IS NULL OR w.made_at < c.made_at ORDER BY c.id
+"""
+
 # A run is its configuration: one that was begun on both sides has two keys, and is one run all the same.
 _RUNS = f"""
 CREATE TEMP TABLE merged_run AS
@@ -342,6 +347,10 @@ class Comparison:
             for columns, rows in _IMPORTED.items()
         )
         return {**left, "imported": sum(map(self._count, (*beside, _SKIPPED_PENDING)))}
+
+    def skipped_rankings(self) -> list[str]:
+        """Return the methods of which the copy has a ranking, and a newer one than there is here."""
+        return [method for (method,) in self._rows(_SKIPPED_RANKINGS)]
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return by table how many rows would be copied, and how many the copy has in all."""

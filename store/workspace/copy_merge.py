@@ -42,6 +42,7 @@ class MergeReport:
         judgments_left: Judgments of the copy that are not here: a merge leaves them.
         marks_left: Marks likewise.
         imported_left: Responses, scores and pieces of context likewise, which come by importing their files.
+        rankings_left: Methods whose ranking in the copy is new here or newer, and stays behind likewise.
         experts_runs: Tests that experts ran, among the executions added.
     """
 
@@ -55,6 +56,7 @@ class MergeReport:
     judgments_left: int
     marks_left: int
     imported_left: int
+    rankings_left: tuple[str, ...]
     experts_runs: int
 
     @property
@@ -199,6 +201,7 @@ def _merge(
         judgments_left=records["judgment"],
         marks_left=records["mark"],
         imported_left=records["imported"],
+        rankings_left=tuple(comparison.skipped_rankings()),
         experts_runs=experts,
     )
 
@@ -245,7 +248,7 @@ def _check_items(workspace: Workspace, comparison: Comparison, path: Path) -> No
             f"{pluralize(count, 'item')} of {path} cannot be matched in {workspace.path.name}: "
             f"{items}{more}. Nothing was merged.",
             "Merge a copy into the workspace that it was made of. Files imported into the copy since then "
-            "have to be imported into the workspace first.",
+            "have to be imported into the workspace first, and pairs be added by the same command.",
         )
 
 

@@ -145,10 +145,14 @@ def test_what_points_nowhere_is_found(workbench, study):
     with Workspace.open(study) as workspace:
         cursor = workspace.native()
         cursor.execute("DELETE FROM item WHERE external_id = 'q1'")
+        cursor.execute("INSERT INTO retrieval_hit SELECT 1, id, 1, 77, 0.5 FROM query LIMIT 1")
         cursor.close()
     done = workbench("doctor", study, "--json")
     assert done.code == 1
-    assert done.json()["workspace"]["orphans"] == {"pair.item_id": 1, "judgment.item_id": 1}
+    assert done.json()["workspace"]["orphans"] == {
+        **{"pair.item_id": 1, "judgment.item_id": 1},
+        **{"retrieval_hit.retrieval_id": 1, "retrieval_hit.code_id": 1},
+    }
     assert "judgment.item_id" in json.dumps(done.json()["problems"])
 
 

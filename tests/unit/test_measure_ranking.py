@@ -12,6 +12,7 @@ from store.errors import UnknownName
 from store.measures.intervals import Bootstrap
 from store.measures.ranking import (
     PRESETS,
+    JudgedPlaces,
     RankingScores,
     evaluate_run,
     measure_named,
@@ -61,6 +62,25 @@ def test_equal_to_pytrec_eval(qrels, run, level):
     found = evaluate_run(qrels, run, condensed, level=level)
     for name, expected in zip(condensed, plain.values.values(), strict=True):
         numpy.testing.assert_allclose(found.values[name], expected, rtol=0, atol=1e-12, err_msg=name)
+
+
+@settings(max_examples=100, deadline=None)
+@given(QRELS, RUN, st.sampled_from(list(PRESETS.values())), st.sampled_from(["c0", "c7"]))
+def test_the_places_of_judged_codes_are_enough(qrels, run, preset, own):
+    # One of the queries has the id of a code.
+    qrels, run = ({own if query == "q1" else query: of for query, of in one.items()} for one in (qrels, run))
+    places = {}
+    for query, codes in run.items():
+        kept = [code for code in codes if code == query or code in qrels.get(query, ())]
+        places[query] = JudgedPlaces(len(codes), kept, [codes.index(code) for code in kept])
+    whole, enough = (preset.scores(qrels, one, complete=True) for one in (run, places))
+    assert (whole.queries, whole.relevant, whole.not_ranked) == (
+        enough.queries,
+        enough.relevant,
+        enough.not_ranked,
+    )
+    for name, values in whole.values.items():
+        assert values.tolist() == enough.values[name].tolist(), name
 
 
 @settings(max_examples=100, deadline=None)

@@ -117,6 +117,7 @@ COMMANDS: dict[str, list[str]] = {
     "evaluate retrieval": [
         "WS --methods bm25 --rater ana --add-unjudged 5",
         "WS --methods bm25 --policy majority --json",
+        "WS --methods bm25,nothing --delete",
     ],
     "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
     "splits": ["WS", "WS parts --json", "WS parts --now"],

@@ -6,12 +6,13 @@ from pathlib import Path
 import duckdb
 import numpy
 import pytest
+from full_disk import largest_file
 
 from store.errors import WorkspaceError
 from store.measures.ranking import PRESETS
 from store.retrieval.comparison import ranked_codes
 from store.retrieval.labels import label_sources
-from store.retrieval.rankings import list_rankings, read_run, store_ranking
+from store.retrieval.rankings import list_rankings, read_judged, store_ranking
 from store.workspace.duckdb import Workspace
 
 EVALUATE = ("evaluate", "retrieval")
@@ -35,6 +36,16 @@ def rows(path, statement):
         return connection.execute(statement).fetchall()
 
 
+def ranked(connection):
+    """All that each method has for each query."""
+    texts = (f"SELECT text_hash FROM {table}" for table in ("query", "code"))
+    queries, codes = (connection.exec_driver_sql(text).scalars().all() for text in texts)
+    judged = read_judged(
+        connection, list_rankings(connection), {query: dict.fromkeys(codes, 1.0) for query in queries}
+    )
+    return {method: {query: list(one.codes) for query, one in run.items()} for method, run in judged.items()}
+
+
 def measured(found):
     """What both commands print of methods."""
     return {name: found[name] for name in ("part", "codes", "preset", "methods", "pool", "differences")}
@@ -50,6 +61,24 @@ def test_the_report_is_what_the_evaluation_printed(workbench, sample, preset):
     assert report["by_rank"]["bm25"]["recall@10"] == pytest.approx(0.7167, abs=1e-4)
     interval = report["intervals"]["bm25"]
     assert interval["low"] < evaluated["methods"]["bm25"][interval["measure"]] < interval["high"]
+
+
+def test_a_code_that_is_its_own_query_is_left_out_as_its_benchmark_has_it(workbench, sample, in_folder):
+    records = [
+        {"id": f"own/{number}", "query": "sort_a_list(values)", "code": code, "label": number}
+        for number, code in enumerate(["sort_a_list(values)", "values.sort()  # sort a list"])
+    ]
+    (in_folder / "own.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    assert workbench("import", sample, "own.jsonl", "--label-as", "own").code == 0
+    # Another rater judged the second only: the first is left out all the same.
+    assert workbench("judge", sample, "own/1", "1", "--rater", "dana").code == 0
+    for rater in ("own", "dana"):
+        labels = ("--rater", rater, "--preset", "coir", "--json")
+        evaluated = workbench(*EVALUATE, sample, *BOTH, *labels).json()
+        assert measured(workbench("report", sample, "retrieval", *labels).json()) == measured(evaluated)
+        assert evaluated["methods"]["bm25"]["mrr@1"] == 1
+    labels = ("--rater", "own", "--preset", "standard", "--json")
+    assert workbench("report", sample, "retrieval", *labels).json()["methods"]["bm25"]["mrr"] == 0.5
 
 
 def test_a_split_and_its_parts(workbench, sample):
@@ -123,8 +152,7 @@ def test_a_ranking_is_replaced_and_keeps_other_queries_of_the_same_corpus(sample
             store_ranking(opened, "own", {}, queries=asked, places=places, scores=places / 7, **given)
             with opened.reading() as connection:
                 (found,) = list_rankings(connection)
-                run = read_run(connection, found)
-                return found, {query: run[query] for query in run}
+                return found, ranked(connection)["own"]
 
         found, run = store(queries[:2], [[4, 2, -1], [-1, -1, -1]])
         assert (found.method, found.depth, found.codes, found.queries) == ("own", 3, len(codes), 2)
@@ -136,8 +164,11 @@ def test_a_ranking_is_replaced_and_keeps_other_queries_of_the_same_corpus(sample
             queries[2]: codes[:3],
         }
         with opened.reading() as connection:
-            assert read_run(connection, found, 1)[queries[1]] == [codes[1]]
-            assert read_run(connection, found).first(2)[queries[1]] == [codes[1], codes[0]]
+            judged = read_judged(connection, [found], {queries[1]: {codes[3]: 1, codes[0]: 0, codes[5]: 1}})
+        one = judged["own"][queries[1]]
+        assert (len(one), one.codes, one.places) == (3, [codes[0], codes[3]], [1, 2])
+        assert one.first(2) == [codes[0]]
+        assert (len(judged["own"][queries[0]]), judged["own"][queries[0]].codes) == (2, ())
         # Another depth is another ranking.
         found, run = store(queries[:1], [[5]], depth=1)
         assert run == {queries[0]: [codes[5]]}
@@ -168,7 +199,7 @@ def test_two_methods_query_by_query(workbench, sample):
 def test_the_rankings_of_a_query_and_what_they_lack(workbench, sample):
     assert workbench(*EVALUATE, sample, *BOTH, *ANA).code == 0
     with Workspace.open(sample) as opened, opened.reading() as connection:
-        run = {one.method: read_run(connection, one) for one in list_rankings(connection)}
+        run = ranked(connection)
         query = next(iter(run["bm25"]))
         lacking = next(
             str(code)
@@ -238,6 +269,21 @@ def test_a_bundle_holds_the_rankings(workbench, sample):
     assert reports[0] == reports[1]
 
 
+def test_a_merge_names_the_rankings_that_stay_in_the_copy(workbench, sample):
+    assert workbench(*EVALUATE, sample, "--methods", "bm25", *ANA).code == 0
+    assert workbench("copy", sample, "copy.duckdb").code == 0
+    assert workbench("merge", sample, "copy.duckdb", "--json").json()["rankings_left"] == []
+    assert workbench(*EVALUATE, "copy.duckdb", *BOTH, *ANA).code == 0
+    assert workbench("merge", sample, "copy.duckdb", "--json").json()["rankings_left"] == ["bm25", "bow"]
+    told = workbench("merge", sample, "copy.duckdb")
+    assert "Left: the rankings of bm25, bow, made in the copy." in told.out
+    assert "Nothing of what agents did in copy.duckdb is new" in told.out
+    assert rows(sample, "SELECT method FROM retrieval") == [("bm25",)]
+    # Ranked here later than there, nothing is left.
+    assert workbench(*EVALUATE, sample, *BOTH, *ANA).code == 0
+    assert workbench("merge", sample, "copy.duckdb", "--json").json()["rankings_left"] == []
+
+
 def test_what_cannot_be_stored_is_measured_all_the_same(workbench, sample, monkeypatch):
     def locked(*_, **__):
         raise WorkspaceError("Workspace in use", "Another process holds it.", "Close it first.")
@@ -248,6 +294,62 @@ def test_what_cannot_be_stored_is_measured_all_the_same(workbench, sample, monke
     assert "Rankings not stored" in done.err
     assert done.json()["stored"] is False
     assert rows(sample, "SELECT count(*) FROM retrieval") == [(0,)]
+
+
+def test_rankings_are_deleted(workbench, sample, tmp_path):
+    delete = (*EVALUATE, sample, "--delete", "--methods")
+    assert workbench(*delete, "bm25").says("No method has ranked the codes")
+    assert workbench(*EVALUATE, sample, *BOTH, *ANA).code == 0
+    before = workbench("report", sample, "retrieval", *ANA, "--json").json()["methods"]["bow"]
+    # All or none: one of the names is wrong.
+    unknown = workbench(*delete, "bm25,bn25")
+    assert unknown.code == 2
+    assert unknown.says("Stored: bm25, bow")
+    blind = tmp_path / "config.toml"
+    blind.write_text("[screens]\nblind = true\n")
+    assert workbench(*delete, "bm25", "--config", blind).says("Blind review")
+    assert workbench(*delete[:2], tmp_path, "--delete", "--methods", "bm25").says("is a BEIR folder")
+    assert rows(sample, "SELECT method FROM retrieval ORDER BY id") == [("bm25",), ("bow",)]
+    done = workbench(*delete, "bm25")
+    assert done.out == "Deleted the rankings of bm25; items and labels stay.\n"
+    for table in ("retrieval_query", "retrieval_hit"):
+        assert rows(sample, f"SELECT DISTINCT retrieval_id FROM {table}") == [(2,)]
+    after = workbench("report", sample, "retrieval", *ANA, "--json").json()["methods"]["bow"]
+    assert {**after, "left_out_of_pool": None} == {**before, "left_out_of_pool": None}
+    # Made again it is as it was; the other one is still there.
+    assert workbench(*EVALUATE, sample, "--methods", "bm25", *ANA).code == 0
+    assert workbench("report", sample, "retrieval", *ANA, "--json").json()["methods"]["bow"] == before
+    assert workbench(*delete, "bm25,bow", "--json").json()["deleted"] is True
+    assert rows(sample, "SELECT count(*) FROM retrieval_hit") == [(0,)]
+
+
+def test_a_full_disk(workbench, sample):
+    assert workbench(*EVALUATE, sample, "--methods", "bm25", *ANA).code == 0
+    stored = (
+        "SELECT r.method, count(*) FROM retrieval r JOIN retrieval_hit h ON h.retrieval_id = r.id GROUP BY 1"
+    )
+    before = rows(sample, stored)
+    with largest_file(5_000):
+        done = workbench(*EVALUATE, sample, *BOTH, *ANA)
+    assert done.code == 2
+    assert done.says("Make room there, or set TMPDIR to another folder, then run it again.")
+    assert rows(sample, stored) == before
+    with Workspace.open(sample) as opened:
+        with opened.reading() as connection:
+            queries, codes = (
+                connection.exec_driver_sql(f"SELECT text_hash FROM {table} ORDER BY id").scalars().all()
+                for table in ("query", "code")
+            )
+        places = numpy.tile(numpy.arange(len(codes)), (len(queries), 1))
+        given = {"depth": 100, "queries": queries, "codes": codes, "places": places, "scores": places / 7}
+        for method in ("bm25", "bow"):
+            with (
+                largest_file(5_000),
+                pytest.raises(WorkspaceError, match=f"That of {method} .* rank again"),
+            ):
+                store_ranking(opened, method, {}, **given)
+    assert rows(sample, stored) == before
+    assert workbench(*EVALUATE, sample, *BOTH, *ANA, "--json").json()["stored"] is True
 
 
 def test_a_packet_stores_no_ranking(tmp_path, sample):

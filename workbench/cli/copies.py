@@ -105,13 +105,17 @@ def _printed(workspace: Path, report: MergeReport) -> list[str]:
             "responses, scores and pieces of context",
         )
         lines.append(f"Left: {beside} that came into the copy. To have them here: import their files.")
+    if report.rankings_left:
+        lines.append(
+            f"Left: the rankings of {', '.join(report.rankings_left)}, made in the copy. To have them here: "
+            "rank again by workbench evaluate retrieval."
+        )
     if report.dry_run:
         lines.append("This was a dry run: nothing was merged.")
     elif report.adds:
         lines.append(f"Merged into {workspace}.")
     else:
-        what = (
-            "what agents did in " if report.judgments_left + report.marks_left + report.imported_left else ""
-        )
+        left = report.judgments_left + report.marks_left + report.imported_left + len(report.rankings_left)
+        what = "what agents did in " if left else ""
         lines.append(f"Nothing of {what}{report.copy} is new in {workspace}.")
     return lines

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from agents.retrieval.retriever import Ranking, Retriever
     from agents.retrieval.unjudged import UnjudgedAdded
     from store.measures.ranking import Qrels, Run
+    from store.workspace.duckdb import Workspace
 
 evaluate_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -84,6 +85,10 @@ def evaluate_retrieval(
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only the items of this split, with its stored labels.")
     ] = None,
+    delete: Annotated[
+        bool,
+        typer.Option("--delete", help="Delete the stored rankings of --methods; items and labels stay."),
+    ] = False,
     pool: Annotated[
         int,
         typer.Option(
@@ -138,12 +143,16 @@ def evaluate_retrieval(
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     if not names:
         raise WorkbenchError("No method", "No method is named.", "Name some: --methods bm25,bow")
-    if add_unjudged is not None and source.is_dir():
+    if source.is_dir() and (delete or add_unjudged is not None):
+        changes = "--delete deletes rankings from" if delete else "--add-unjudged adds items to"
         raise WorkbenchError(
             "No workspace",
-            f"{source} is a BEIR folder; --add-unjudged adds items to a workspace.",
-            "Leave it out, or evaluate a workspace.",
+            f"{source} is a BEIR folder; {changes} a workspace.",
+            "Leave it out, or name a workspace.",
         )
+    if delete:
+        _delete(source, names, config, as_json=as_json)
+        return
     if run_out is not None:
         _check_empty(run_out)
     loaded = settings(config)
@@ -245,6 +254,32 @@ def evaluate_retrieval(
         _print_unjudged(source, unjudged, add_unjudged)
 
 
+def _delete(source: Path, methods: list[str], config: Path | None, *, as_json: bool) -> None:
+    """Delete the stored rankings of methods, where they could be made."""
+    from store.retrieval.rankings import delete_rankings
+    from store.workspace.duckdb import Workspace
+    from workbench.output import print_json, say
+
+    with Workspace.open(source) as opened:
+        _refuse(opened, config)
+        delete_rankings(opened, methods)
+    if as_json:
+        print_json({"workspace": source, "methods": methods, "deleted": True})
+    else:
+        say(f"Deleted the rankings of {', '.join(methods)}; items and labels stay.")
+
+
+def _refuse(opened: Workspace, config: Path | None) -> None:
+    """Refuse in a blind review and for the raters of an open study."""
+    from workbench.study_session import refuse_in_study
+
+    loaded = settings(config)
+    with opened.reading() as connection:
+        refuse_in_study(connection, loaded, "An evaluation uses", given_rater(None))
+    if loaded.screens.blind:
+        raise blind_review("An evaluation uses")
+
+
 def _export(
     source: Path,
     folder: Path,
@@ -261,18 +296,20 @@ def _export(
     from store.retrieval.labels import LabelSource
     from store.workspace.duckdb import Workspace
     from store.workspace.packet_fact import refuse_packet
-    from workbench.study_session import refuse_in_study
 
     LabelSource(rater, policy, split).check("An evaluation")
-    loaded = settings(config)
     with Workspace.open(source) as opened:
-        with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "An evaluation uses", given_rater(None))
-        if loaded.screens.blind:
-            raise blind_review("An evaluation uses")
+        _refuse(opened, config)
         if adds:
             refuse_packet(opened, "Unjudged pairs are added")
-        export(opened, folder, "beir", rater=rater, policy=policy, split=split, part=part, corpus="all")
+        try:
+            export(opened, folder, "beir", rater=rater, policy=policy, split=split, part=part, corpus="all")
+        except ExportFailed as error:
+            # Others say what there is to export, and have no cause.
+            if error.__cause__ is None:
+                raise
+            hint = "Make room there, or set TMPDIR to another folder, then run it again."
+            raise ExportFailed("Texts not written", error.message, hint) from error
 
 
 def _add_unjudged(
