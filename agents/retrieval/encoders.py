@@ -208,12 +208,13 @@ def refuse_twice(names: Sequence[str]) -> None:
 
 
 def _open(name: str, batch_size: int, api: ModelSettings | None, weights: bool) -> Encoder:
+    # Vectors of a service are compared by packages of the extra, too.
+    _require_extra()
     if name.startswith(API_PREFIX):
         from agents.retrieval.api_encoder import ApiEncoder
 
         encoder: Encoder = ApiEncoder(name, name.removeprefix(API_PREFIX), api or ModelSettings())
         return encoder
-    _require_extra()
     if name == EMBEDDED:
         return LocalEncoder(EMBEDDED, _embedded(), batch_size=batch_size)
     layout, equals, given = name.partition("=")
@@ -275,7 +276,7 @@ def _require_extra() -> None:
     if find_spec("sentence_transformers") is None or find_spec("torch") is None:
         raise WorkbenchError(
             "Models are not installed",
-            "Encoding needs the extra `models` (sentence-transformers and torch).",
+            "Encoding and comparing vectors need the extra `models` (sentence-transformers and torch).",
             "Install it: pip install 'workbench[models]'",
         )
 

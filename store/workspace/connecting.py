@@ -30,8 +30,18 @@ def check_path(path: Path) -> None:
     """Refuse a place where no workspace file can be opened or made.
 
     Raises:
-        WorkspaceError: It is a folder, in no folder, or where nothing can be written.
+        WorkspaceError: It is a folder, in no folder, where nothing can be written, or of a name that is not
+            UTF-8.
     """
+    place = str(path.absolute())
+    try:
+        place.encode()
+    except UnicodeEncodeError as error:
+        raise WorkspaceError(
+            "Not a UTF-8 name",
+            f"The database cannot open {ascii(place)}.",
+            "Move the workspace to a folder whose name is UTF-8, or rename that one.",
+        ) from error
     if path.is_dir():
         raise WorkspaceError("Not a file", f"{path} is a folder.", "Name the workspace file in it.")
     if not path.parent.is_dir():

@@ -69,6 +69,15 @@ def test_a_place_that_cannot_hold_a_file_is_named(tmp_path, place, title):
     assert refused.value.hint
 
 
+def test_a_folder_whose_name_is_not_utf_8_is_refused(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    with pytest.raises(WorkspaceError, match=r"caf\\udce9") as refused:
+        Workspace.create(folder / "new.duckdb")
+    assert refused.value.title == "Not a UTF-8 name"
+    assert list(folder.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", [":memory:", "md:study", ":default:"])
 def test_a_name_that_the_database_has_a_meaning_for_is_a_file_all_the_same(in_folder, name):
     with Workspace.create(name) as workspace:
