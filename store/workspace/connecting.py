@@ -39,7 +39,7 @@ def check_path(path: Path) -> None:
     except UnicodeEncodeError as error:
         raise WorkspaceError(
             "Not a UTF-8 name",
-            f"The database cannot open {ascii(place)}.",
+            f"The database cannot open {place!a}.",
             "Move the workspace to a folder whose name is UTF-8, or rename that one.",
         ) from error
     if path.is_dir():
