@@ -11,12 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.pilot import Pilot
 
+from screens.app import WorkbenchApp
 from screens.widgets.text.view import SearchMoved, TextPane
 
 
 class Reading(App[None]):
     """One pane, and what it says."""
 
+    CSS_PATH = WorkbenchApp.CSS_PATH
     BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "judge", "accept")]
 
     def __init__(self, load: Callable[[TextPane], None] | None = None) -> None:
