@@ -1,5 +1,6 @@
 """Pictures that no test looks at any more: syrupy tells of them only where one process runs every test."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,11 @@ PICTURES = FOLDER / "__snapshots__"
 
 def test_every_picture_is_one_of_a_test():
     collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", str(FOLDER)]
-    done = subprocess.run(collect, cwd=FOLDER.parents[1], capture_output=True, text=True, check=False)
+    # Options of the developer's own, such as -v, would change the form of the list.
+    environment = {**os.environ, "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(
+        collect, cwd=FOLDER.parents[1], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     tests = [line.partition("::") for line in done.stdout.splitlines() if "::" in line]
     known = {f"{Path(file).stem}/{name}.svg" for file, _, name in tests}
