@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agents.retrieval.dense import Corpus, encode_corpus
-from agents.retrieval.lexical import LexicalRetriever
-from agents.retrieval.mixed import Mixture, mix
+from agents.retrieval.mixed import read_by_members
 from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import WorkbenchError
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     import numpy
 
     from agents.retrieval.encoder import Encoder
+    from agents.retrieval.lexical import LexicalRetriever
     from agents.retrieval.retriever import Retriever
     from agents.retrieval.vectors import VectorCache
     from store.workspace.duckdb import Workspace
@@ -144,14 +143,9 @@ def find_candidates(
         report: Receives the progress.
 
     Raises:
-        WorkbenchError: See `encode_corpus`.
+        WorkbenchError: See `agents.retrieval.dense.encode_corpus`.
     """
-    encoders = [member for member in members if not isinstance(member, LexicalRetriever)]
-    encoded: Corpus | Mixture
-    if len(encoders) == len(members):
-        encoded = encode_corpus(encoders, cache, corpus.queries, corpus.codes, report)
-    else:
-        encoded = mix(members, cache, corpus.queries, corpus.codes, report)
+    encoded = read_by_members(members, cache, corpus.queries, corpus.codes, report)
     overlaps = {}
     if len(members) == 1:
         found = encoded.search(top, combine, report)

@@ -1,4 +1,4 @@
-"""Retrievers that compare vectors, and ensembles of several models."""
+"""Queries and codes as vectors of one model or of several, and their search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import numpy
 
     from agents.retrieval.encoder import Encoder
-    from agents.retrieval.retriever import Ranking
     from agents.retrieval.vectors import VectorCache, Vectors
 
     Array = numpy.ndarray[Any, Any]
@@ -92,31 +91,3 @@ def encode_corpus(
         given.append(whole)
         truncated.append((some.truncated, whole.truncated))
     return Corpus(tuple(one.name for one in encoders), asked, given, truncated)
-
-
-@dataclass
-class DenseRetriever:
-    """Ranks codes by the cosines of one model or of several; see `agents.retrieval.retriever.Retriever`.
-
-    Attributes:
-        name: What commands, runs and reports call it.
-        encoders: The models.
-        cache: The vectors that are known.
-        combine: How several models are put together: "mean" or "z".
-    """
-
-    name: str
-    encoders: Sequence[Encoder]
-    cache: VectorCache
-    combine: str = "mean"
-
-    def search(
-        self,
-        queries: Sequence[str],
-        codes: Sequence[str],
-        top: int,
-        report: ReportWork = ignore_progress,
-    ) -> Ranking:
-        """Return the best codes of each query."""
-        corpus = encode_corpus(self.encoders, self.cache, queries, codes, report)
-        return corpus.search(top, self.combine, report).ranking

@@ -35,8 +35,7 @@ def open_retriever(name: str, settings: RetrievalSettings, api: ModelSettings | 
     """
     if name in METHODS:
         return retriever_named(name)
-    from agents.retrieval.dense import DenseRetriever
-    from agents.retrieval.mixed import MixedRetriever
+    from agents.retrieval.mixed import EnsembleRetriever
     from agents.retrieval.vectors import VectorCache
 
     names = name.split("+")
@@ -46,12 +45,8 @@ def open_retriever(name: str, settings: RetrievalSettings, api: ModelSettings | 
         methods = f"Methods: {', '.join(METHODS)}, minilm, or another model."
         raise UnknownName(error.title, error.message, f"{methods} {error.hint}".strip()) from error
     called = "+".join(member.name for member in members)
-    encoders = [member for member in members if not isinstance(member, LexicalRetriever)]
-    cache = VectorCache(settings.folder)
-    if len(encoders) == len(members):
-        return DenseRetriever(called, encoders, cache)
     combine = "z" if set(names).intersection(_WITHOUT_BOUND) else "mean"
-    return MixedRetriever(called, members, cache, combine)
+    return EnsembleRetriever(called, members, VectorCache(settings.folder), combine)
 
 
 def open_members(
@@ -102,21 +97,19 @@ def settings_of(retriever: Retriever) -> dict[str, Any]:
 
     That is which models they are of, and how they are combined where words are compared, too.
     """
-    from agents.retrieval.dense import DenseRetriever
-    from agents.retrieval.mixed import MixedRetriever
+    from agents.retrieval.mixed import EnsembleRetriever
 
-    members: Sequence[Encoder | LexicalRetriever] = ()
-    combined = {}
-    if isinstance(retriever, DenseRetriever):
-        members = retriever.encoders
-    elif isinstance(retriever, MixedRetriever):
-        members, combined = retriever.members, {"combine": retriever.combine}
+    if not isinstance(retriever, EnsembleRetriever):
+        return {}
     roles: tuple[Role, ...] = ("query", "code")
-    return combined | {
+    found: dict[str, Any] = {
         member.name: {role: dict(member.identity(role)) for role in roles}
-        for member in members
+        for member in retriever.members
         if not isinstance(member, LexicalRetriever)
     }
+    if len(found) < len(retriever.members):
+        found["combine"] = retriever.combine
+    return found
 
 
 def retriever_named(name: str) -> Retriever:

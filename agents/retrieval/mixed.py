@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agents.retrieval.best import Best, weighted_sum
-from agents.retrieval.dense import encode_corpus
+from agents.retrieval.dense import Corpus, encode_corpus
 from agents.retrieval.lexical import LexicalRetriever, TermWeights
 from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking
@@ -296,14 +296,14 @@ class Mixture:
         )
 
 
-def mix(
+def read_by_members(
     members: Sequence[Encoder | LexicalRetriever],
     cache: VectorCache,
     queries: Sequence[str],
     codes: Sequence[str],
     report: ReportWork = ignore_progress,
-) -> Mixture:
-    """Have several methods read queries and codes; vectors that the cache has are taken from there.
+) -> Corpus | Mixture:
+    """Have models and lexical methods read queries and codes; vectors that are known are not made again.
 
     Args:
         members: The models and lexical methods.
@@ -312,9 +312,15 @@ def mix(
         codes: The corpus.
         report: Receives the progress.
 
+    Returns:
+        What is searched in: of models alone a `Corpus`, which is quicker.
+
     Raises:
         WorkbenchError: See `agents.retrieval.dense.encode_corpus`.
     """
+    encoders = [member for member in members if not isinstance(member, LexicalRetriever)]
+    if len(encoders) == len(members):
+        return encode_corpus(encoders, cache, queries, codes, report)
     methods: list[Method] = []
     truncated = []
     for member in members:
@@ -329,8 +335,8 @@ def mix(
 
 
 @dataclass
-class MixedRetriever:
-    """Ranks codes by several methods together; see `agents.retrieval.retriever.Retriever`.
+class EnsembleRetriever:
+    """Ranks codes by one model or by several methods together; see `agents.retrieval.retriever.Retriever`.
 
     Attributes:
         name: What commands, runs and reports call it.
@@ -352,4 +358,5 @@ class MixedRetriever:
         report: ReportWork = ignore_progress,
     ) -> Ranking:
         """Return the best codes of each query."""
-        return mix(self.members, self.cache, queries, codes, report).search(top, self.combine, report).ranking
+        read = read_by_members(self.members, self.cache, queries, codes, report)
+        return read.search(top, self.combine, report).ranking

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 ENOUGH = 1_024
-"""What must be done before the time left is estimated: of a block of texts the longest are encoded first."""
+"""Texts before the time left is estimated: a block, of which the longest are encoded first."""
 
 
 @dataclass(frozen=True, slots=True)

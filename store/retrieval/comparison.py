@@ -71,7 +71,7 @@ class QueryScore:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How two methods do over queries.
+    """On how many queries each of two methods is better.
 
     Attributes:
         first_better: On how many the first is better.

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -421,15 +420,30 @@ async def test_agents_and_a_search_run_beside_each_other(
             turns.give(1)
 
 
-async def test_while_a_search_stops_the_key_says_what_to_do(corpus: Workspace) -> None:
-    app = app_of(corpus)
-    stopping = SimpleNamespace(state="stopping")
-    app.context.searches.runner = SimpleNamespace(started=(), running=stopping)  # type: ignore[assignment]
+async def test_while_a_search_stops_the_key_says_what_to_do(
+    corpus: Workspace, searching: Searching, tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As the load of a model, which cannot be interrupted.
+    loads, loaded, encode = threading.Event(), threading.Event(), LocalEncoder.encode
+
+    def loading(*given: Any) -> Encoded:
+        loads.set()
+        assert loaded.wait(60)
+        return encode(*given)
+
+    monkeypatch.setattr(LocalEncoder, "encode", loading)
+    app = searching(corpus)
     async with app.run_test(size=(80, 24)) as pilot:
         await home(pilot)
+        search = await begun(pilot, tiny)
+        await until(pilot, loads.is_set)
+        search.stop()
         await pilot.press("f")
         await until(pilot, lambda: "Press f again when it has stopped." in said(app))
+        assert search.state == "stopping"
         assert isinstance(app.screen, HomeScreen)
+        loaded.set()
+        await ended(pilot, "stopped")
 
 
 async def test_the_dialog_refuses_before_anything_starts(corpus: Workspace, searching: Searching) -> None:
