@@ -114,6 +114,19 @@ class TmuxTerminal:
                 return screen
         raise TimeoutError(f"the screen went on changing:\n{screen}")
 
+    def press_at_item(self, key: str, said: str) -> None:
+        """Press a key of an item as a person does, and wait until a text is on the screen.
+
+        It is pressed once nothing changes any more, and once more where the app asks for it: on a slow
+        machine half a second can pass between a screen's first line and its item.
+        """
+        self.settle()
+        self.press(key)
+        if said not in self.wait_for(lambda screen: said in screen or "Press again." in screen):
+            self.settle()
+            self.press(key)
+            self.wait_for(said)
+
     def hang_up(self) -> int:
         """Cut the connection as a lost SSH session does: the terminal goes away, its programs get SIGHUP.
 

@@ -55,11 +55,10 @@ def judge_packet(terminal: TmuxTerminal, says: str, number: int) -> None:
     """Judge every item of a packet by one key each, each time once the item is on the screen."""
     terminal.wait_for("Sitting 1 of 1")
     terminal.press("Enter")
-    for place in range(1, number + 1):
-        terminal.wait_for(f"{place} of {number} ")
-        terminal.settle()
-        terminal.press(says)
-    terminal.wait_for("finished")
+    terminal.wait_for(f"1 of {number} ")
+    for place in range(2, number + 1):
+        terminal.press_at_item(says, f"{place} of {number} ")
+    terminal.press_at_item(says, "finished")
     leave(terminal)
 
 
@@ -110,9 +109,7 @@ def test_a_study_goes_from_the_form_to_a_ruling(tmp_path: Path, opened: Any, wor
 
     terminal = opened(path, "--start", "adjudicate")
     terminal.wait_for("R3 0")
-    terminal.settle()
-    terminal.press("1")
-    terminal.wait_for("2 of 3")
+    terminal.press_at_item("1", "2 of 3")
     leave(terminal)
 
     with Workspace.open(path) as workspace, workspace.reading() as connection:

@@ -30,13 +30,6 @@ def run(*arguments: str | Path) -> str:
     return done.stdout
 
 
-def judge(terminal: TmuxTerminal, key: str, said: str) -> None:
-    """Press a key as a person does: once what is asked has been seen."""
-    terminal.settle()
-    terminal.press(key)
-    terminal.wait_for(said)
-
-
 def test_import_judge_undo_export_and_import_again(tmp_path: Path) -> None:
     files = [
         json_lines(tmp_path / "tasks.jsonl", TASKS[:1]),
@@ -59,15 +52,15 @@ def test_import_judge_undo_export_and_import_again(tmp_path: Path) -> None:
         terminal.settle()
         terminal.press("Enter")
         terminal.wait_for("return make.▮thing_1(value)")
-        judge(terminal, "a", "2 of 3 · Could you write")
-        judge(terminal, "b", "3 of 3 · Keep this example")
-        judge(terminal, "c", "1 of 8 · answer A")
-        judge(terminal, "a", "2 of 8 · answer A · Completeness")
-        judge(terminal, "3", "overrides ◆")
-        judge(terminal, "h", "Reason: judge relies on reference only")
-        judge(terminal, "0", "4 of 8 · answer A · Clarity")
-        judge(terminal, "u", "Undone: relevance of answer A: 10")
-        judge(terminal, "f", "⚑ flagged")
+        terminal.press_at_item("a", "2 of 3 · Could you write")
+        terminal.press_at_item("b", "3 of 3 · Keep this example")
+        terminal.press_at_item("c", "1 of 8 · answer A")
+        terminal.press_at_item("a", "2 of 8 · answer A · Completeness")
+        terminal.press_at_item("3", "overrides ◆")
+        terminal.press_at_item("h", "Reason: judge relies on reference only")
+        terminal.press_at_item("0", "4 of 8 · answer A · Clarity")
+        terminal.press_at_item("u", "Undone: relevance of answer A: 10")
+        terminal.press_at_item("f", "⚑ flagged")
         terminal.press("C-q")
         terminal.wait_for("ended with 0")
     finally:

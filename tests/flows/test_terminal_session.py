@@ -112,13 +112,6 @@ def into_review(terminal: TmuxTerminal, position: str = "1 of 118") -> None:
     terminal.wait_for(lambda screen: "○" in screen or "●" in screen)
 
 
-def judge(terminal: TmuxTerminal, key: str, said: str) -> None:
-    """Press a key as a person does: once the item has been seen. Keys before that are refused."""
-    terminal.settle()
-    terminal.press(key)
-    terminal.wait_for(said)
-
-
 def test_the_app_is_drawn_in_the_terminal_also_when_errors_go_to_a_file(
     workspace: Path, tmp_path: Path
 ) -> None:
@@ -140,14 +133,14 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     claims = verdicts(workspace)
     terminal = open_terminal(workspace)
     into_review(terminal)
-    judge(terminal, "a", "accepts ◆")
+    terminal.press_at_item("a", "accepts ◆")
     terminal.wait_for("2 of 118")
     other = "0" if claims["empty-file/2"] == 1 else "1"
-    judge(terminal, other, "overrides ◆")
+    terminal.press_at_item(other, "overrides ◆")
     terminal.wait_for("3 of 118")
-    judge(terminal, "b", "boundary case")
-    judge(terminal, "f", "flagged")
-    judge(terminal, "u", "Undone")
+    terminal.press_at_item("b", "boundary case")
+    terminal.press_at_item("f", "flagged")
+    terminal.press_at_item("u", "Undone")
     terminal.press("q")
     terminal.wait_for("all items")
     terminal.settle()
@@ -167,7 +160,7 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     again = open_terminal(workspace)
     # The queue is as it was left, and what is taken back stands outside of it.
     into_review(again, "of 7 · contains “median”")
-    judge(again, "u", "Undone")
+    again.press_at_item("u", "Undone")
     again.wait_for("empty-file/2")
     again.press("C-q")
     again.wait_for("ended with 0")
@@ -182,8 +175,8 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     terminal = open_terminal(workspace)
     into_review(terminal)
     for number in range(1, 6):
-        judge(terminal, "a", f"{number + 1} of 118")
-    judge(terminal, "m", "comment on this item")
+        terminal.press_at_item("a", f"{number + 1} of 118")
+    terminal.press_at_item("m", "comment on this item")
     terminal.type("half a thought")
     terminal.wait_for("half a thought")
     program = terminal.program
@@ -207,7 +200,7 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     again.settle()
     again.press("Enter")
     again.wait_for("6 of 118")
-    judge(again, "m", "half a thought")
+    again.press_at_item("m", "half a thought")
 
 
 def test_the_terminal_is_restored(workspace: Path, open_terminal) -> None:
@@ -265,9 +258,7 @@ def test_a_test_is_edited_in_an_editor_of_the_environment_and_run(tmp_path: Path
             ("kill -INT $PPID; sed -i 's/== 5/== 4/' \"$1\"", "Test of doubles: 1 of 1 passed"),
         ):
             steps.write_text(f"{does}\n")
-            terminal.settle()
-            terminal.press("E")
-            terminal.wait_for(said)
+            terminal.press_at_item("E", said)
         steps.write_text("echo '# in place' >> \"$1\"; exit 4\n")
         terminal.settle()
         terminal.press("e")
@@ -278,9 +269,7 @@ def test_a_test_is_edited_in_an_editor_of_the_environment_and_run(tmp_path: Path
         terminal.press("Escape")
         terminal.wait_for("Draft kept")
         editor.chmod(0o600)
-        terminal.settle()
-        terminal.press("E")
-        terminal.wait_for("an editor did not start: Permission denied")
+        terminal.press_at_item("E", "an editor did not start: Permission denied")
         terminal.settle()
         terminal.press("C-q")
         terminal.wait_for("ended with 0")
@@ -321,9 +310,7 @@ def test_a_reference_answer_is_rewritten_in_an_editor_of_the_environment(tmp_pat
             ("echo >> $1", "The reference answer is unchanged"),
         ):
             steps.write_text(f"{does}\n")
-            terminal.settle()
-            terminal.press("E")
-            terminal.wait_for("Edit which text?")
+            terminal.press_at_item("E", "Edit which text?")
             terminal.settle()
             terminal.press("r")
             terminal.wait_for(said)
