@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import re
 import struct
 import time
@@ -30,7 +29,6 @@ from typing import TYPE_CHECKING, Any
 from agents.retrieval.progress import Pace, ReportWork, WorkProgress, ignore_progress
 from agents.retrieval.retriever import blocks_of
 from store.errors import WorkbenchError
-from store.processes import start_of
 
 if TYPE_CHECKING:
     import numpy
@@ -44,10 +42,9 @@ TEXTS_AT_ONCE = 1024
 
 _HEADER = struct.Struct("<8sIII")
 _MAGIC = b"WBVEC\x00\x00\x02"
-_WITHOUT_CHECKSUM = b"WBVEC\x00\x00\x01"
-"""The beginning of blocks of an earlier form, whose texts are encoded again."""
 _DIGEST_BYTES = 16
-_LEFT_BEHIND_SECONDS = 86_400
+_LEFT_BEHIND_SECONDS = 3_600
+"""A file that is half written for so many seconds was left behind: a block is written in one."""
 _CHECKED_AT_ONCE = 256 * 1024
 """Bytes that stay in the processor's cache."""
 
@@ -284,19 +281,18 @@ class _Blocks:
 
     def _sweep(self) -> None:
         """Remove what processes that were killed left behind."""
+        long_ago = time.time() - _LEFT_BEHIND_SECONDS
         for path in self._folder.glob("*.part"):
-            if _is_left_behind(path):
-                path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # another process sweeps, too, or has just written it
+                if path.stat().st_mtime < long_ago:
+                    path.unlink()
 
     def _take(self, path: Path) -> None:
         """Note the digests of a block."""
         import numpy
 
         with path.open("rb") as file:
-            header = file.read(_HEADER.size)
-            if header.startswith(_WITHOUT_CHECKSUM):
-                return
-            count, width, _ = _header(path, header)
+            count, width, _ = _header(path, file.read(_HEADER.size))
             size = os.fstat(file.fileno()).st_size
             if size != _HEADER.size + count * (_DIGEST_BYTES + 1 + 4 * width):
                 raise damaged(path, "its size is not what its header says")
@@ -382,8 +378,7 @@ def _header(path: Path, header: bytes) -> tuple[int, int, int]:
 
 def _replace(path: Path, *pieces: bytes | memoryview) -> None:
     """Write a file whole or not at all."""
-    owner = f"{_place()}_{os.getpid()}_{start_of(os.getpid())}"
-    part = path.with_name(f"{path.name}.{owner}.{token_hex(8)}.part")
+    part = path.with_name(f"{path.name}.{token_hex(8)}.part")
     try:
         with part.open("wb") as file:
             for piece in pieces:
@@ -395,25 +390,6 @@ def _replace(path: Path, *pieces: bytes | memoryview) -> None:
         with suppress(OSError):
             part.unlink()
         raise
-
-
-def _place() -> str:
-    """Return what tells apart machines and containers, in which one number is that of other processes."""
-    space = ""
-    with suppress(OSError):
-        space = os.readlink("/proc/self/ns/pid")
-    return hashlib.sha256(f"{platform.node()} {space}".encode()).hexdigest()[:12]
-
-
-def _is_left_behind(part: Path) -> bool:
-    """Return whether the process that wrote a file is gone; elsewhere, whether it wrote long ago."""
-    place, _, owner = part.name.split(".")[-3:][0].partition("_")
-    process, _, started = owner.partition("_")
-    if place == _place() and process.isdigit():
-        return start_of(int(process)) not in (started, "-")
-    with suppress(OSError):
-        return time.time() - part.stat().st_mtime > _LEFT_BEHIND_SECONDS
-    return False
 
 
 def _not_written(folder: Path, cause: object) -> WorkbenchError:

@@ -131,7 +131,6 @@ def test_candidates_killed_at_random_and_run_again_are_the_same(nursery, workben
         for folder in ("vectors", "torn-vectors")
     ]
     assert names[0] == names[1]
-    assert not list((tmp_path / "torn-vectors").rglob("*.part"))
 
     # With all vectors there, it is killed while it searches and adds the pairs: all of them or none.
     _, command = candidates("warm", "vectors")

@@ -309,6 +309,8 @@ def test_rankings_are_deleted(workbench, sample, tmp_path):
     blind.write_text("[screens]\nblind = true\n")
     assert workbench(*delete, "bm25", "--config", blind).says("Blind review")
     assert workbench(*delete[:2], tmp_path, "--delete", "--methods", "bm25").says("is a BEIR folder")
+    for option, value in (("--add-unjudged", 5), ("--run-out", tmp_path / "out"), ("--by-query", "a.csv")):
+        assert workbench(*delete, "bm25", option, value).says("--delete ranks nothing")
     assert rows(sample, "SELECT method FROM retrieval ORDER BY id") == [("bm25",), ("bow",)]
     done = workbench(*delete, "bm25")
     assert done.out == "Deleted the rankings of bm25; items and labels stay.\n"

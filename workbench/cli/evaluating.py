@@ -151,6 +151,12 @@ def evaluate_retrieval(
             "Leave it out, or name a workspace.",
         )
     if delete:
+        if any(given is not None for given in (add_unjudged, run_out, by_query)):
+            raise WorkbenchError(
+                "Delete or rank",
+                "--delete ranks nothing: there is nothing to add to the items, or to write.",
+                "Leave --add-unjudged, --run-out and --by-query out, or leave --delete out.",
+            )
         _delete(source, names, config, as_json=as_json)
         return
     if run_out is not None:
