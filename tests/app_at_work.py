@@ -232,7 +232,7 @@ def script(
 
 
 async def until(
-    pilot: Pilot[Any], true: Callable[[], bool], what: str = "", *, seconds: float = 30.0
+    pilot: Pilot[Any], true: Callable[[], bool], what: str = "", *, seconds: float = 120.0
 ) -> None:
     """Let the app work until something is true and drawn; fail when it does not come about."""
     for _ in range(round(seconds * 100)):

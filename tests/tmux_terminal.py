@@ -84,7 +84,7 @@ class TmuxTerminal:
         self.press(key)
         self.wait_for(lambda _: self.line_of(text) != before)
 
-    def wait_for(self, what: str | Callable[[str], bool], timeout: float = 60.0) -> str:
+    def wait_for(self, what: str | Callable[[str], bool], timeout: float = 120.0) -> str:
         """Wait until a text is on the screen, or a condition on the screen holds; return the screen.
 
         Raises:

@@ -150,7 +150,7 @@ async def test_a_raters_own_test_is_run_again_and_lines_are_cited(workspace: Wor
         assert title.startswith("R2's test · 1 of 1 passed")
         assert "bob" not in title
         await pilot.press("r")
-        await until(pilot, lambda: not app.context.tests.running, "the test ended", seconds=60)
+        await until(pilot, lambda: not app.context.tests.running, "the test ended")
         await until(pilot, lambda: screen.item is not None and len(screen.item.runs) == 2)
         await ready(pilot)
         title = str(screen.query_one("#test", TextPane).border_title)

@@ -28,7 +28,6 @@ from screens.app import WorkbenchApp
 from screens.items.reader import ItemReader
 from screens.items.views import ItemView
 from screens.jobs.jobs import JobReported
-from screens.judging.paint_guard import ARRIVAL_SECONDS
 from screens.review.next_item import next_open
 from screens.review.screen import ReviewScreen
 from store.record.actions import Action
@@ -244,8 +243,10 @@ async def test_a_key_pressed_as_an_item_appears_was_meant_for_the_one_before(
 
 
 async def test_no_key_judges_a_label_that_came_while_another_screen_covered_the_item(
-    workspace: Workspace,
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    seconds = 4.0
+    monkeypatch.setattr("screens.judging.paint_guard.ARRIVAL_SECONDS", seconds)
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
@@ -264,7 +265,7 @@ async def test_no_key_judges_a_label_that_came_while_another_screen_covered_the_
         await pilot.press("1")
         assert said(app) == "Not recorded: the agents' label has just arrived. Check it, then press again."
         assert judgments(workspace) == []
-        await asyncio.sleep(ARRIVAL_SECONDS)
+        await asyncio.sleep(seconds)
         await pilot.press("1")
         await settled(pilot)
         assert [row[:2] for row in judgments(workspace)] == [(1, 1)]

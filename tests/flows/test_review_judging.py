@@ -536,8 +536,9 @@ async def test_judgments_as_fast_as_the_items_come_lose_nothing(tmp_path: Path) 
 
 
 async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on_its_way(
-    workspace: Workspace,
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("screens.judging.paint_guard.ARRIVAL_SECONDS", 4.0)
     app = review_app(workspace, at=6)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)

@@ -134,7 +134,10 @@ async def test_what_was_revealed_is_not_blind_in_a_later_session(workspace: Work
     assert first_labels(workspace) == {1: (0, True), 2: (0, False)}
 
 
-async def test_keys_typed_on_are_judged_as_what_was_on_the_screen(workspace: Workspace) -> None:
+async def test_keys_typed_on_are_judged_as_what_was_on_the_screen(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("screens.judging.paint_guard.ARRIVAL_SECONDS", 60.0)
     app = review_app(workspace, settings=REVEALS)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot, 1)

@@ -80,7 +80,7 @@ async def ended(pilot: Pilot[Any]) -> None:
     """Wait until no test is running."""
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
-    await until(pilot, lambda: not app.context.tests.running, "the test ended", seconds=60)
+    await until(pilot, lambda: not app.context.tests.running, "the test ended")
     await settled(pilot)
 
 

@@ -218,7 +218,10 @@ async def test_remapped_keys_judge_and_the_old_ones_do_not(workspace: Workspace)
         assert judgments(workspace) == [(1, 1, "accept", "")]
 
 
-async def test_a_label_that_came_while_the_item_was_hidden_is_not_judged_unseen(workspace: Workspace) -> None:
+async def test_a_label_that_came_while_the_item_was_hidden_is_not_judged_unseen(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("screens.judging.paint_guard.ARRIVAL_SECONDS", 60.0)
     app = review_app(workspace, at=6)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)

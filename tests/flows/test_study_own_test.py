@@ -74,7 +74,7 @@ async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
             border = app.screen.query_one("#test", TextPane).border_title
             assert str(border).startswith("Your draft · not run yet")
             await press(pilot, "r")
-            await until(pilot, lambda: not app.context.tests.running, "the test ended", seconds=60)
+            await until(pilot, lambda: not app.context.tests.running, "the test ended")
             await settled(pilot)
             strip = str(review_of(app).query_one(ClaimLine).render())
             assert "your test: 1 of 2 passed · ✓ two · ✗ edge" in strip

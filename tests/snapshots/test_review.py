@@ -148,7 +148,7 @@ async def refused_test(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await press(pilot, "r")
-    await until(pilot, lambda: not app.context.tests.running, seconds=30)
+    await until(pilot, lambda: not app.context.tests.running)
     await settled(pilot)
 
 

@@ -448,6 +448,17 @@ def test_there_is_a_row_for_every_configuration_and_one_can_be_asked_for(workben
     assert one["run"] in done.json()["error"]["hint"]
 
 
+def test_a_run_that_has_ended_is_reported_the_same_whenever_it_is(workbench, study, in_folder):
+    workbench("annotate", study, "--model", screened(in_folder, "r.jsonl", ["clear_match"] * 3))
+    (before,) = workbench("report", study, "pipeline", "--json").json()["runs"]
+    with duckdb.connect(str(study)) as connection:
+        connection.execute("UPDATE run SET ended_at = ended_at - INTERVAL 1 HOUR")
+        connection.execute("UPDATE step SET created_at = created_at - INTERVAL 1 HOUR")
+    (later,) = workbench("report", study, "pipeline", "--json").json()["runs"]
+    assert later["roles"] == before["roles"]
+    assert [role["last_minute"] for role in later["roles"]] == [3]
+
+
 def test_it_fits_a_terminal_of_80_columns(workbench, study, in_folder, monkeypatch):
     workbench("annotate", study, "--model", screened(in_folder, "r.jsonl", ["unclear"] * 2), "--no-repairs")
     monkeypatch.setattr("workbench.output.PIPED_WIDTH", 80)

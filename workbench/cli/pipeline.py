@@ -122,7 +122,9 @@ def read_reports(workspace: Workspace, runs: Sequence[Run]) -> list[_RunReport]:
     for run in runs:
         with workspace.reading() as connection:
             figures = run_figures(connection, run.id)
-            roles = [role.to_dict() for role in role_figures(connection, run.id, now())]
+            # Of a run that has ended the report is the same whenever it is made.
+            until = run.ended_at or now()
+            roles = [role.to_dict() for role in role_figures(connection, run.id, until)]
             failures = [cause.to_dict() for cause in failure_causes(connection, run.id)]
         found.append(_RunReport(run, figures, pipeline_report(workspace, run, figures), roles, failures))
     return found
