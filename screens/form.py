@@ -139,9 +139,12 @@ class FormFoot(Generic[Plan, Saved]):
 
     def count_soon(self) -> None:
         """Compute the plan once nothing is typed any more."""
+        self._stop_counting()
+        self._counting = self._screen.set_timer(COUNT_SECONDS, self._count)
+
+    def _stop_counting(self) -> None:
         if self._counting is not None:
             self._counting.stop()
-        self._counting = self._screen.set_timer(COUNT_SECONDS, self._count)
 
     def _count(self) -> None:
         # Who has just opened a form has done nothing wrong yet.
@@ -176,17 +179,15 @@ class FormFoot(Generic[Plan, Saved]):
         """
         if self._saving:
             return
-        if self._counting is not None:
-            self._counting.stop()
+        self._stop_counting()
         plan = self._next()
         if plan is None:
             return
         self._saving = True
         if words:
             self._show(words)
-        failed = partial(self._show_wrong, self._generation)
         work = partial(self._save, plan)
-        in_thread(self._screen, work, self._end_saving, failed, group="save", exclusive=False)
+        in_thread(self._screen, work, self._end_saving, self._end_failed, group="save", exclusive=False)
 
     @property
     def saving(self) -> bool:
@@ -194,8 +195,18 @@ class FormFoot(Generic[Plan, Saved]):
         return self._saving
 
     def _end_saving(self, saved: Saved) -> None:
-        self._saving = False
+        self._end()
         self._saved(saved)
+
+    def _end_failed(self, error: WorkbenchError) -> None:
+        self._end()
+        self._show_wrong(self._generation, error)
+
+    def _end(self) -> None:
+        """Let what is said of a saved plan stand, also where fields were changed while it was saved."""
+        self._saving = False
+        self._stop_counting()
+        self._generation += 1
 
     def _show_counted(self, generation: int, lines: Sequence[str]) -> None:
         if generation == self._generation and not self._saving:
@@ -203,8 +214,7 @@ class FormFoot(Generic[Plan, Saved]):
             self._show("\n".join(lines))
 
     def _show_wrong(self, generation: int, error: WorkbenchError) -> None:
-        if generation == self._generation:
-            self._saving = False
+        if generation == self._generation and not self._saving:
             self._screen.set_class(True, "-wrong")
             self._show(f"! {one_line(' '.join(filter(None, (error.message, error.hint))), 400)}")
 

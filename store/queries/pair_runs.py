@@ -399,14 +399,12 @@ def mean_test_cases(workspace: Workspace, run_id: UUID) -> float | None:
 
 
 def _seconds(pairs: Sequence[tuple[Any, ...]], stages: Sequence[tuple[Any, ...]]) -> dict[str, PairSeconds]:
-    """Return the seconds by class, to the microsecond: the last digits of a sum depend on the order of rows."""
+    """Return the seconds by class, to the microsecond: the last digits of a sum depend on its order."""
     by_class: dict[str, dict[str, StageSeconds]] = {}
     for name, role, steps, items, seconds in stages:
         by_class.setdefault(name, {})[role] = StageSeconds(steps, items, round(seconds, 6))
     found = {
-        name: PairSeconds(
-            count, round(total, 6), round(median, 6), round(longest, 6), by_class.get(name, {})
-        )
+        name: PairSeconds(count, round(total, 6), round(median, 6), round(longest, 6), by_class.get(name, {}))
         for name, count, total, median, longest in pairs
     }
     return {name: found.get(name, PairSeconds()) for name in ("clear", "unclear", "unscreened")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from screens.exporting.screen import ExportScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.views import ViewsScreen
 from screens.settings import ScreenSettings
+from store.errors import WorkbenchError
 from store.export.exporting import ExportReport
 from store.ingest.bundle import import_bundle
 from store.queries.rows import QueueFilter, ViewQuery
@@ -165,6 +167,47 @@ async def test_the_form_refuses_before_it_writes(tmp_path: Path, monkeypatch: py
             await pilot.press("ctrl+s")
             await says(pilot, "✓ Written to")
         assert import_bundle(tmp_path / "again.duckdb", tmp_path / "bundle").pseudonyms
+
+
+async def test_a_failure_is_said_also_where_the_form_was_changed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, written = threading.Event(), []
+
+    def slow(*plan: Any, dry_run: bool = False) -> ExportReport:
+        if dry_run:
+            return run_export(*plan, dry_run=True)
+        go.wait(60)
+        written.append(plan[1].destination.name)
+        raise WorkbenchError("Disk full", "The disk is full.")
+
+    monkeypatch.setattr("screens.exporting.screen.run_export", slow)
+    with judged(tmp_path) as workspace:
+        app = app_of(workspace)
+        async with app.run_test(size=(100, 40)) as pilot:
+            await says(pilot, "pairs")
+            await pilot.press("x")
+            await says(pilot, "2 judgments and marks")
+            form = app.screen
+            assert isinstance(form, ExportScreen)
+            foot, file = form._foot, form.query_one("#file", Input)
+            await pilot.press("ctrl+s")
+            begun = foot._generation
+            file.value = "another.jsonl"
+            await until(pilot, lambda: foot._generation > begun)
+            # A field that is missing does not end what is being saved, and nothing is saved twice.
+            file.value = " "
+            await until(pilot, lambda: foot._generation > begun + 1)
+            await pilot.press("ctrl+s")
+            assert foot.saving
+            assert "Exporting" in screen_text(app)
+            file.value = "another.jsonl"
+            go.set()
+            await says(pilot, "The disk is full.")
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: len(written) == 2)
+            await says(pilot, "The disk is full.")
+    assert written == ["pairs-jsonl.jsonl", "another.jsonl"]
 
 
 async def test_a_blind_review_keeps_views_of_the_agents_labels_closed(tmp_path: Path) -> None:
