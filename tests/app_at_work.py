@@ -45,7 +45,7 @@ BEGAN = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)
 """When everything in these workspaces happened, so that pictures of them stay the same."""
 
 
-PAINT_SECONDS = 0.3
+PAINT_SECONDS = 1.5
 """How long a pressed key is left for what it changes to be seen; some tests hold that up."""
 
 _press_keys = App._press_keys
