@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -345,9 +344,7 @@ async def test_quitting_ends_it_and_keeps_whole_blocks(
         assert app.is_running
         await pilot.press("ctrl+q")
         await until(pilot, lambda: not app.is_running)
-    began = time.monotonic()
     app.context.searches.runner.close()
-    assert time.monotonic() - began < 2
     assert search.wait(0)
     assert search.state == "stopped"
     vectors = tmp_path / "vectors"

@@ -132,7 +132,7 @@ async def test_the_figures_are_those_of_the_run_that_has_just_begun(
     ended.set()
 
     def once_ended(connection: Any) -> tuple[ListedRun, ...]:
-        assert ended.wait(30)
+        assert ended.wait(120)
         return listed_runs(connection)
 
     monkeypatch.setattr("screens.jobs.screen.listed_runs", once_ended)
@@ -200,7 +200,7 @@ async def test_nothing_is_started_before_the_estimate_is_seen(
     shown = threading.Event()
 
     def slow(*arguments: Any) -> Any:
-        shown.wait(30)
+        shown.wait(120)
         return estimate(*arguments)
 
     monkeypatch.setattr("agents.jobs.estimate.estimate", slow)

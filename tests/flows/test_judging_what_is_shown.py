@@ -57,7 +57,7 @@ class SlowReader:
 
         def waiting(reader: ItemReader, item_id: int) -> ItemView:
             if item_id == slow:
-                assert self.released.wait(30)
+                assert self.released.wait(120)
             return read(reader, item_id)
 
         monkeypatch.setattr(ItemReader, "read", waiting)
@@ -297,7 +297,7 @@ async def test_what_is_found_while_a_comment_is_written_does_not_move_it_away(
 
     def slow(*where: Any, **more: Any) -> int | None:
         looking.set()
-        assert go.wait(30)
+        assert go.wait(120)
         return next_open(*where, **more)
 
     monkeypatch.setattr("screens.review.screen.next_open", slow)
@@ -322,7 +322,7 @@ async def test_an_undo_takes_back_what_was_done_before_its_key_and_nothing_later
     go = threading.Event()
 
     def slow(journal: Journal, lines: Any) -> None:
-        assert go.wait(30)
+        assert go.wait(120)
         append(journal, lines)
 
     monkeypatch.setattr(Journal, "append", slow)

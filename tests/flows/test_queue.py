@@ -679,7 +679,7 @@ class HeldReads:
         read_ids = QueueLoader._ids
 
         def held(orders: QueueLoader, asked: QueueQuery, limit: int | None = None) -> Any:
-            assert self.go_on.wait(30)
+            assert self.go_on.wait(120)
             return read_ids(orders, asked, limit)
 
         monkeypatch.setattr(QueueLoader, "_ids", held)

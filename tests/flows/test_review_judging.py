@@ -259,7 +259,7 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
         counts.append(count_list(*given))
         if len(counts) > 1:
             return counts[-1]
-        release.wait(30)
+        release.wait(120)
         return replace(counts[0], counts={**counts[0].counts, "judged": 0, "open": 8})
 
     monkeypatch.setattr("screens.review.end_card.count_list", slow_at_first)
