@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 import tiny_models
@@ -37,7 +38,7 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 QUERIES, CODES, TOP = 40, 3200, 5
-MOST_KILLS, KILLS_WHILE_ADDING = 6, 3
+KILLS_WHILE_ADDING = 3
 
 
 @pytest.fixture
@@ -51,20 +52,32 @@ def nursery(repository, in_folder):
     ) as process:  # fmt: skip
         assert process.stdout.readline() == "ready\n"
 
-        def run(*arguments, kill_after=None):
-            """Return the exit code and the seconds; the code is negative where the process was killed."""
+        def run(*arguments, kill_when=None):
+            """Return the exit code and the seconds; the code is negative where the process was killed.
+
+            It is killed once `kill_when()` is true.
+            """
             began = time.monotonic()
             process.stdin.write(json.dumps([str(each) for each in arguments]) + "\n")
             process.stdin.flush()
             child = int(process.stdout.readline())
-            if kill_after is not None:
-                timer = threading.Timer(kill_after, os.kill, (child, signal.SIGKILL))
-                timer.start()
-            try:
-                return int(process.stdout.readline()), time.monotonic() - began
-            finally:
-                if kill_after is not None:
-                    timer.cancel()
+            ended = threading.Event()
+
+            def kill():
+                while not ended.wait(0.002):
+                    if kill_when():
+                        with suppress(ProcessLookupError):  # it has just ended
+                            os.kill(child, signal.SIGKILL)
+                        return
+
+            watch = threading.Thread(target=kill)
+            if kill_when is not None:
+                watch.start()
+            code = int(process.stdout.readline())
+            ended.set()
+            if kill_when is not None:
+                watch.join()
+            return code, time.monotonic() - began
 
         yield run
         process.stdin.close()
@@ -104,6 +117,9 @@ def test_candidates_killed_at_random_and_run_again_are_the_same(nursery, workben
         config.write_text(f'[retrieval]\nvectors = "{tmp_path / vectors}"\nbatch_size = 256\n')
         return path, ("candidates", path, "--models", model, "--top", TOP, "--config", config)
 
+    def blocks_of(folder):
+        return len(list((tmp_path / folder).rglob("*.vectors")))
+
     path, command = candidates("whole", "vectors")
     code, seconds = nursery(*command)
     assert code == 0
@@ -113,18 +129,28 @@ def test_candidates_killed_at_random_and_run_again_are_the_same(nursery, workben
 
     chance = random.Random()
     path, command = candidates("torn", "torn-vectors")
-    kills, blocks, code = 0, set(), -signal.SIGKILL
-    while code and kills < MOST_KILLS:
-        code, _ = nursery(*command, kill_after=seconds * chance.uniform(0.05, 0.6))
+
+    def later(seconds, blocks=0):
+        """A function that is true some seconds after there are so many blocks of vectors."""
+        seen = []
+
+        def reached():
+            if not seen and blocks_of("torn-vectors") >= blocks:
+                seen.append(time.monotonic() + seconds)
+            return bool(seen) and time.monotonic() >= seen[0]
+
+        return reached
+
+    assert blocks_of("vectors") == 5  # one of the queries, four of the codes
+    code, _ = nursery(*command, kill_when=later(seconds * chance.uniform(0, 0.3)))
+    assert code in (0, -signal.SIGKILL)
+    kills = code != 0
+    for blocks in (1, 2, 4):
+        code, _ = nursery(*command, kill_when=later(chance.uniform(0, 0.05), blocks))
         assert code in (0, -signal.SIGKILL)
         kills += code != 0
-        blocks.add(len(list((tmp_path / "torn-vectors").rglob("*.vectors"))))
-    if code:
-        code, _ = nursery(*command)
-    assert code == 0
     assert kills >= 2
-    # It was killed on the way, not only before or after the work.
-    assert len(blocks) >= 2
+    assert nursery(*command)[0] == 0
     assert found(path) == whole
     names = [
         sorted(each.relative_to(tmp_path / folder) for each in (tmp_path / folder).rglob("*.vectors"))
@@ -137,7 +163,7 @@ def test_candidates_killed_at_random_and_run_again_are_the_same(nursery, workben
     _, seconds = nursery(*command)
     for number in range(KILLS_WHILE_ADDING):
         path, command = candidates(f"again-{number}", "vectors")
-        nursery(*command, kill_after=seconds * chance.uniform(0.3, 1))
+        nursery(*command, kill_when=later(seconds * chance.uniform(0.3, 1)))
         assert len(found(path)[0]) in (0, QUERIES * TOP)
         code, _ = nursery(*command)
         assert code == 0
