@@ -1,8 +1,9 @@
 """Vectors of texts, kept in files so that no text is encoded twice by one model.
 
-A folder for each model and role (its files, its pooling, its prompt) holds blocks of at most 1,024 vectors.
-A block is written whole beside its place and renamed, so whatever stops the work leaves whole blocks only,
-and the next run goes on behind the last one, with the same blocks and so with the same vectors.
+A folder for each model and role (its files, its pooling, its prompt; the form of the blocks) holds blocks of
+at most 1,024 vectors. A block is written whole beside its place and renamed, so whatever stops the work leaves
+whole blocks only, and the next run goes on behind the last one, with the same blocks and so with the same
+vectors.
 
 A block is a header (`_HEADER`: magic, number of texts, width, CRC-32 of all that follows), the digests of the
 texts (16 bytes each), whether each was truncated (a byte each), and the vectors (float32, little-endian). Its
@@ -261,7 +262,8 @@ class _Blocks:
         import numpy
 
         about = json.dumps({"model": name, "role": role, **identity}, sort_keys=True)
-        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+        # The form of the blocks is part of it, so that those of another form are never met.
+        digest = hashlib.sha256(_MAGIC + json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
         slug = re.sub(r"[^\w.-]+", "-", name)[:60].strip(".-") or "model"
         self._folder = root / f"{slug}-{digest}" / role
         self.width: int | None = None
