@@ -1,9 +1,9 @@
 """Vectors of texts, kept in files so that no text is encoded twice by one model.
 
 A folder for each model and role (its files, its pooling, its prompt; the form of the blocks) holds blocks of
-at most 1,024 vectors. A block is written whole beside its place and renamed, so whatever stops the work leaves
-whole blocks only, and the next run goes on behind the last one, with the same blocks and so with the same
-vectors.
+at most 1,024 vectors. A block is written whole beside its place and renamed, so whatever stops the work
+leaves whole blocks only, and the next run goes on behind the last one, with the same blocks and so with the
+same vectors.
 
 A block is a header (`_HEADER`: magic, number of texts, width, CRC-32 of all that follows), the digests of the
 texts (16 bytes each), whether each was truncated (a byte each), and the vectors (float32, little-endian). Its
