@@ -110,7 +110,8 @@ async def _adjudicate(workspace: Workspace) -> None:
         await pressed(pilot, "p")
         screen = await ready(pilot)
         assert "final: [both bad]" in shown(screen, "raters")
-        assert "both bad" in await pressed(pilot, "u")
+        await pressed(pilot, "u")
+        await until(pilot, lambda: "both bad" in screen.shared.message)
     judgment = table_of(JudgmentRow)
     ruled = select(judgment).where(judgment.c.phase == "adjudicate").order_by(judgment.c.id)
     with workspace.reading() as connection:
