@@ -67,7 +67,7 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             await press(pilot, *"1" * (sizes[0] - place))
             await until(pilot, lambda: "Sitting 1 of 3 done" in line_of(app, EndCard))
             await press(pilot, "u")
-            assert said(app).startswith("Undone")
+            await until(pilot, lambda: said(app).startswith("Undone"))
             await press(pilot, "0")
             await until(pilot, lambda: "continue with sitting 2" in line_of(app, EndCard))
             first = app.screen
@@ -78,7 +78,7 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
 
             # What was done in the first sitting cannot be taken back from here.
             await press(pilot, "u")
-            assert said(app).startswith("Nothing to undo")
+            await until(pilot, lambda: said(app).startswith("Nothing to undo"))
             # Nor does anything come along of what was begun with an item that comes again.
             place = [one.item_id for one in own if one.sitting == 2].index(again.item_id)
             await press(pilot, *"1" * place)
