@@ -70,7 +70,7 @@ async def test_the_reference_is_covered_until_the_first_answer(
         assert "H stop covering" in line_of(app, JudgingKeyLine)
         # Undone, the item has no answer again.
         await press(pilot, "u")
-        assert covered(app)
+        await until(pilot, lambda: covered(app))
         await settled(pilot)
     assert [row[1:3] for row in given(workspace)] == [
         ("completion.cross_file", 1),
