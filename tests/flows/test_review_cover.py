@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from app_at_work import until
 from entry_bench import PREDICTIONS, QUESTIONS, TASKS, entries, given
 from kinds import task
 from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, settled, text_of
