@@ -144,12 +144,15 @@ def test_candidates_killed_at_random_and_run_again_are_the_same(nursery, workben
     assert blocks_of("vectors") == 5  # one of the queries, four of the codes
     code, _ = nursery(*command, kill_when=later(seconds * chance.uniform(0, 0.3)))
     assert code in (0, -signal.SIGKILL)
-    kills = code != 0
+    kills, kept = code != 0, {blocks_of("torn-vectors")}
     for blocks in (1, 2, 4):
         code, _ = nursery(*command, kill_when=later(chance.uniform(0, 0.05), blocks))
         assert code in (0, -signal.SIGKILL)
         kills += code != 0
+        kept.add(blocks_of("torn-vectors"))
     assert kills >= 2
+    # It was killed on the way, not only before or after the work.
+    assert len(kept) >= 2
     assert nursery(*command)[0] == 0
     assert found(path) == whole
     names = [

@@ -44,6 +44,16 @@ async def says(pilot: Pilot[Any], words: str) -> None:
     await until(pilot, lambda: words in " ".join(screen_text(pilot.app).split()), words)
 
 
+async def export_form(pilot: Pilot[Any]) -> ExportScreen:
+    """Open the form from Home, and wait until it says what it would write."""
+    await says(pilot, "pairs")
+    await pilot.press("x")
+    await says(pilot, "2 judgments and marks")
+    form = pilot.app.screen
+    assert isinstance(form, ExportScreen)
+    return form
+
+
 def names(app: WorkbenchApp) -> list[str]:
     """The names of the saved views."""
     with app.context.workspace.reading() as connection:
@@ -129,11 +139,7 @@ async def test_the_form_refuses_before_it_writes(tmp_path: Path, monkeypatch: py
     with judged(tmp_path) as workspace:
         app = app_of(workspace)
         async with app.run_test(size=(100, 40)) as pilot:
-            await says(pilot, "pairs")
-            await pilot.press("x")
-            form = app.screen
-            assert isinstance(form, ExportScreen)
-            await says(pilot, "2 judgments and marks")
+            form = await export_form(pilot)
             box, file = form.query_one("#format", Select), form.query_one("#file", Input)
             assert file.value == "pairs-jsonl.jsonl"
             box.value = "beir"
@@ -185,11 +191,7 @@ async def test_a_failure_is_said_also_where_the_form_was_changed_meanwhile(
     with judged(tmp_path) as workspace:
         app = app_of(workspace)
         async with app.run_test(size=(100, 40)) as pilot:
-            await says(pilot, "pairs")
-            await pilot.press("x")
-            await says(pilot, "2 judgments and marks")
-            form = app.screen
-            assert isinstance(form, ExportScreen)
+            form = await export_form(pilot)
             foot, file = form._foot, form.query_one("#file", Input)
             await pilot.press("ctrl+s")
             begun = foot._generation
