@@ -10,11 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from textual import events, on, work
+from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
@@ -34,6 +35,7 @@ from screens.notices import Notices
 from screens.recorder import KEY_SECONDS, Recorder, UndoResult
 from screens.run_choice import RunChoice
 from screens.test_runner import TestRunner
+from screens.threads import Deliver, in_parts
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 
@@ -172,24 +174,26 @@ class WorkbenchApp(App[None]):
         self.call_after_refresh(self._first_screen_shown)
 
     def _first_screen_shown(self) -> None:
-        self._warm_up()
+        in_parts(self, self._warm_up, group="warm-up")
 
-    @work(thread=True, group="warm-up")
-    def _warm_up(self) -> None:
+    def _warm_up(self, deliver: Deliver) -> None:
         """Do what the first screen was shown without, so that the keys that need it do not wait."""
         try:
             self.context.program.prepare()
         except (WorkbenchError, OSError) as error:
-            self.call_later(self.context.notices.show, "Not prepared", str(error), alarm=True)
+            deliver(partial(self.context.notices.show, "Not prepared", str(error), alarm=True))
         for name in BEHIND:
             import_module(name)
         if not gc.isenabled():
             # The start has put the collector off; see workbench.start.
             freeze_existing()
-            self.call_later(self.set_interval, 1.0, self._collect_when_idle)
+            deliver(self._collect_from_now_on)
         if self.context.program.begin_with is not None:
             # Only now: the agents' work would keep the first judgment waiting for what it needs.
-            self.call_later(self.context.jobs.start, self.context.program.begin_with)
+            deliver(self.context.jobs.start, self.context.program.begin_with)
+
+    def _collect_from_now_on(self) -> None:
+        self.set_interval(1.0, self._collect_when_idle)
 
     def _collect_when_idle(self) -> None:
         collect_when_idle(time.monotonic() - self.context.last_key.time)

@@ -11,12 +11,11 @@ from typing import Any, Generic, TypeVar
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, Static
 
 from screens.base_screen import BaseScreen
-from screens.threads import in_thread
+from screens.threads import Soon, in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 
@@ -133,18 +132,13 @@ class FormFoot(Generic[Plan, Saved]):
         self._preview = preview
         self._save = save
         self._saved = saved
-        self._counting: Timer | None = None
+        self._counting = Soon(screen, COUNT_SECONDS, group="preview")
         self._generation = 0
         self._saving = False
 
     def count_soon(self) -> None:
         """Compute the plan once nothing is typed any more."""
-        self._stop_counting()
-        self._counting = self._screen.set_timer(COUNT_SECONDS, self._count)
-
-    def _stop_counting(self) -> None:
-        if self._counting is not None:
-            self._counting.stop()
+        self._counting.call(self._count, again=True)
 
     def _count(self) -> None:
         # Who has just opened a form has done nothing wrong yet.
@@ -179,7 +173,7 @@ class FormFoot(Generic[Plan, Saved]):
         """
         if self._saving:
             return
-        self._stop_counting()
+        self._counting.stop()
         plan = self._next()
         if plan is None:
             return
@@ -205,7 +199,7 @@ class FormFoot(Generic[Plan, Saved]):
     def _end(self) -> None:
         """Let what is said of a saved plan stand, also where fields were changed while it was saved."""
         self._saving = False
-        self._stop_counting()
+        self._counting.stop()
         self._generation += 1
 
     def _show_counted(self, generation: int, lines: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,7 +13,7 @@ from textual.app import App
 from textual.signal import Signal
 
 from screens.notices import Notices
-from screens.threads import deliver, follow
+from screens.threads import follow, in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 
@@ -93,17 +94,27 @@ class TestRunner:
         if self._rater is None or item.item_id in self.running:
             return False
         self.running.add(item.item_id)
+        item_id, name = item.item_id, item.external_id
+
+        def succeeded(executed: RecordedExecution) -> None:
+            self._report_ended(TestEnded(item_id, name, test, executed))
+
+        def failed(error: BaseException) -> None:
+            self._report_ended(TestEnded(item_id, name, test, None, error))
+
         begin = partial(self._begin, self._rater, item, test, editing_ms)
-        self._app.run_worker(begin, thread=True, group="tests")
+        begun = partial(follow, self._app, succeeded=succeeded, failed=failed, group="tests")
+        in_thread(self._app, begin, begun, group="tests", exclusive=False)
         return True
 
-    def _begin(self, rater: RaterRef, item: ItemView, test: str, editing_ms: int) -> None:
+    def _begin(
+        self, rater: RaterRef, item: ItemView, test: str, editing_ms: int
+    ) -> Future[RecordedExecution]:
         """Begin a run, in a thread: what it needs is loaded with the first one."""
         from agents.jobs.expert_tests import ExpertRun
 
-        item_id, name = item.item_id, item.external_id
         wanted = ExpertRun(
-            item_id,
+            item.item_id,
             rater,
             test,
             item.execution,
@@ -112,22 +123,14 @@ class TestRunner:
             editing_ms=editing_ms,
         )
 
-        def failed(error: BaseException) -> None:
-            self._report_ended(TestEnded(item_id, name, test, None, error))
-
         try:
             with self._making:
                 runs = self._expert_runs
-            future = runs.start(wanted)
+            return runs.start(wanted)
         except (WorkbenchError, OSError) as error:
-            deliver(self._app, failed, error)
-            return
-        follow(
-            self._app,
-            future,
-            lambda executed: self._report_ended(TestEnded(item_id, name, test, executed)),
-            failed,
-        )
+            failed: Future[RecordedExecution] = Future()
+            failed.set_exception(error)
+            return failed
 
     def _report_ended(self, test: TestEnded) -> None:
         self.running.discard(test.item_id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from settling import settled
 from sqlalchemy import Connection, insert
-from textual.app import App
 from textual.pilot import Pilot
 
 from agents.jobs.expert_tests import ExpertTests
@@ -24,7 +23,6 @@ from agents.retrieval.settings import RetrievalSettings
 from agents.settings import ExpertRunSettings, JobSettings
 from screens.app import WorkbenchApp
 from screens.context import AppContext, Plan
-from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
 from store.ingest.importing import import_files
 from store.ingest.preview import preview_file
@@ -43,27 +41,6 @@ NO_MODEL = (
 
 BEGAN = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)
 """When everything in these workspaces happened, so that pictures of them stay the same."""
-
-
-PAINT_SECONDS = 1.5
-"""How long a pressed key is left for what it changes to be seen; some tests hold that up."""
-
-_press_keys = App._press_keys
-
-
-async def _press_and_look(app: App[Any], keys: Iterable[str]) -> None:
-    """Press keys as somebody does who looks at what each of them does before pressing the next one."""
-    for key in keys:
-        await _press_keys(app, [key])
-        end = time.monotonic() + PAINT_SECONDS
-        while isinstance(app.screen, ReviewScreen) and time.monotonic() < end:
-            shown = app.screen.guard.on_screen
-            if shown is None or not app.screen.guard.missing_at(time.monotonic()):
-                break
-            await asyncio.sleep(0.002)
-
-
-App._press_keys = _press_and_look  # type: ignore[method-assign]
 
 
 def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any) -> AppContext:
@@ -234,14 +211,16 @@ def script(
 async def until(
     pilot: Pilot[Any], true: Callable[[], bool], what: str = "", *, seconds: float = 120.0
 ) -> None:
-    """Let the app work until something is true and drawn; fail when it does not come about."""
-    for _ in range(round(seconds * 100)):
-        if true():
-            for _ in range(2):  # A widget has the text before its screen has laid it out: once for each.
-                await pilot.pause(0)
-            return
+    """Wait for what an app does not do itself: a job of the agents, another process, an editor.
+
+    Everything else has happened when the app has settled, which it has after each key.
+    """
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"never came about: {what or true}"
+        await settled(pilot.app)
         await pilot.pause(0.01)
-    raise AssertionError(f"never came about: {what or true}")
+    await settled(pilot.app)
 
 
 def app_of(workspace: Workspace, rater: str | None = "dana", **changes: Any) -> WorkbenchApp:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ for _folder in (REPOSITORY / "tests", REPOSITORY):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
-import idle  # noqa: E402, F401 - found by the lines above, and at work from here on
-import made_once  # noqa: E402, F401 - so is this
+import made_once  # noqa: E402, F401 - found by the lines above, and at work from here on
+import settling  # noqa: E402 - so is this
 
 # Modules of assertions say what they compared, as tests do.
 pytest.register_assert_rewrite("engine", "hostile", "judging", "review_bench", "small_workspace")
@@ -48,6 +49,68 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         report.outcome = "failed"
         report.longrepr = f"skipped where nothing may be: {report.longrepr}"
     return report
+
+
+FULL = {
+    "engine": "need Docker or podman",
+    "crash": "kill the program over and over",
+    "full": "take data of full size, or compare every command",
+}
+"""What only a run of all tests holds: by the marker, why."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `tests/run` choose which tests are run."""
+    parser.addoption("--tier", choices=("quick", "all"), default="all", help="which tests are run")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out of the quick tier what is slow by nature."""
+    for item in items:
+        if _needs_engine(item):
+            item.add_marker("engine")
+    if config.getoption("tier") == "quick":
+        left_out = [item for item in items if any(map(item.get_closest_marker, FULL))]
+        items[:] = [item for item in items if item not in set(left_out)]
+        config.hook.pytest_deselected(items=left_out)
+        counts = Counter(name for item in left_out for name in FULL if item.get_closest_marker(name))
+        output = getattr(config, "workeroutput", None)
+        config.stash[_LEFT_OUT] = dict(counts)
+        if output is not None:
+            output["left_out"] = dict(counts)
+
+
+def _needs_engine(item: pytest.Item) -> bool:
+    # Tests of several sandboxes take the engine for some of their cases.
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return "docker_settings" in getattr(item, "fixturenames", ()) or not {"docker", "podman"}.isdisjoint(
+        value for value in values if isinstance(value, str)
+    )
+
+
+_LEFT_OUT = pytest.StashKey[dict[str, int]]()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over from a process of tests what it left out."""
+    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what `tests/run` has run, what it leaves out, and which tests are unsteady."""
+    line = terminalreporter.write_line
+    if os.environ.get("TESTS_RUN_AGAIN"):
+        for report in terminalreporter.stats.get("passed", ()):
+            line(f"unsteady: {report.nodeid}")
+        line("Mend the cause of an unsteady test before anything else: CONTRIBUTING.md says how.")
+    for step in json.loads(os.environ.get("TESTS_RUN_STEPS", "[]")):
+        line(step)
+    if left_out := config.stash.get(_LEFT_OUT, {}):
+        line(f"Not run: {sum(left_out.values())} tests. tests/run --all adds them:")
+        for name, count in left_out.items():
+            line(f"  {count} that {FULL[name]}")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -82,6 +145,13 @@ def _own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: py
         monkeypatch.setenv(name, str(home / folder))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_alone() -> Iterator[None]:
+    """Let no test leave alone what an earlier one kept from ending."""
+    yield
+    settling.forget_gates()
 
 
 @pytest.fixture(autouse=True)

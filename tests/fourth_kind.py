@@ -241,7 +241,8 @@ def agents_at_work(folder: Path) -> None:
 async def on_screen(file: Path) -> None:
     """Judge a pair and two reports by keys, some of which mean other things where they are no values."""
     from app_at_work import until
-    from review_bench import judgments, line_of, painted, press, review_app, said, screen_text, settled
+    from review_bench import judgments, line_of, painted, press, review_app, said, screen_text
+    from settling import settled
 
     from screens.judging.keys import JudgingKeyLine
     from screens.review.bars import ClaimLine
@@ -284,7 +285,7 @@ async def on_screen(file: Path) -> None:
             assert screen.item.at == 0
             assert "[● 1 bug] · ● 1 polite" in line_of(app, ClaimLine), line_of(app, ClaimLine)
             assert "It crashes when I save." in screen_text(app)
-            await settled(pilot)
+            await settled(pilot.app)
             await pilot.press("q")
             await until(pilot, lambda: "today 2" in screen_text(app))
             shown = screen_text(app)

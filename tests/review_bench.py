@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from app_at_work import BEGAN, context_of, until
+from app_at_work import BEGAN, context_of
 from scopes import scope
+from settling import settled
 from small_workspace import pairs_workspace
 from sqlalchemy import Connection, insert, select
 from textual.app import App
@@ -363,50 +364,17 @@ def review_of(app: WorkbenchApp) -> ReviewScreen:
 
 
 async def painted(pilot: Pilot[Any], number: int | None = None) -> ReviewScreen:
-    """Wait until an item is on the screen, all of it; `number` says which one of the order, from 1.
-
-    At the end of the list, without a number, its card is enough.
-    """
-
-    def is_there() -> bool:
-        screen = pilot.app.screen
-        if isinstance(screen, ReviewScreen) and screen.order.at_end:
-            return number is None
-        if (
-            not isinstance(screen, ReviewScreen)
-            or not screen.guard.is_painted
-            or screen.header.progress is None
-        ):
-            return (
-                isinstance(screen, ReviewScreen)
-                and screen.guard.is_painted
-                and screen.judging.builder is None
-            )
-        return number is None or screen.order.index == number - 1
-
-    await until(pilot, is_there, f"item {number} painted")
-    await pilot.pause()
-    return review_of(pilot.app)  # type: ignore[arg-type]
-
-
-async def settled(pilot: Pilot[Any]) -> None:
-    """Wait until everything recorded is on disk and shown, colours and searches included."""
-    app = pilot.app
-    assert isinstance(app, WorkbenchApp)
-    await until(pilot, lambda: not app.context.recorder.unsaved, "everything saved")
-    # What one of them came to may have another one started.
-    while working := [each for each in app.workers if each.group != "wait" and not each.is_finished]:
-        await app.workers.wait_for_complete(working)
-        await pilot.pause(0)
-    await pilot.pause()
+    """The review, when all of an item is on the screen; `number` says which one of the order, from 1."""
+    await settled(pilot.app)
+    screen = review_of(pilot.app)  # type: ignore[arg-type]
+    assert number is None or screen.order.index == number - 1, screen.order.index
+    assert screen.order.at_end or screen.guard.is_painted, screen.shared.message
+    return screen
 
 
 async def press(pilot: Pilot[Any], *keys: str) -> None:
     """Press keys one by one, each when the item of the one before is on the screen."""
-    for key in keys:
-        await painted(pilot)
-        await pilot.press(key)
-    await painted(pilot)
+    await pilot.press(*keys)
 
 
 def said(app: WorkbenchApp) -> str:

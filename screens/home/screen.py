@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
@@ -22,7 +22,7 @@ from screens.home.facts import TITLE_CELLS, HomeDetails, HomeFacts, for_agents, 
 from screens.home.import_dialog import Imported, Imports, ImportScreen
 from screens.home.panel import Line, Panel, Piece
 from screens.jobs.job_line import JobLine
-from screens.threads import in_thread
+from screens.threads import Deliver, Soon, in_parts, in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -90,7 +90,7 @@ class HomeScreen(BaseScreen):
         self.failure: Exception | None = None
         self._cursor = ""
         self._loading_sample = False
-        self._due = False
+        self._soon = Soon(self, READ_SECONDS, group="facts")
 
     def compose(self) -> ComposeResult:
         """Lay out the panels, and the lines at the foot."""
@@ -129,25 +129,24 @@ class HomeScreen(BaseScreen):
 
     # -- reading --------------------------------------------------------------------------------------
 
-    @work(thread=True, exclusive=True, group="facts")
     def read(self) -> None:
         """Read the numbers, in a thread: first the counts, then what each panel shows beside them."""
+        in_parts(self, self._read, self._read_failed, group="facts")
+
+    def _read(self, deliver: Deliver) -> None:
         context, worker = self.context, get_current_worker()
-        try:
-            facts = read_facts(context.workspace, context.scope, sample=context.program.is_sample())
-            self.call_later(self._read_done, facts)
-            # Loading the whole configuration takes longer than anything else here; a review that was opened
-            # meanwhile does not wait for it.
-            if self.is_current:
-                self.plan = context.program.plan
-                self.call_later(self._lay_out)
-            if facts.progress.total:
-                for parts in read_details(context.workspace, context.scope):
-                    if worker.is_cancelled or not self.is_current:
-                        return
-                    self.call_later(self._details_read, parts)
-        except WorkbenchError as error:
-            self.call_later(self._read_failed, error)
+        facts = read_facts(context.workspace, context.scope, sample=context.program.is_sample())
+        deliver(self._read_done, facts)
+        # Loading the whole configuration takes longer than anything else here; a review that was opened
+        # meanwhile does not wait for it.
+        if self.is_current:
+            self.plan = context.program.plan
+            deliver(self._lay_out)
+        if facts.progress.total:
+            for parts in read_details(context.workspace, context.scope):
+                if worker.is_cancelled or not self.is_current:
+                    return
+                deliver(self._details_read, parts)
 
     def _read_done(self, facts: HomeFacts) -> None:
         self.facts, self.failure = facts, None
@@ -180,12 +179,10 @@ class HomeScreen(BaseScreen):
 
     def _read_soon(self) -> None:
         # Under another screen nobody sees the numbers; they are read when one comes back.
-        if not self._due and self.is_current:
-            self._due = True
-            self.set_timer(READ_SECONDS, self._read_due)
+        if self.is_current:
+            self._soon.call(self._read_due)
 
     def _read_due(self) -> None:
-        self._due = False
         if self.is_current:
             self.read()
 

@@ -20,7 +20,7 @@ from screens.home.panels import NextLine, following
 from screens.home.screen import READ_SECONDS
 from screens.jobs.job_line import drawn_bar
 from screens.review.end_card import what_is_next
-from screens.threads import in_thread
+from screens.threads import Soon, in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -58,7 +58,7 @@ class StudyHomeScreen(BaseScreen):
         self.place: StudyPlace = context.study
         self.found: SittingProgress | None = None
         self.failure: WorkbenchError | None = None
-        self._due = False
+        self._soon = Soon(self, READ_SECONDS, group="study")
 
     def compose(self) -> ComposeResult:
         """Lay out the study beside what to do next."""
@@ -100,12 +100,10 @@ class StudyHomeScreen(BaseScreen):
         self._lay_out()
 
     def _action_saved(self, action: Action) -> None:
-        if not self._due and self.is_current:
-            self._due = True
-            self.set_timer(READ_SECONDS, self._read_due)
+        if self.is_current:
+            self._soon.call(self._read_due)
 
     def _read_due(self) -> None:
-        self._due = False
         if self.is_current:
             self.read()
 

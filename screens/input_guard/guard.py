@@ -128,10 +128,12 @@ class LastKey:
     Attributes:
         time: When it was typed, in seconds of the monotonic clock.
         name: Its name in Textual.
+        after_refused: Whether keys right before it were left out.
     """
 
     time: float = 0.0
     name: str = ""
+    after_refused: bool = False
 
 
 class InputGuard:
@@ -153,6 +155,7 @@ class InputGuard:
         self._bursts = PasteDetector()
         # When the last key came that was taken for a part of a paste.
         self._pasted_at = float("-inf")
+        self._refused = False
 
     def note_arrival(self, key: events.Key) -> None:
         """Take note of a key when it arrives, before it is handled."""
@@ -167,15 +170,19 @@ class InputGuard:
         # A key that bubbled up from a widget was looked at before, and others may have come since.
         if not key.is_forwarded and self._torn.swallows(key.key, key.character, key.time):
             self._show_notice("Torn key", "Part of a key was not received; press the key again.")
+            self._refused = True
             return True
         if not key.is_forwarded and self._is_pasted(key):
             # Once for a paste, not for each of its keys.
             if key.time - self._pasted_at > PASTE_PAUSE:
                 self._show_notice("Ignored", "several keys came at once, as pasted text does.", alarm=True)
             self._pasted_at = key.time
+            self._refused = True
             return True
         self._pasted_at = float("-inf")
         self.last_key.time, self.last_key.name = key.time, key.key
+        if not key.is_forwarded:
+            self.last_key.after_refused, self._refused = self._refused, False
         return False
 
     def _is_pasted(self, key: events.Key) -> bool:

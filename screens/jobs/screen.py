@@ -39,7 +39,7 @@ from screens.jobs.run_tables import cause_lines, funnel, progress_lines, stage_t
 from screens.jobs.search_status import search_log, search_status
 from screens.jobs.start import start_annotation
 from screens.jobs.throttle import ThrottledReader
-from screens.threads import in_thread
+from screens.threads import Soon, in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
@@ -134,7 +134,8 @@ class JobsScreen(BaseScreen):
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
-        self._log_due = False
+        self._log_due = Soon(self, LOG_SECONDS, group="log")
+        self._moved = Soon(self, MOVE_SECONDS, group="run")
         self._logged = 0
         self._part = "funnel"
         self._choice: tuple[str, ...] = ()
@@ -327,9 +328,7 @@ class JobsScreen(BaseScreen):
             self._read_soon(at_once=isinstance(event, JobPaused | JobEnded))
 
     def _log_soon(self) -> None:
-        if not self._log_due:
-            self._log_due = True
-            self.set_timer(LOG_SECONDS, self._log_came)
+        self._log_due.call(self._log_came)
 
     def _search_event(self, event: SearchEvent) -> None:
         if event.what == "log":
@@ -527,7 +526,6 @@ class JobsScreen(BaseScreen):
 
     def _log_came(self) -> None:
         """Show the lines that came; the first one unfolds the log."""
-        self._log_due = False
         if self.query_one(LogPane).display:
             self._write_log()
         else:
@@ -749,7 +747,7 @@ class JobsScreen(BaseScreen):
         if wanted is not shown:
             self._shown_id = _id(wanted)
             self._forget()
-            self.set_timer(MOVE_SECONDS, self._read_parts)
+            self._moved.call(self._read_parts)
             self._lay_out()
 
     def action_back(self) -> None:

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from textual.screen import Screen
 from textual.timer import Timer
 
+from screens.threads import Deliver, in_parts
 from store.errors import WorkbenchError
 
 T = TypeVar("T")
@@ -66,7 +67,7 @@ class ThrottledReader(Generic[K, T]):
             self._timer = None
         if at_once or key != self._last or wait <= 0:
             self._busy, self._wanted = True, None
-            self._screen.run_worker(partial(self._work, key), thread=True, group="paced")
+            in_parts(self._screen, partial(self._work, key), group="paced", exclusive=False)
         else:
             self._timer = self._screen.set_timer(wait, partial(self.request, key))
 
@@ -75,13 +76,13 @@ class ThrottledReader(Generic[K, T]):
         """Return how many seconds to rest after a read that took so many."""
         return max(LEAST_SECONDS, REST * seconds)
 
-    def _work(self, key: K) -> None:
+    def _work(self, key: K, deliver: Deliver) -> None:
         began = monotonic()
         try:
             report: Callable[[], None] = partial(self._done, key, self._read(key))
         except WorkbenchError as error:
             report = partial(self._failed, error)
-        self._screen.call_later(self._end, key, report, monotonic() - began)
+        deliver(self._end, key, report, monotonic() - began)
 
     def _end(self, key: K, report: Callable[[], None], seconds: float) -> None:
         self._busy, self._last = False, key

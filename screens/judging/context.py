@@ -16,6 +16,7 @@ from screens.context import ScreenContext
 from screens.items.views import ItemView
 from screens.jobs.job_line import JobLine
 from screens.judging.keys import ScaleKeys
+from screens.judging.order import OrderPlace
 from screens.judging.paint_guard import PaintGuard
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, visible
@@ -102,6 +103,7 @@ class JudgingContext:
         self.context = context
         self.guard = guard
         self.keys = ScaleKeys(context.settings, lambda: guard.item, scope)
+        self._lost: tuple[OrderPlace | None, str] | None = None
 
     @property
     def item(self) -> ItemView | None:
@@ -116,6 +118,30 @@ class JudgingContext:
     def key(self, verb: str) -> str:
         """Return the first key of a command of the screen, as a person reads it."""
         return self.keys.named(verb)
+
+    # -- keys that had no effect ----------------------------------------------------------------------
+
+    def lose_key(self, meant: str) -> None:
+        """Take note that a key had no effect which was to go with the next label of the item gone to last.
+
+        Args:
+            meant: What is missing in that label, as a word: citation, comment.
+        """
+        self._lost = self.guard.wanted, meant
+
+    def forget_lost_key(self) -> None:
+        """Take note that what a key was meant for was done after all."""
+        self._lost = None
+
+    def missing_in_label(self) -> str:
+        """Return which key had no effect that was to go with the label given now; empty for none.
+
+        It is named once: the same label, given again, is given without it.
+        """
+        lost, self._lost = self._lost, None
+        if lost is not None and lost[0] is self.guard.wanted:
+            return f"the {lost[1]} before it was not taken"
+        return "keys just before it were not taken" if self.context.last_key.after_refused else ""
 
     # -- messages -------------------------------------------------------------------------------------
 

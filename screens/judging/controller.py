@@ -218,6 +218,9 @@ class JudgingController:
         if item.current.nothing:
             self._shared.show_message(f"Not recorded: {item.current.nothing}.", alarm=True)
             return
+        if missing := self._shared.missing_in_label():
+            self._shared.show_message(f"Not recorded: {missing}. Press again to label without.", alarm=True)
+            return
         ask, reason = self._shows.without_test(item)
         if ask:
             self._shared.show_message(ask, alarm=True)
@@ -431,7 +434,10 @@ class JudgingController:
         item = self._shared.item
         if self.can_judge() and item is not None:
             self.reasons.drop()
+            self._shared.forget_lost_key()
             self._comments.open(item)
+        else:
+            self._shared.lose_key("comment")
 
     def comment_given(self, text: str) -> None:
         """Record the comment that was written."""

@@ -7,12 +7,11 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
-from textual import events, on, work
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from agents.jobs.events import ItemEnded, JobEvent
@@ -26,13 +25,12 @@ from screens.queue.loader import QueueLoader
 from screens.queue.preview import Preview
 from screens.queue.progress_line import progress_line
 from screens.queue.query import QueueQuery
-from screens.threads import in_thread
+from screens.threads import Deliver, Soon, in_parts, in_thread
 from screens.widgets.item_list.widget import CursorMoved, ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.counting import in_order
 from store.kinds.spec import task_kinds
@@ -100,7 +98,8 @@ class QueueScreen(BaseScreen):
         self._open_any = False
         self._failure: Exception | None = None
         self._review: OpenedReview | None = None
-        self._preview_timer: Timer | None = None
+        self._progress_soon = Soon(self, PROGRESS_SECONDS, group="progress")
+        self._preview_soon = Soon(self, PREVIEW_SECONDS, group="preview")
         self._typed_ahead: list[events.Key] = []
 
     # -- layout ---------------------------------------------------------------------------------------
@@ -190,13 +189,14 @@ class QueueScreen(BaseScreen):
         # The queries for the others are imported only when these are on the screen.
         self.call_after_refresh(self._read_order, self._generation, query, begun=True)
 
-    @work(thread=True)
     def _read_kept(self) -> None:
-        query, item_id = QueueQuery(), None
-        try:
-            query, item_id = self.loader.kept()
-        finally:
-            self.call_later(self.load_queue, query, item_id)
+        in_thread(
+            self,
+            self.loader.kept,
+            lambda kept: self.load_queue(*kept),
+            lambda _: self.load_queue(QueueQuery()),
+            group="kept",
+        )
 
     def load_queue(self, query: QueueQuery, item_id: int | None = None) -> None:
         """List another queue.
@@ -224,21 +224,19 @@ class QueueScreen(BaseScreen):
         self._new = 0
         self._lay_out()
 
-    @work(thread=True, exclusive=True, group="order")
     def _read_order(
         self, generation: int, query: QueueQuery, *, begun: bool = False, to_unjudged: bool = False
     ) -> None:
-        at: int | None = None
-        try:
+        def read(deliver: Deliver) -> None:
+            at: int | None = None
             if query.begins_quickly and not begun:
-                self.call_later(self._order_read, generation, self.loader.first(query))
+                deliver(self._order_read, generation, self.loader.first(query))
             found = self.loader.all(query)
             if to_unjudged and len(found.ids):
                 at = self.loader.first_unjudged(query) or int(found.ids[0])
-        except WorkbenchError as error:
-            self.call_later(self._order_failed, generation, error)
-        else:
-            self.call_later(self._order_read, generation, found, at)
+            deliver(self._order_read, generation, found, at)
+
+        in_parts(self, read, partial(self._order_failed, generation), group="order")
 
     def _order_read(self, generation: int, found: LoadedQueue, at: int | None = None) -> None:
         if generation != self._generation:
@@ -263,7 +261,7 @@ class QueueScreen(BaseScreen):
             self._complete, self._go_to = True, None
             self._loaded, self.kinds_here = found, found.here
             # The lines come first.
-            self.set_timer(PROGRESS_SECONDS, self._count_progress)
+            self._progress_soon.call(self._count_progress)
         self._lay_out()
         if self._complete and self._kind_to_choose is not None:
             place, self._kind_to_choose = self._kind_to_choose, None
@@ -397,9 +395,7 @@ class QueueScreen(BaseScreen):
     def _cursor_moved(self, message: CursorMoved) -> None:
         if not self.has_class("-wide"):
             return
-        if self._preview_timer is not None:
-            self._preview_timer.stop()
-        self._preview_timer = self.set_timer(PREVIEW_SECONDS, lambda: self._read_preview(message.item_id))
+        self._preview_soon.call(partial(self._read_preview, message.item_id), again=True)
 
     def _read_preview(self, item_id: int) -> None:
         def read() -> ItemView:

@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, ScrollableContainer, VerticalScroll
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from screens.base_screen import BaseScreen
@@ -25,7 +24,7 @@ from screens.reports.catalogue import REPORTS, Report
 from screens.reports.drawing import draw, lines_of
 from screens.reports.page import CHOOSABLE, Cell, Choice, Options, Page, Place, figures, moved
 from screens.reports.saving import SUFFIXES, save
-from screens.threads import in_thread
+from screens.threads import Soon, in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
@@ -90,7 +89,7 @@ class ReportsScreen(BaseScreen):
             one.read: opened[1] for one in REPORTS if opened is not None and one.name == opened[0]
         }
         self._found: dict[tuple[Any, Choice], Any] = {}
-        self._timer: Timer | None = None
+        self._soon = Soon(self, REST_SECONDS, group="report")
 
     def compose(self) -> ComposeResult:
         """Lay out the list beside the report, the line for a file, and the keys."""
@@ -171,9 +170,7 @@ class ReportsScreen(BaseScreen):
 
     def _read_soon(self) -> None:
         """Read the report, once the cursor rests."""
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(REST_SECONDS, self._read_report)
+        self._soon.call(self._read_report, again=True)
 
     def _read_report(self) -> None:
         report = self.report

@@ -133,8 +133,12 @@ class Citations:
         if self._shared.context.rater is None:
             self._shared.context.notices.show_no_rater()
             return
-        if item is None:
-            self._shared.show_message("There is no item on the screen yet.")
+        missing = self._shared.guard.missing_at(self._shared.context.last_key.time)
+        if item is None or missing:
+            self._shared.lose_key("citation")
+            self._shared.show_message(
+                f"Not cited: the {missing} was not on the screen when you pressed. Press again.", alarm=True
+            )
             return
         part = self._part_of(pane)
         if part is None or part.part is None:
@@ -148,12 +152,15 @@ class Citations:
                 if item.blind and item.tests == "none"
                 else ""
             )
+            self._shared.lose_key("citation")
             self._shared.show_message(
                 f"Nothing to cite in this pane: only lines of {places} can be cited.{hidden}"
             )
         elif not pane.text:
+            self._shared.lose_key("citation")
             self._shared.show_message("There is nothing to cite in this pane.")
         elif pane.is_rendered:
+            self._shared.lose_key("citation")
             self._shared.show_message(
                 f"Only lines of the Markdown source can be cited: {self._shared.key('source')} shows it."
             )
@@ -186,6 +193,7 @@ class Citations:
                 f"More than {CITATIONS_MOST} places cannot be cited for one {self._judgment}.", alarm=True
             )
             return
+        self._shared.forget_lost_key()
         self.drafts.put(item.item_id, in_order([*others, *ours]))
         self._mark_panes()
         self._changed()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 from uuid import UUID
 
-from textual import events, on, work
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -49,6 +50,7 @@ from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
 from screens.review.sides import Sides
 from screens.review.text_revisions import TextRevisions
+from screens.threads import Deliver, in_parts, in_thread
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
@@ -211,26 +213,24 @@ class ReviewScreen(BaseScreen):
         context.jobs.events.subscribe(self, self._job_event)
         context.tests.ended.subscribe(self, self.tests.ended)
         context.runs.changed.subscribe(self, self._run_changed)
-        self._prepare()
+        in_parts(self, self._prepare, self._not_prepared, group="session")
 
-    @work(thread=True)
-    def _prepare(self) -> None:
+    def _prepare(self, deliver: Deliver) -> None:
         """Read the builder, the order and then the counts; the item does not wait for the last of them."""
         workspace, rater, scope = self.context.workspace, self.context.rater, self.context.scope
         builder, restored = None, None
-        try:
-            kinds, runs = tuple(items_by_kind(workspace, scope)), self.context.runs.read_shown()
-            self.context.runs.read_revealed()
-            if rater is not None:
-                builder = JudgmentBuilder.read(workspace, scope)
-            if self._resume_from:
-                restored = restored_order(workspace, scope, self._resume_from)
-            self.call_later(self._begin, builder, restored, kinds, runs)
-            if rater is not None:
-                progress = SessionProgress.read(workspace, scope)
-                self.call_later(self.header.take_progress, progress)
-        except WorkbenchError as error:
-            self.call_later(self._not_read, error, self.guard.wanted)
+        kinds, runs = tuple(items_by_kind(workspace, scope)), self.context.runs.read_shown()
+        self.context.runs.read_revealed()
+        if rater is not None:
+            builder = JudgmentBuilder.read(workspace, scope)
+        if self._resume_from:
+            restored = restored_order(workspace, scope, self._resume_from)
+        deliver(self._begin, builder, restored, kinds, runs)
+        if rater is not None:
+            deliver(self.header.take_progress, SessionProgress.read(workspace, scope))
+
+    def _not_prepared(self, error: WorkbenchError) -> None:
+        self._not_read(error, self.guard.wanted)
 
     def _begin(
         self,
@@ -315,24 +315,24 @@ class ReviewScreen(BaseScreen):
         else:
             self._read_item(place)
 
-    @work(thread=True)
     def _read_item(self, place: OrderPlace) -> None:
-        try:
-            view = self.items.read(place.item_id)
-        except WorkbenchError as error:
-            self.call_later(self._not_read, error, place)
-            return
-        self.call_later(self._paint, view, place)
+        in_thread(
+            self,
+            partial(self.items.read, place.item_id),
+            lambda view: self._paint(view, place),
+            lambda error: self._not_read(error, place),
+            group="item",
+            exclusive=False,
+        )
 
-    @work(thread=True, group="ahead")
     def _read_ahead(self, ids: tuple[int, ...]) -> None:
-        for item_id in ids:
-            if self.items.kept(item_id) is None:
-                try:
+        def read() -> None:
+            for item_id in ids:
+                if self.items.kept(item_id) is None:
                     self.items.read(item_id)
-                except WorkbenchError:
-                    # The error is shown when the item is.
-                    return
+
+        # The error is shown when the item is.
+        in_thread(self, read, group="ahead", exclusive=False)
 
     def _paint(self, view: ItemView, place: OrderPlace) -> None:
         """Put the item of a place onto the screen, unless the review has gone to another one."""
@@ -539,26 +539,26 @@ class ReviewScreen(BaseScreen):
         self.judging.reasons.drop()
         self.shared.show_message("")
         if self.order.ids:
-            self._find_open(self.order.ids, self.order.index)
+            find = partial(self._find_open, self.order.ids, self.order.index)
+            in_parts(self, find, self.context.notices.report_error, group="open")
 
-    @work(thread=True, exclusive=True, group="open")
-    def _find_open(self, ids: list[int], index: int) -> None:
+    def _find_open(self, ids: list[int], index: int, deliver: Deliver) -> None:
         workspace, scope = self.context.workspace, self.context.scope
         unsaved = {action.item_id for action in list(self.context.recorder.unsaved.values())}
         found = next_open(workspace, scope, ids, index, unsaved=unsaved)
         if found is not None or index < len(ids):
-            self.call_later(self._go_to_open, found, index)
+            deliver(self._go_to_open, found, index)
             return
         if self.context.study is not None:
             # What is on its way to the disk is counted, too.
             workspace.lane.drain(DRAIN_SECONDS)
             session = self.context.study.read()
             if session.finished or session.sitting != self.context.study.session.sitting:
-                self.call_later(self._go_to_sitting, session)
+                deliver(self._go_to_sitting, session)
                 return
         # Nothing of this list is left: the review goes on with all items.
         query, order = restored_order(workspace, scope, {})
-        self.call_later(self._go_on_elsewhere, query, order)
+        deliver(self._go_on_elsewhere, query, order)
 
     def _go_to_sitting(self, session: StudySession) -> None:
         if not self.order.at_end or self.comments.item is not None:

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from textual.timer import Timer
-
 from screens.items.views import ItemView
 from screens.judging.context import JudgingContext
 from screens.judging.drafts import CommentEditor
 from screens.judging.order import ReviewOrder
 from screens.queue.query import QueueQuery
 from screens.review.panes import SUBJECT, PaneController
+from screens.threads import Soon
 from screens.widgets.text.view import Place
 
 PLACES_KEPT = 200
@@ -68,7 +67,7 @@ class SessionSaver:
         self._comments = comments
         self._places: dict[int, dict[str, Place]] = {}
         self._resume_from: Mapping[str, Any] = {}
-        self._keeping: Timer | None = None
+        self._keeping = Soon(shared.screen, KEEP_SECONDS, group="session")
 
     def begin(self, resume_from: Mapping[str, Any]) -> None:
         """Take over what earlier sessions kept.
@@ -98,9 +97,7 @@ class SessionSaver:
 
     def keep(self) -> None:
         """Store item, scroll places and drafts for the next session."""
-        if self._keeping is not None:
-            self._keeping.stop()
-            self._keeping = None
+        self._keeping.stop()
         self.remember()
         wanted = self._shared.guard.wanted
         if self._shared.item is None or wanted is None:
@@ -119,8 +116,7 @@ class SessionSaver:
 
     def keep_soon(self) -> None:
         """Store the place shortly, once for all that changes until then, also while somebody types on."""
-        if self._keeping is None:
-            self._keeping = self._shared.screen.set_timer(KEEP_SECONDS, self.keep)
+        self._keeping.call(self.keep)
 
 
 def _places_of(session: Mapping[str, Any]) -> dict[str, Place]:

@@ -6,9 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from adjudication_bench import pressed, ready, screen_of, shown
-from app_at_work import app_of, until
+from app_at_work import app_of
 from judging import Desk
 from review_bench import CASES, Ran, screen_text, write_expert_run
+from settling import settled
 from small_workspace import rows
 from sqlalchemy import select
 
@@ -79,7 +80,9 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
     labelled_study(workspace)
     app = app_of(workspace, "eve")
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and app.screen.facts is not None)
+        await settled(pilot.app)
+        assert isinstance(app.screen, HomeScreen)
+        assert app.screen.facts is not None
         await pilot.press("a")
         screen = await ready(pilot)
         assert "rq2 › 1 of 2 disputes" in shown(screen, "place")
@@ -103,7 +106,8 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
         assert "2 of 2 disputes" in shown(screen, "place")
         assert "again reveals" in await pressed(pilot, "A")
         await pilot.press("A")
-        await until(pilot, lambda: screen.item is not None and screen.item.claim is not None)
+        assert screen.item is not None
+        assert screen.item.claim is not None
         assert "◆ 1" in shown(screen, "raters")
         assert "◆ the agents\n1 match" in shown(screen, "differ")
         await pressed(pilot, "N")
@@ -114,27 +118,31 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
         assert "2 ruled" in shown(screen, "place")
         # Back to the last dispute and forth again; labels of the raters are as they were.
         await pilot.press("u")
-        await until(pilot, lambda: "Undone" in screen.shared.message and "1 ruled" in shown(screen, "place"))
-        await until(pilot, lambda: "final: [ ]" in shown(screen, "raters"))
+        assert "Undone" in screen.shared.message
+        assert "1 ruled" in shown(screen, "place")
+        assert "final: [ ]" in shown(screen, "raters")
         await pilot.press("U")
-        await until(pilot, lambda: "Redone" in screen.shared.message and "2 ruled" in shown(screen, "place"))
-        await until(pilot, lambda: "final: [1 match]" in shown(screen, "raters"))
+        assert "Redone" in screen.shared.message
+        assert "2 ruled" in shown(screen, "place")
+        assert "final: [1 match]" in shown(screen, "raters")
         # A note of a ruling is a new record of it.
         await pressed(pilot, "p")
-        await until(pilot, lambda: "note: it is" in shown(screen, "raters"))
+        await settled(pilot.app)
+        assert "note: it is" in shown(screen, "raters")
         await pressed(pilot, "m")
         await pilot.press(*" so")
         assert "Note recorded" in await pressed(pilot, "enter")
         assert rulings(workspace)[-1] == (2, 1, "ruling", True, False, "it is so")
         # All labels have the same disputes, and those of the study count as ruled on there too.
         await pilot.press("S")
-        await until(pilot, lambda: screen.adjudication is not None and screen.adjudication.study is None)
+        assert screen.adjudication is not None
+        assert screen.adjudication.study is None
         await ready(pilot)
         assert "all labels › 1 of 2 disputes" in shown(screen, "place")
         await pilot.press("q")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert isinstance(app.screen, HomeScreen)
         # What is hidden from an adjudicator is not said to be without a label.
-        await until(pilot, lambda: "5 of 8 labelled ·  2 without · 1 hidden by a study" in screen_text(app))
+        assert "5 of 8 labelled ·  2 without · 1 hidden by a study" in screen_text(app)
         assert "2 pairs without their" in screen_text(app)
 
 
@@ -150,8 +158,9 @@ async def test_a_raters_own_test_is_run_again_and_lines_are_cited(workspace: Wor
         assert title.startswith("R2's test · 1 of 1 passed")
         assert "bob" not in title
         await pilot.press("r")
-        await until(pilot, lambda: not app.context.tests.running, "the test ended")
-        await until(pilot, lambda: screen.item is not None and len(screen.item.runs) == 2)
+        assert not app.context.tests.running
+        assert screen.item is not None
+        assert len(screen.item.runs) == 2
         await ready(pilot)
         title = str(screen.query_one("#test", TextPane).border_title)
         assert title.startswith("R2's test, run again by you · 1 of 1 passed")
@@ -174,15 +183,17 @@ async def test_a_raters_own_test_is_run_again_and_lines_are_cited(workspace: Wor
         assert "Do not name a label" in await pressed(pilot, "b")
         await pilot.press(*"line 2?")
         await pilot.press("enter")
-        await until(pilot, lambda: "sent back to R1, R2, R3" in screen.shared.message)
-        await until(pilot, lambda: "Sent back to the raters\n    line 2?" in shown(screen, "differ"))
+        assert "sent back to R1, R2, R3" in screen.shared.message
+        assert "Sent back to the raters\n    line 2?" in shown(screen, "differ")
         assert "not judged again yet: R1, R2, R3" in shown(screen, "differ")
         assert "sent back before" in await pressed(pilot, "b")
         await pressed(pilot, "n")
         # Where nobody wrote a test, and the agents' is hidden, none is run.
         assert "the agents' work is hidden; A shows it" in await pressed(pilot, "r")
         await pressed(pilot, "A", "A")
-        await until(pilot, lambda: screen.item is not None and screen.item.claim is not None)
+        await settled(pilot.app)
+        assert screen.item is not None
+        assert screen.item.claim is not None
         await ready(pilot)
         assert shown(screen, "test")
         assert screen.item.tests == "agents"
@@ -191,13 +202,17 @@ async def test_a_raters_own_test_is_run_again_and_lines_are_cited(workspace: Wor
 async def test_who_sees_no_adjudication_and_nothing_to_rule_on(workspace: Workspace) -> None:
     blind = app_of(workspace, "eve", blind=True)
     async with blind.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: isinstance(blind.screen, HomeScreen) and blind.screen.facts is not None)
+        await settled(pilot.app)
+        assert isinstance(blind.screen, HomeScreen)
+        assert blind.screen.facts is not None
         await pilot.press("a")
         await pilot.pause()
         assert isinstance(blind.screen, HomeScreen)
         blind.call_later(blind.open_adjudication)
-        await until(pilot, lambda: isinstance(blind.screen, AdjudicateScreen) and blind.screen.is_mounted)
-        await until(pilot, lambda: "a blind review hides" in shown(screen_of(pilot), "card"))
+        await settled(pilot.app)
+        assert isinstance(blind.screen, AdjudicateScreen)
+        assert blind.screen.is_mounted
+        assert "a blind review hides" in shown(screen_of(pilot), "card")
     ensure_rater(workspace, "eve")
     app = app_of(workspace, "eve", start_with="adjudicate")
     async with app.run_test(size=(80, 24)) as pilot:

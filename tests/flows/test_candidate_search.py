@@ -14,6 +14,7 @@ import pytest
 import tiny_models
 from app_at_work import app_of, import_of, script, until
 from review_bench import bench, judgments, painted, press, review_app, screen_text
+from settling import Gate
 from small_workspace import GOOD, pairs_workspace, rows
 from sqlalchemy import select
 from sqlalchemy import text as sql
@@ -421,7 +422,7 @@ async def test_while_a_search_stops_the_key_says_what_to_do(
     corpus: Workspace, searching: Searching, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As the load of a model, which cannot be interrupted.
-    loads, loaded, encode = threading.Event(), threading.Event(), LocalEncoder.encode
+    loads, loaded, encode = Gate(), Gate(), LocalEncoder.encode
 
     def loading(*given: Any) -> Encoded:
         loads.set()

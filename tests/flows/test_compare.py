@@ -18,10 +18,10 @@ from review_bench import (
     review_of,
     said,
     screen_text,
-    settled,
     text_of,
 )
 from sealed_bench import plain, session_of
+from settling import settled
 
 from screens.app import WorkbenchApp
 from screens.items.judges import judges_claim
@@ -63,7 +63,7 @@ async def test_sides_are_judged_and_the_first_candidates_value_is_stored(tmp_pat
                 given.append((item.item_id, value, item.shown_as))
                 await press(pilot, key)
             assert {order for *_, order in given} == {"as-listed", "swapped"}
-            await settled(pilot)
+            await settled(pilot.app)
             assert [(number, value, shown) for number, value, _, _, shown in recorded(workspace)] == given
             # Going back, the sides are the same, and the choice is told in their words.
             assert screen.order.at_end
@@ -71,19 +71,17 @@ async def test_sides_are_judged_and_the_first_candidates_value_is_stored(tmp_pat
             assert "● your choice: 4 right" in line_of(app, ClaimLine)
             assert review_of(app).item.shown_as == given[-1][2]
             await press(pilot, "0")
-            await settled(pilot)
             assert recorded(workspace)[-1][1:] == (0.0, "independent", "both-bad", given[-1][2])
             await press(pilot, "u")
-            await until(pilot, lambda: "Undone: both bad · now right" in said(app))
-            await settled(pilot)
+            assert "Undone: both bad · now right" in said(app)
+            await settled(pilot.app)
             assert recorded(workspace)[-1][:2] == given[-1][:2]
             await press(pilot, "ctrl+r", "d", "w")
-            await settled(pilot)
             assert marks(workspace)[-1][:4] == (given[-1][0], "cannot_decide", True, "prompt unclear")
             # The lines that are cited say which candidate it was; the screen says on which side.
             await press(pilot, "p", "v", "v", "1")
             assert "cites left 1" in said(app)
-            await settled(pilot)
+            await settled(pilot.app)
             with workspace.reading() as connection:
                 evidence = connection.exec_driver_sql(
                     "SELECT evidence FROM judgment ORDER BY id DESC LIMIT 1"
@@ -92,8 +90,9 @@ async def test_sides_are_judged_and_the_first_candidates_value_is_stored(tmp_pat
             assert cited.part == ("first" if given[-1][2] == "as-listed" else "second")
             # The list has the words of the sides, too.
             app.open_queue()
-            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
-            await settled(pilot)
+            await settled(pilot.app)
+            assert isinstance(app.screen, QueueScreen)
+            await settled(pilot.app)
             listed = screen_text(app)
             assert all(word in listed for word in ("left much", "right much", "same"))
             assert "alpha" not in listed
@@ -109,16 +108,16 @@ async def _read_together(app: WorkbenchApp, pilot) -> None:
     await pilot.press("down", "down", "down")
     assert (left.scroll_y, right.scroll_y) == (3, 3)
     await pilot.press("tab", "end")
-    await until(pilot, lambda: "seen to the end ✓" in right.note)
+    assert "seen to the end ✓" in right.note
     await pilot.press("shift+tab", "end")
-    await until(pilot, lambda: "seen to the end ✓" in left.note)
+    assert "seen to the end ✓" in left.note
     shorter = min(left, right, key=lambda pane: pane.line_count)
     assert shorter.scroll_y == shorter.max_scroll_y
     await pilot.press("home")
     assert (left.scroll_y, right.scroll_y) == (0, 0)
     assert "seen to the end ✓" in left.note
     await pilot.press("equals_sign")
-    await until(pilot, lambda: "Differences are marked" in said(app))
+    assert "Differences are marked" in said(app)
     assert "~" in screen_text(app)
     await pilot.press("equals_sign", "x")
     assert said(app) == "The sides of a comparison cannot be swapped."
@@ -153,7 +152,7 @@ async def _walk(workspace: Workspace, path: Path) -> list[str]:
     seen: list[str] = []
 
     async def look() -> None:
-        await settled(pilot)
+        await settled(pilot.app)
         seen.append(plain(screen_text(app), path))
         seen.append(f"{app.title} {app.sub_title}")
 
@@ -210,7 +209,7 @@ async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> Non
         names = dict(workspace.native().execute("SELECT id, external_id FROM item").fetchall())
         keys = {"d/0": "a", "d/2": "0", "d/3": "a"}
         async with app.run_test(size=(120, 40)) as pilot:
-            await settled(pilot)
+            await settled(pilot.app)
             app.resume()
             await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
             done: dict[str, tuple[int, bool]] = {}
@@ -248,10 +247,9 @@ async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> Non
                     assert ("≠ the order decides" in one) == (name == "d/1")
                 done[name] = item.item_id, listed
                 await press(pilot, keys.get(name, "1" if listed else "5"))
-            await settled(pilot)
+            await settled(pilot.app)
             # The last of the four is the one shown.
             await press(pilot, "p")
-            await settled(pilot)
             titles = {review_of(app).panes.by_id[pane].border_title for pane in ("subject", "right")}
             assert titles in ({"Left · alpha", "Right · omega"}, {"Left · omega", "Right · alpha"})
         given = {number: (value, origin, reason) for number, value, origin, reason, _ in recorded(workspace)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from adjudication_bench import pressed, ready, shown
-from app_at_work import app_of, until
+from app_at_work import app_of
 from judging import Desk
 from real_comparisons import real_comparisons
-from review_bench import line_of, painted, press, said, screen_text, settled, text_of
+from review_bench import line_of, painted, press, said, screen_text, text_of
+from settling import settled
 from sqlalchemy import select
 from study_app import assigned, rater_app
 
@@ -40,7 +41,7 @@ async def test_changed_texts_are_judged_cited_and_adjudicated(tmp_path: Path) ->
         app = rater_app(workspace)
         seen: dict[str, str] = {}
         async with app.run_test(size=(120, 40)) as pilot:
-            await settled(pilot)
+            await settled(pilot.app)
             app.resume()
             for place in (1, 2):
                 screen = await painted(pilot, place)
@@ -59,9 +60,8 @@ async def test_changed_texts_are_judged_cited_and_adjudicated(tmp_path: Path) ->
                 assert item.external_id.startswith("c-")
                 seen[item.external_id] = text_of(app, "subject")
                 await press(pilot, *(("v", "v") if of_codes else ()), "2")
-            await settled(pilot)
+            await settled(pilot.app)
             await press(pilot, "u", "U")
-            await settled(pilot)
             assert "against" not in screen_text(app) + said(app)
         judgment = table_of(JudgmentRow)
         with workspace.reading() as connection:
@@ -92,7 +92,9 @@ async def _adjudicate(workspace: Workspace) -> None:
     """Rule on the scale of the study, and that both are bad, which nobody said."""
     app = app_of(workspace, "eve")
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and app.screen.facts is not None)
+        await settled(pilot.app)
+        assert isinstance(app.screen, HomeScreen)
+        assert app.screen.facts is not None
         await pilot.press("a")
         screen = await ready(pilot)
         keys = line_of(app, JudgingKeyLine)
@@ -111,7 +113,8 @@ async def _adjudicate(workspace: Workspace) -> None:
         screen = await ready(pilot)
         assert "final: [both bad]" in shown(screen, "raters")
         await pressed(pilot, "u")
-        await until(pilot, lambda: "both bad" in screen.shared.message)
+        await settled(pilot.app)
+        assert "both bad" in screen.shared.message
     judgment = table_of(JudgmentRow)
     ruled = select(judgment).where(judgment.c.phase == "adjudicate").order_by(judgment.c.id)
     with workspace.reading() as connection:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from app_at_work import app_of, until
+from app_at_work import app_of
 from review_bench import screen_text
+from settling import settled
 from textual.widgets import Checkbox, Input, Select
 
 from screens.studies.compare import NewComparisonsScreen
@@ -37,12 +38,13 @@ async def test_a_study_of_comparisons_from_the_form(tmp_path: Path) -> None:
         app = app_of(workspace)
         async with app.run_test(size=(100, 32)) as pilot:
             await pilot.press("s")
-            await until(pilot, lambda: "No study yet" in screen_text(app))
+            assert "No study yet" in screen_text(app)
             await pilot.press("c")
-            await until(pilot, lambda: "Name two sets of codes" in screen_text(app))
+            assert "Name two sets of codes" in screen_text(app)
             form = app.screen
             assert isinstance(form, NewComparisonsScreen)
-            await until(pilot, lambda: "old:new; or FIELD=VALUE" in screen_text(app))
+            await settled(pilot.app)
+            assert "old:new; or FIELD=VALUE" in screen_text(app)
 
             def fill(**values: str) -> None:
                 for name, value in values.items():
@@ -50,23 +52,27 @@ async def test_a_study_of_comparisons_from_the_form(tmp_path: Path) -> None:
 
             await pilot.press(*"rq1")
             fill(codes_from="old:other", raters="ana,ben,chi")
-            await until(pilot, lambda: "Files: old, new" in screen_text(app))
+            await settled(pilot.app)
+            assert "Files: old, new" in screen_text(app)
             fill(codes_from="old:new", overlap="2", most="3")
-            await until(pilot, lambda: "2 assignments for each rater in 1 sitting" in screen_text(app))
+            await settled(pilot.app)
+            assert "2 assignments for each rater in 1 sitting" in screen_text(app)
             assert "3 comparisons" in screen_text(app)
             # Other candidates have other fields.
             form.query_one("#compared", Select).value = "responses"
-            await until(pilot, lambda: "Name two models or more" in screen_text(app))
+            await settled(pilot.app)
+            assert "Name two models or more" in screen_text(app)
             assert all(not row.display for row in form.query(".only-codes"))
             form.query_one("#compared", Select).value = "codes"
             form.query_one("#scale", Select).value = "forced"
             for name in ("masked-names", "formatted"):
                 form.query_one(f"#{name}", Checkbox).value = True
             fill(most="", repeats="1")
-            await until(pilot, lambda: "5 assignments for each rater in 2 sittings" in screen_text(app))
+            await settled(pilot.app)
+            assert "5 assignments for each rater in 2 sittings" in screen_text(app)
             await pilot.press("ctrl+s")
-            await until(pilot, lambda: isinstance(app.screen, StudiesScreen))
-            await until(pilot, lambda: "○ draft" in screen_text(app))
+            assert isinstance(app.screen, StudiesScreen)
+            assert "○ draft" in screen_text(app)
         with workspace.reading() as connection:
             study = find_study(connection, "rq1")
             sets = connection.exec_driver_sql("SELECT DISTINCT first_name FROM comparison").fetchall()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, context_of, label, recorded, until
+from app_at_work import app_of, context_of, label, recorded
 from review_bench import screen_text
+from settling import Gate, settled
 from small_workspace import GOOD, pairs_workspace
 from textual.pilot import Pilot
 from textual.widgets import Checkbox, Input, Select
@@ -41,7 +41,8 @@ def judged(folder: Path) -> Workspace:
 
 async def says(pilot: Pilot[Any], words: str) -> None:
     """Wait for words on the screen, wherever their line is broken."""
-    await until(pilot, lambda: words in " ".join(screen_text(pilot.app).split()), words)
+    await settled(pilot.app)
+    assert words in " ".join(screen_text(pilot.app).split())
 
 
 async def export_form(pilot: Pilot[Any]) -> ExportScreen:
@@ -74,7 +75,7 @@ async def test_a_view_from_the_queue_to_a_file(tmp_path: Path) -> None:
             await pilot.press("n", *"mine", "enter")
             await says(pilot, "There is a view mine already")
             await pilot.press("escape", "r", *"2", "enter")
-            await until(pilot, lambda: names(app) == ["2"])
+            assert names(app) == ["2"]
             await says(pilot, "▸ 2 ")
             await pilot.press("escape", "c")
             await says(pilot, "6 of 6")
@@ -107,17 +108,17 @@ async def test_a_view_from_the_queue_to_a_file(tmp_path: Path) -> None:
             await pilot.press("ctrl+s")
             await says(pilot, "Its contents will be lost.")
             await pilot.press("escape")
-            await until(pilot, lambda: app.screen is form)
+            assert app.screen is form
             assert out.read_text() == "kept"
             await pilot.press("ctrl+s")
             await says(pilot, "Its contents will be lost.")
             await pilot.press("enter")
-            await until(pilot, lambda: out.read_text() != "kept")
+            assert out.read_text() != "kept"
             await says(pilot, "✓ Written to")
 
             # Back in the queue the view is deleted.
             await pilot.press("escape")
-            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+            assert isinstance(app.screen, QueueScreen)
             await pilot.press("v")
             await says(pilot, "made by dana")
             await pilot.press("d", "enter")
@@ -158,7 +159,8 @@ async def test_the_form_refuses_before_it_writes(tmp_path: Path, monkeypatch: py
             await pilot.press("ctrl+s")
             await says(pilot, "name too long")
             # The preview says so, too, and what is saved meanwhile is not saved twice.
-            await until(pilot, lambda: not form._foot.saving)
+            await settled(pilot.app)
+            assert not form._foot.saving
             # Nobody agreed to replace what was not there when it was asked for.
             file.value = str(late)
             await pilot.press("ctrl+s")
@@ -178,7 +180,7 @@ async def test_the_form_refuses_before_it_writes(tmp_path: Path, monkeypatch: py
 async def test_a_failure_is_said_also_where_the_form_was_changed_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go, written = threading.Event(), []
+    go, written = Gate(), []
 
     def slow(*plan: Any, dry_run: bool = False) -> ExportReport:
         if dry_run:
@@ -196,10 +198,12 @@ async def test_a_failure_is_said_also_where_the_form_was_changed_meanwhile(
             await pilot.press("ctrl+s")
             begun = foot._generation
             file.value = "another.jsonl"
-            await until(pilot, lambda: foot._generation > begun)
+            await settled(pilot.app)
+            assert foot._generation > begun
             # A field that is missing does not end what is being saved, and nothing is saved twice.
             file.value = " "
-            await until(pilot, lambda: foot._generation > begun + 1)
+            await settled(pilot.app)
+            assert foot._generation > begun + 1
             await pilot.press("ctrl+s")
             assert foot.saving
             assert "Exporting" in screen_text(app)
@@ -207,7 +211,7 @@ async def test_a_failure_is_said_also_where_the_form_was_changed_meanwhile(
             go.set()
             await says(pilot, "The disk is full.")
             await pilot.press("ctrl+s")
-            await until(pilot, lambda: len(written) == 2)
+            assert len(written) == 2
             await says(pilot, "The disk is full.")
     assert written == ["pairs-jsonl.jsonl", "another.jsonl"]
 

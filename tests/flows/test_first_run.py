@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from app_at_work import context_of, import_of, until
 from review_bench import judgments, painted, review_of, screen_text
+from settling import settled
 from textual.widgets import Input, Static
 from tmux_terminal import TmuxTerminal
 
@@ -72,7 +73,7 @@ async def test_a_file_becomes_a_workspace_and_its_first_item_is_opened(in_folder
     async with app.run_test(size=(80, 24)) as pilot:
         # Who has a file comes with it: Enter imports.
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, DetailsScreen))
+        assert isinstance(app.screen, DetailsScreen)
         await fill_in(pilot, "rater", " ")
         await pilot.press("enter")
         assert "! " in str(app.screen.query_one("#problem", Static).content)
@@ -83,12 +84,12 @@ async def test_a_file_becomes_a_workspace_and_its_first_item_is_opened(in_folder
         assert isinstance(dialog, ImportScreen)
         outcome = dialog.query_one("#outcome", Static)
         await pilot.press("enter")
-        await until(pilot, lambda: "1 record; 1 item would be added" in str(outcome.content))
+        assert "1 record; 1 item would be added" in str(outcome.content)
         assert names_in(in_folder) == ["config", "some.jsonl"]
         await pilot.press("enter")
-        await until(pilot, lambda: "1 item added" in str(outcome.content))
+        assert "1 item added" in str(outcome.content)
         await pilot.press("enter")
-        await until(pilot, lambda: not app.is_running)
+        assert not app.is_running
     made = Path("some.jsonl.duckdb")
     assert app.return_value == Chosen("workspace", "dana lee", made, judges=True)
     assert load_config(in_folder / "config" / "config.toml").config.rater == "dana lee"
@@ -109,7 +110,7 @@ async def test_a_workspace_of_the_folder_comes_first_and_is_not_replaced(in_fold
         await pilot.press("escape", "question_mark")
         assert "Look" not in screen_text(app)
         await pilot.press("escape", "enter", "enter")
-        await until(pilot, lambda: not app.is_running)
+        assert not app.is_running
     assert app.return_value == Chosen("workspace", "root", Path("study.duckdb"))
 
 
@@ -188,11 +189,12 @@ async def test_practice_says_what_to_try_and_whether_it_was_right(tmp_path: Path
                     accepts = question.spec.name == "answer.relevance"
                     keys = {one.value: one.key for one in question.spec.scale.values}
                     await pilot.press("a" if accepts else keys[known])
-            await until(pilot, lambda: "9 of 10 items right." in screen_text(app))
+            await settled(pilot.app)
+            assert "9 of 10 items right." in screen_text(app)
             assert "the relevance of 4" in said()
             assert "Try: " not in said()
             await pilot.press("enter")
-            await until(pilot, lambda: not app.is_running)
+            assert not app.is_running
         assert app.then == "work"
         assert len(judgments(made)) == 9 + 3 + 3 + 4 + 1 - 1
 

@@ -1,7 +1,6 @@
 """Home at work: what it says of a workspace, and what its keys begin."""
 
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from app_at_work import (
     until,
 )
 from kinds import json_lines, task
+from settling import Gate, settled
 from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import func, select
 from textual.widgets import Input, Static
@@ -103,9 +103,9 @@ def items_in(workspace: Workspace) -> int:
 
 async def ready(pilot: Any) -> None:
     """Wait until home has read its numbers."""
-    await until(
-        pilot, lambda: isinstance(pilot.app.screen, HomeScreen) and pilot.app.screen.facts is not None
-    )
+    await settled(pilot.app)
+    assert isinstance(pilot.app.screen, HomeScreen)
+    assert pilot.app.screen.facts is not None
     await pilot.pause()
 
 
@@ -139,7 +139,8 @@ async def test_the_panels_say_what_the_reports_say(workspace: Workspace) -> None
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         # The parts are read one after the other.
-        await until(pilot, lambda: all(words in about(app) for words in ("agree", "tokens")))
+        await settled(pilot.app)
+        assert all(words in about(app) for words in ("agree", "tokens"))
         said = " ".join(about(app).split())
         assert "pairs █" in said
         assert "░ 5/10 today 0" in said
@@ -165,16 +166,18 @@ async def test_every_number_opens_the_items_behind_it(workspace: Workspace) -> N
         await pilot.press(*["down" if by > 0 else "up"] * abs(by))
         assert home._cursor == key
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen._complete
         assert isinstance(app.screen, QueueScreen)
         found = str(app.screen.query_one("#sentence", Static).content), app.screen.items.ids.tolist()
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is home)
+        assert app.screen is home
         return found
 
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot)
-        await until(pilot, lambda: "agents:differ" in home_of(app)._figures())
+        await settled(pilot.app)
+        assert "agents:differ" in home_of(app)._figures()
         assert home_of(app)._cursor == "resume"
         assert (await listed("cell:0:1"))[1] == [2]
         assert (await listed("agents:none:pair"))[1] == [9, 10]
@@ -183,7 +186,8 @@ async def test_every_number_opens_the_items_behind_it(workspace: Workspace) -> N
         assert len(items) == 10
         assert (await listed("mark:⚑ flagged"))[1] == [6]
         await pilot.press("2")
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen._complete
         assert isinstance(app.screen, QueueScreen)
         assert app.screen.items.ids.tolist() == [2]
 
@@ -195,10 +199,12 @@ async def test_agreement_of_raters_opens_what_they_differ_on(workspace: Workspac
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         key = "raters:ben/dana"
-        await until(pilot, lambda: key in home_of(app)._figures())
+        await settled(pilot.app)
+        assert key in home_of(app)._figures()
         assert "raters   ben–you κ 0.00 (n 3)" in about(app)
         await pilot.click("#raters", offset=(14, 0))
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen._complete
         assert isinstance(app.screen, QueueScreen)
         assert app.screen.items.ids.tolist() == [2, 9]
         assert "ben and dana differ · 2 of 10" in str(app.screen.query_one("#sentence", Static).content)
@@ -213,7 +219,7 @@ async def test_a_kept_session_is_where_one_goes_on(workspace: Workspace) -> None
         await ready(pilot)
         assert "go on at q/7 “query 7”" in steps(app)["Enter"]
         await pilot.press("enter")
-        await until(pilot, lambda: getattr(getattr(app.screen, "item", None), "item_id", None) == 7)
+        assert getattr(getattr(app.screen, "item", None), "item_id", None) == 7
 
 
 async def test_a_blind_home_counts_nothing_of_the_agents(workspace: Workspace) -> None:
@@ -258,27 +264,31 @@ async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_fold
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, ImportScreen))
+        assert isinstance(app.screen, ImportScreen)
         modal = app.screen
         # Enter takes the only file that matches; it imports nothing yet.
         await pilot.press(*"some", "enter")
-        await until(pilot, lambda: modal.query_one("#path", Input).value == "some_pairs.jsonl")
+        assert modal.query_one("#path", Input).value == "some_pairs.jsonl"
         outcome = modal.query_one("#outcome", Static)
-        await until(pilot, lambda: "1 record; 1 item would be added" in str(outcome.content))
+        await settled(pilot.app)
+        assert "1 record; 1 item would be added" in str(outcome.content)
         assert "pairs · jsonl (json lines with the fields code, id, query)" in str(outcome.content)
         assert re.search(r"id +query +code\na1 +add two numbers +def add", str(outcome.content))
         assert items_in(empty) == 0
         await pilot.press("enter")
-        await until(pilot, lambda: "1 item added" in str(outcome.content))
+        assert "1 item added" in str(outcome.content)
         assert "Enter open the first item" in str(modal.query_one(".keys", Static).content)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+        assert isinstance(app.screen, ReviewScreen)
+        assert app.screen.item is not None
         await pilot.press("q")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "some_pairs" in about(app))
+        assert isinstance(app.screen, HomeScreen)
+        assert "some_pairs" in about(app)
         assert items_in(empty) == 1
         assert "Enter" in steps(app)
         await pilot.press("tab")
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.items.count == 1)
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen.items.count == 1
 
 
 async def test_a_faulty_file_imports_nothing_and_keeps_what_was_typed(
@@ -291,17 +301,18 @@ async def test_a_faulty_file_imports_nothing_and_keeps_what_was_typed(
         await pilot.press("i", *"bad.jsonl", "enter")
         modal = app.screen
         outcome = modal.query_one("#outcome", Static)
-        await until(pilot, lambda: modal.has_class("-failed"))
+        await settled(pilot.app)
+        assert modal.has_class("-failed")
         assert "! Nothing was imported\n1 record cannot be taken" in str(outcome.content)
         assert modal.query_one("#path", Input).value == "bad.jsonl"
         assert outcome.region.bottom <= 24
         (in_folder / "odd.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
         await pilot.press("ctrl+u", *"odd.jsonl")
-        await until(pilot, lambda: "--map" in str(outcome.content))
+        assert "--map" in str(outcome.content)
         assert "Options are for the command line: workbench import WORKSPACE FILE" in str(outcome.content)
         assert outcome.region.bottom <= 24
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert isinstance(app.screen, HomeScreen)
         assert items_in(empty) == 0
 
 
@@ -346,7 +357,8 @@ async def test_numbers_follow_a_judgment(workspace: Workspace) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         app.context.recorder.submit(label(workspace, rater, 10, 1.0))
-        await until(pilot, lambda: "6/10" in about(app))
+        await settled(pilot.app)
+        assert "6/10" in about(app)
 
 
 async def test_an_error_is_said(workspace: Workspace) -> None:
@@ -356,13 +368,15 @@ async def test_an_error_is_said(workspace: Workspace) -> None:
         cursor = workspace.native()
         cursor.execute("ALTER TABLE source RENAME TO source_gone")
         home_of(app).read()
-        await until(pilot, lambda: home_of(app).failure is not None)
+        await settled(pilot.app)
+        assert home_of(app).failure is not None
         assert "could not be read" in about(app)
         assert "workbench doctor" in about(app)
         cursor.execute("ALTER TABLE source_gone RENAME TO source")
         cursor.close()
         home_of(app).read()
-        await until(pilot, lambda: "5/10" in about(app))
+        await settled(pilot.app)
+        assert "5/10" in about(app)
 
 
 async def test_keys_of_the_configuration_are_the_keys_that_are_named(workspace: Workspace) -> None:
@@ -374,7 +388,7 @@ async def test_keys_of_the_configuration_are_the_keys_that_are_named(workspace: 
         await pilot.press("tab")
         assert home_of(app)
         await pilot.press("z")
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        assert isinstance(app.screen, QueueScreen)
 
 
 async def test_the_import_names_the_key_that_leaves_it(empty: Workspace, in_folder: Path) -> None:
@@ -383,15 +397,16 @@ async def test_the_import_names_the_key_that_leaves_it(empty: Workspace, in_fold
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, ImportScreen))
+        assert isinstance(app.screen, ImportScreen)
         await pilot.press(*"some_pairs.jsonl")
         outcome = app.screen.query_one("#outcome", Static)
-        await until(pilot, lambda: "would be added" in str(outcome.content))
+        await settled(pilot.app)
+        assert "would be added" in str(outcome.content)
         await pilot.press("enter")
-        await until(pilot, lambda: "1 item added" in str(outcome.content))
+        assert "1 item added" in str(outcome.content)
         assert "F3 close" in str(app.screen.query_one(".keys", Static).content)
         await pilot.press("f3")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert isinstance(app.screen, HomeScreen)
 
 
 def test_files_that_match_what_is_typed(in_folder: Path) -> None:
@@ -415,7 +430,7 @@ async def test_a_long_import_shows_how_far_it_is(
     import_of(in_folder, PAIRS, "some_pairs.jsonl")
     monkeypatch.setattr("screens.home.import_dialog.TICK_SECONDS", 0.02)
     monkeypatch.setattr("screens.home.import_dialog.BAR_AFTER_SECONDS", 3600.0)
-    go_on = threading.Event()
+    go_on = Gate()
 
     def slowly(path: Path, report: Report) -> ImportReport:
         report(Progress("reading some_pairs.jsonl", 1_000, 4_000))
@@ -426,22 +441,24 @@ async def test_a_long_import_shows_how_far_it_is(
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, ImportScreen))
+        assert isinstance(app.screen, ImportScreen)
         outcome = app.screen.query_one("#outcome", Static)
         await pilot.press(*"some_pairs.jsonl")
-        await until(pilot, lambda: "would be added" in str(outcome.content))
+        assert "would be added" in str(outcome.content)
         await pilot.press("enter")
         await pilot.pause(0.2)
         assert "░" not in str(outcome.content)
         monkeypatch.setattr("screens.home.import_dialog.BAR_AFTER_SECONDS", 0.0)
         await until(pilot, lambda: "░" in str(outcome.content))
+        assert "░" in str(outcome.content)
         _, bar, words = str(outcome.content).splitlines()
         assert bar.count("█") == len(bar) // 4
         assert re.match(r"reading some_pairs\.jsonl · 25% · \d+ s", words)
         await pilot.press("escape")
         assert str(outcome.content).startswith("Still importing; please wait.")
         go_on.set()
-        await until(pilot, lambda: "1 item added" in str(outcome.content))
+        await settled(pilot.app)
+        assert "1 item added" in str(outcome.content)
         await pilot.pause(0.1)
         assert "░" not in str(outcome.content)
 
@@ -454,7 +471,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(
         await ready(pilot)
         for key in ("enter", "tab", "g"):
             await pilot.press(key)
-            await until(pilot, lambda: "The workspace is empty. i imports a file." in notices(app))
+            assert "The workspace is empty. i imports a file." in notices(app)
             app.clear_notifications()
             assert isinstance(app.screen, HomeScreen)
     app = app_of(workspace)
@@ -465,9 +482,9 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(
         assert "g start" not in line
         assert "d look" not in line
         await pilot.press("d")
-        await until(pilot, lambda: any("empty workspace" in each for each in notices(app)))
+        assert any("empty workspace" in each for each in notices(app))
         await pilot.press("g")
-        await until(pilot, lambda: app.context.program.plan.problem in " ".join(notices(app)))
+        assert app.context.program.plan.problem in " ".join(notices(app))
 
 
 def notices(app: WorkbenchApp) -> list[str]:
@@ -498,9 +515,9 @@ async def test_q_on_home_quits_at_the_second_press(workspace: Workspace) -> None
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await pilot.press("q")
-        await until(pilot, lambda: "Press q once more to quit." in notices(app))
+        assert "Press q once more to quit." in notices(app)
         await pilot.press("q")
-        await until(pilot, lambda: not app.is_running)
+        assert not app.is_running
 
 
 async def test_ctrl_c_copies_what_is_selected_in_a_field(workspace: Workspace) -> None:
@@ -508,7 +525,8 @@ async def test_ctrl_c_copies_what_is_selected_in_a_field(workspace: Workspace) -
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await pilot.press("tab")
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen._complete
         await pilot.press("slash", *"words", "shift+home", "ctrl+c")
-        await until(pilot, lambda: app.clipboard == "words")
+        assert app.clipboard == "words"
         assert app.is_running

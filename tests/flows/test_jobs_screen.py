@@ -1,7 +1,6 @@
 """The jobs screen and the line at the foot, with real jobs that answer from a file."""
 
 import re
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +12,7 @@ import pytest
 from app_at_work import BEGAN, app_of, labelled_by_agents, script, until
 from loopback_models import LoopbackModels, Outcome, Seen, Status
 from review_bench import screen_text
+from settling import Gate
 from small_workspace import GOOD, pairs_workspace, rows, verdicts
 from textual.widgets import Input, Log, Static
 
@@ -128,7 +128,7 @@ async def test_the_figures_are_those_of_the_run_that_has_just_begun(
     """A job can be at its end before the list of runs is read again."""
     labelled_by_agents(workspace, [(1, 1.0, "tested")], fullness=6)
     app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
-    ended = threading.Event()
+    ended = Gate()
     ended.set()
 
     def once_ended(connection: Any) -> tuple[ListedRun, ...]:
@@ -197,7 +197,7 @@ async def test_a_dialog_says_what_a_run_will_take_before_it_starts(
 async def test_nothing_is_started_before_the_estimate_is_seen(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = threading.Event()
+    shown = Gate()
 
     def slow(*arguments: Any) -> Any:
         shown.wait(120)

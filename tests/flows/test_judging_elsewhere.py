@@ -6,8 +6,9 @@ import time
 from typing import ClassVar
 from uuid import UUID
 
-from app_at_work import app_of, until
+from app_at_work import app_of
 from review_bench import CASES, judgments, marks
+from settling import settled
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -127,9 +128,11 @@ class TinyScreen(BaseScreen):
 async def pressed(pilot: Pilot[None], screen: TinyScreen, *keys: str) -> str:
     """Press keys, each when the item before it was seen; what is said then."""
     for key in keys:
-        await until(pilot, lambda: not screen.guard.missing_at(time.monotonic()) or screen.guard.is_bare)
+        await settled(pilot.app)
+        assert not screen.guard.missing_at(time.monotonic()) or screen.guard.is_bare
         await pilot.press(key)
-    await until(pilot, lambda: not screen.context.recorder.unsaved)
+    await settled(pilot.app)
+    assert not screen.context.recorder.unsaved
     return screen.shared.message
 
 
@@ -139,7 +142,8 @@ async def test_a_screen_of_its_own_judges_gives_reasons_comments_and_undoes(work
     async with app.run_test(size=(80, 24)) as pilot:
         screen = TinyScreen(app.context, app, [1, 2, 3, 4])
         app.push_screen(screen)
-        await until(pilot, lambda: screen.guard.is_painted)
+        await settled(pilot.app)
+        assert screen.guard.is_painted
         assert await pressed(pilot, screen, "1") == f"● 1 match · accepts ◆ · {names[0]} · u undo"
         assert (await pressed(pilot, screen, "1")).startswith(f"● 1 match · overrides ◆ · {names[1]} · why?")
         assert "b boundary case" in str(screen.query_one(JudgingKeyLine).content)
@@ -150,14 +154,18 @@ async def test_a_screen_of_its_own_judges_gives_reasons_comments_and_undoes(work
         assert str(screen.query_one("#item", Static).content) == names[3]
         # Undone are the skip, the comment, and the label with its reason; each time its item is shown again.
         await pressed(pilot, screen, "u")
-        await until(pilot, lambda: screen.shared.message == "Undone: skip · U redo")
+        await settled(pilot.app)
+        assert screen.shared.message == "Undone: skip · U redo"
         assert screen.order.ids == [1, 2, 3, 4]
         assert str(screen.query_one("#item", Static).content) == names[2]
         await pressed(pilot, screen, "u")
-        await until(pilot, lambda: screen.shared.message == "Undone: comment: odd · U redo")
+        await settled(pilot.app)
+        assert screen.shared.message == "Undone: comment: odd · U redo"
         await pressed(pilot, screen, "u")
-        await until(pilot, lambda: str(screen.query_one("#item", Static).content) == names[1])
-        await until(pilot, lambda: screen.guard.item is not None and screen.guard.item.label is None)
+        await settled(pilot.app)
+        assert str(screen.query_one("#item", Static).content) == names[1]
+        assert screen.guard.item is not None
+        assert screen.guard.item.label is None
         # What the screen does not have does nothing.
         said = screen.shared.message
         assert await pressed(pilot, screen, "z", "right_square_bracket") == said
@@ -177,7 +185,8 @@ async def test_a_key_that_came_before_the_item_was_seen_judges_nothing_there_eit
     async with app.run_test(size=(80, 24)) as pilot:
         screen = TinyScreen(app.context, app, [1, 2])
         app.push_screen(screen)
-        await until(pilot, lambda: screen.guard.is_painted)
+        await settled(pilot.app)
+        assert screen.guard.is_painted
         screen.guard.await_paint("item")
         await pilot.press("1")
         said = "Not recorded: the item was not on the screen when you pressed. Press again."

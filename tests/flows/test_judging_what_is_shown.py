@@ -13,9 +13,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from app_at_work import app_of, until
+from app_at_work import app_of
 from loopback_models import LoopbackModels, Reply
-from review_bench import CASES, judgments, marks, painted, review_app, said, screen_text, settled
+from review_bench import CASES, judgments, marks, painted, review_app, said, screen_text
+from settling import Gate, settled
 from small_workspace import pairs_workspace
 from textual import events
 from textual.widgets import Input
@@ -52,7 +53,7 @@ class SlowReader:
     """Makes the reading of one item wait until it is released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, slow: int) -> None:
-        self.released = threading.Event()
+        self.released = Gate()
         read = ItemReader.read
 
         def waiting(reader: ItemReader, item_id: int) -> ItemView:
@@ -81,7 +82,7 @@ async def test_what_comes_for_the_item_before_does_not_bring_it_back(
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
         await pilot.press("1")
-        await until(pilot, lambda: not app.context.recorder.unsaved, "saved while the next item is read")
+        assert not app.context.recorder.unsaved
         if cause == "annotated":
             event = ItemEnded(1, UUID(int=0), 1, CASES[0].name, (Verdict(1.0, "screened", ""),))
             app.post_message(JobReported(event))
@@ -94,7 +95,6 @@ async def test_what_comes_for_the_item_before_does_not_bring_it_back(
         await painted(pilot, 2)
         assert shown(app) == (2, {CASES[1].name})
         await pilot.press("0")
-        await settled(pilot)
         assert [row[:2] for row in judgments(workspace)] == [(1, 1), (2, 0)]
 
 
@@ -191,7 +191,7 @@ async def test_100_items_judged_beside_a_job_that_labels_them(
                 rater.type("01"[keys % 2])
                 keys += 1
             labels.move(2 * ITEMS)
-            await settled(pilot)
+            await settled(pilot.app)
         assert len(rater.recorded) == ITEMS
         wrong = []
         for action, key_time in rater.recorded:
@@ -214,15 +214,17 @@ async def test_a_key_typed_between_two_screens_is_refused_and_that_is_said(
     reader = SlowReader(monkeypatch, slow=1)
     app = app_of(workspace, start_with=start)
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app.screen.query("KeyLine").first().size.width > 0)
+        await settled(pilot.app)
+        assert app.screen.query("KeyLine").first().size.width > 0
         type_key(app, "enter")
         for key in "1af":
             type_key(app, key)
             await pilot.pause(0.01)
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and said(app) == NOT_SEEN)
+        await settled(pilot.app)
+        assert isinstance(app.screen, ReviewScreen)
+        assert said(app) == NOT_SEEN
         reader.released.set()
         await painted(pilot, 1)
-        await settled(pilot)
         assert said(app) == NOT_SEEN
         assert judgments(workspace) == []
 
@@ -238,7 +240,6 @@ async def test_a_key_pressed_as_an_item_appears_was_meant_for_the_one_before(
         assert said(app) == NOT_SEEN
         monkeypatch.setattr("screens.judging.paint_guard.SEEN_SECONDS", 0.0)
         await pilot.press("1")
-        await settled(pilot)
         assert [row[:2] for row in judgments(workspace)] == [(1, 1)]
 
 
@@ -251,15 +252,15 @@ async def test_no_key_judges_a_label_that_came_while_another_screen_covered_the_
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
         await pilot.press("J")
-        await until(pilot, lambda: not screen.is_active)
-        await until(
-            pilot, lambda: screen.guard.on_screen is not None and screen.guard.on_screen.painted_at is None
-        )
+        assert not screen.is_active
+        assert screen.guard.on_screen is not None
+        assert screen.guard.on_screen.painted_at is None
         screen.guard.on_screen = replace(screen.guard.on_screen, settled_at=float("inf"))
         type_key(app, "q")
         await pilot.pause(0.005)
         type_key(app, "1")
-        await until(pilot, lambda: screen.is_active)
+        await settled(pilot.app)
+        assert screen.is_active
         await painted(pilot, 1)
         assert said(app).startswith("Not recorded: ")
         await pilot.press("1")
@@ -267,7 +268,6 @@ async def test_no_key_judges_a_label_that_came_while_another_screen_covered_the_
         assert judgments(workspace) == []
         await asyncio.sleep(seconds)
         await pilot.press("1")
-        await settled(pilot)
         assert [row[:2] for row in judgments(workspace)] == [(1, 1)]
 
 
@@ -282,7 +282,6 @@ async def test_a_comment_belongs_to_the_item_that_it_was_begun_on(workspace: Wor
         await pilot.press("m")
         assert screen.query_one("#comment", Input).value == ""
         await pilot.press(*"two", "enter")
-        await settled(pilot)
         assert marks(workspace) == [(2, "comment", True, "two", "independent")]
         screen.dispatcher.run("review.previous")
         await painted(pilot, 1)
@@ -293,7 +292,7 @@ async def test_a_comment_belongs_to_the_item_that_it_was_begun_on(workspace: Wor
 async def test_what_is_found_while_a_comment_is_written_does_not_move_it_away(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looking, go = threading.Event(), threading.Event()
+    looking, go = Gate(), Gate()
 
     def slow(*where: Any, **more: Any) -> int | None:
         looking.set()
@@ -305,12 +304,11 @@ async def test_what_is_found_while_a_comment_is_written_does_not_move_it_away(
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         await pilot.press("j")
-        await until(pilot, looking.is_set)
+        assert looking.is_set()
         await pilot.press("m", *"one")
         go.set()
         await pilot.pause(0.2)
         await pilot.press(*" and 0", "enter")
-        await settled(pilot)
         assert marks(workspace) == [(1, "comment", True, "one and 0", "independent")]
         assert judgments(workspace) == []
 
@@ -319,7 +317,7 @@ async def test_an_undo_takes_back_what_was_done_before_its_key_and_nothing_later
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append = Journal.append
-    go = threading.Event()
+    go = Gate()
 
     def slow(journal: Journal, lines: Any) -> None:
         assert go.wait(120)
@@ -334,9 +332,9 @@ async def test_an_undo_takes_back_what_was_done_before_its_key_and_nothing_later
         await pilot.press("u")
         await pilot.press("0")
         go.set()
-        await settled(pilot)
-        await until(pilot, lambda: said(app).startswith("Undone"))
-        await settled(pilot)
+        await settled(pilot.app)
+        assert said(app).startswith("Undone")
+        await settled(pilot.app)
     # By their ids the undo comes before what was judged after its key.
     assert [row[:3] for row in judgments(workspace)] == [
         (1, 1, "accept"),
@@ -351,17 +349,18 @@ async def test_a_reason_is_not_given_to_a_label_that_was_taken_back(workspace: W
         await painted(pilot)
         await pilot.press("0")
         await painted(pilot, 2)
-        await settled(pilot)
         assert "why?" in said(app)
         app.push_screen(ReviewScreen(app.context, app, [2, 1]))  # another review of the same session
-        await until(pilot, lambda: app.screen.is_current and len(app.screen_stack) > 2)
+        await settled(pilot.app)
+        assert app.screen.is_current
+        assert len(app.screen_stack) > 2
         await painted(pilot, 1)
         await pilot.press("u")
-        await until(pilot, lambda: bool(app.context.recorder.taken_back))
-        await settled(pilot)
+        assert bool(app.context.recorder.taken_back)
+        await settled(pilot.app)
         await pilot.press("q")
         await painted(pilot, 2)
         await pilot.press("x")
         assert said(app) == "Not recorded: its label was undone."
-        await settled(pilot)
+        await settled(pilot.app)
     assert [row[1] for row in judgments(workspace)] == [0, None]

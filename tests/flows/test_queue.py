@@ -1,18 +1,18 @@
 """The queue at work: what is listed, how it is filtered and ordered, and what becomes of the rows."""
 
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded, until
+from app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded
 from entry_bench import QUESTIONS, TASKS, entries
 from review_bench import screen_text
 from rich.cells import cell_len
 from scopes import scope
+from settling import Gate, settled
 from several_kinds import three_kinds
 from small_workspace import GOOD, WRONG, pairs_workspace
 from textual.pilot import Pilot
@@ -112,7 +112,8 @@ async def opened(pilot: Pilot[Any]) -> QueueScreen:
     """Open the queue from home and wait until it is read."""
     app = cast(WorkbenchApp, pilot.app)
     await pilot.press("tab")
-    await until(pilot, lambda: isinstance(app.screen, QueueScreen) and read(app.screen), "a queue")
+    assert isinstance(app.screen, QueueScreen)
+    assert read(app.screen)
     return queue_of(app)
 
 
@@ -128,7 +129,8 @@ async def test_lists_every_item_with_the_true_count(at_home: Callable[..., Workb
         screen = await opened(pilot)
         assert screen.items.count == COUNT
         assert "all items · 300 of 300" in said(app, "#sentence")
-        await until(pilot, lambda: said(app, "#progress").endswith("░ 20 of 300 judged"))
+        await settled(pilot.app)
+        assert said(app, "#progress").endswith("░ 20 of 300 judged")
         heading, first, second, *_ = lines(app)
         # None of the codes has a name, and no pair a similarity.
         assert heading.split() == ["you", "◆", "agents", "path", "item"]
@@ -147,9 +149,11 @@ async def test_items_of_a_query_are_on_a_line_that_opens_the_first_to_be_judged(
     async with app.run_test(size=(100, 30)) as pilot:
         screen = await opened(pilot)
         line = screen.query_one(KeyLine)
-        await until(pilot, lambda: "g group" in str(line.content))
+        await settled(pilot.app)
+        assert "g group" in str(line.content)
         await pilot.press("down", "down", "down", "down", "g")
-        await until(pilot, lambda: read(screen) and screen.items.line_count == 8)
+        assert read(screen)
+        assert screen.items.line_count == 8
         # Each of the four queries has 75 pairs, of which 50 fit on a line.
         assert screen.items.count == COUNT
         heading, first, _, second, *_ = lines(app)
@@ -161,19 +165,23 @@ async def test_items_of_a_query_are_on_a_line_that_opens_the_first_to_be_judged(
         # The cursor stays with the item, and means the first one of its query that is not judged.
         assert (screen.items.cursor, screen.items.item_id) == (0, 21)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        assert isinstance(app.screen, ReviewScreen)
         review = cast(ReviewScreen, app.screen)
-        await until(pilot, lambda: review.item is not None and review.item.item_id == 21)
+        await settled(pilot.app)
+        assert review.item is not None
+        assert review.item.item_id == 21
         await pilot.press("n")
-        await until(pilot, lambda: review.item is not None and review.item.item_id == 25)
+        assert review.item is not None
+        assert review.item.item_id == 25
         rater = app.context.rater
         assert rater is not None
         app.context.recorder.submit(label(workspace, rater, 25, 0.0))
-        await until(pilot, lambda: not app.context.recorder.unsaved)
+        await settled(pilot.app)
+        assert not app.context.recorder.unsaved
         await pilot.press("q")
-        await until(pilot, lambda: app.screen is screen)
-        await until(pilot, lambda: lines(app)[1].startswith("▸○   6 of 50     ●●●●●○×○"))
-        await until(pilot, lambda: said(app, "#progress").endswith("21 of 300 judged"))
+        assert app.screen is screen
+        assert lines(app)[1].startswith("▸○   6 of 50     ●●●●●○×○")
+        assert said(app, "#progress").endswith("21 of 300 judged")
         await pilot.press("ctrl+q")
     again = app_of(workspace)
     async with again.run_test(size=(80, 24)) as pilot:
@@ -181,7 +189,8 @@ async def test_items_of_a_query_are_on_a_line_that_opens_the_first_to_be_judged(
         assert screen.items.line_count == 8
         assert "g one by one" in str(screen.query_one(KeyLine).content)
         await pilot.press("o", "s")
-        await until(pilot, lambda: screen.queue_query.sort == QueueSort("status") and read(screen))
+        assert screen.queue_query.sort == QueueSort("status")
+        assert read(screen)
         assert screen.items.line_count == 8
 
 
@@ -193,21 +202,24 @@ async def test_a_digit_lists_a_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             # From home, before it is read which kinds there are.
             await pilot.press("tab", "2")
             held.go_on.set()
-            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+            await settled(pilot.app)
+            assert isinstance(app.screen, QueueScreen)
             screen = queue_of(app)
-            await until(pilot, lambda: screen.queue_query.wanted.kind == "completion" and read(screen))
+            await settled(pilot.app)
+            assert screen.queue_query.wanted.kind == "completion"
+            assert read(screen)
             assert "completions · 2 of 6" in said(app, "#sentence")
             whole = "0 all  1 pairs  [2 completions ░░░░░░░░░░ 0/2]  3 repository questions"
-            await until(pilot, lambda: said(app, "#progress") == whole)
+            await settled(pilot.app)
+            assert said(app, "#progress") == whole
             assert "○○○" in lines(app)[1]
             await pilot.press("0")
-            await until(pilot, lambda: screen.queue_query.wanted.kind is None and read(screen))
-            await until(
-                pilot, lambda: said(app, "#progress").startswith("[0 all ░░░░ 0/6]  1 pairs ░░░░ 0/1  ")
-            )
+            assert screen.queue_query.wanted.kind is None
+            assert read(screen)
+            assert said(app, "#progress").startswith("[0 all ░░░░ 0/6]  1 pairs ░░░░ 0/1  ")
             assert lines(app)[0].split()[:2] == ["you", "kind"]
             await pilot.press("4")
-            await until(pilot, lambda: bool(app._notifications))
+            assert bool(app._notifications)
             assert [each.message for each in app._notifications] == ["There are items of 3 kinds."]
             assert screen.queue_query.wanted == QueueFilter()
 
@@ -230,7 +242,7 @@ async def test_cursor_moves_by_line_screen_and_to_the_ends(at_home: Callable[...
         await pilot.press("down", "down", "up")
         assert screen.items.cursor == 1
         await pilot.press("end")
-        await until(pilot, lambda: read(screen))
+        assert read(screen)
         assert screen.items.item_id == 30, "skipped items are last"
         assert lines(app)[-1].startswith("▸»")
         await pilot.press("pageup")
@@ -247,17 +259,16 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        assert isinstance(app.screen, FilterScreen)
         modal = app.screen
         assert all(row.region.bottom <= 24 for row in modal.query(ChoiceRow))
         await pilot.press("down", "right", "down", "down", "right")
         await pilot.press(*["down"] * 4, *"comma")
-        await until(pilot, lambda: "70 items" in str(modal.query_one("#sentence", Static).content))
+        assert "70 items" in str(modal.query_one("#sentence", Static).content)
         await pilot.press("enter")
-        await until(
-            pilot,
-            lambda: app.screen is screen and screen.queue_query.wanted != QueueFilter() and read(screen),
-        )
+        assert app.screen is screen
+        assert screen.queue_query.wanted != QueueFilter()
+        assert read(screen)
         wanted = QueueFilter(status="open", agent="1", text="comma")
         assert screen.queue_query.wanted == wanted
         rater = app.context.rater
@@ -276,7 +287,7 @@ async def test_the_labels_have_the_words_of_the_kind_that_is_chosen(
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(pilot)
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        assert isinstance(app.screen, FilterScreen)
         modal = app.screen
         kind, label = (modal.query_one(f"#choice-{name}", ChoiceRow) for name in ("kind", "label"))
 
@@ -285,17 +296,18 @@ async def test_the_labels_have_the_words_of_the_kind_that_is_chosen(
 
         assert offered() == ["any", "1 match", "0 no match"]
         await pilot.press("right", "right")
-        await until(pilot, lambda: kind.value == "completion")
+        assert kind.value == "completion"
         assert offered() == ["any", "keep", "unsure", "drop"]
         # No agent labels completions.
         theirs = modal.query_one("#choice-agent", ChoiceRow)
         assert [choice.word for choice in theirs.field.choices] == ["any"]
         await pilot.press("down", "down", "left", "up", "up")
         assert label.value == 3
-        await until(pilot, lambda: "completions · you say drop · 0 items" in said(app, "#sentence"))
+        await settled(pilot.app)
+        assert "completions · you say drop · 0 items" in said(app, "#sentence")
         # Pairs have no such label, so that any is let through.
         await pilot.press("left")
-        await until(pilot, lambda: kind.value == "pair")
+        assert kind.value == "pair"
         assert (offered(), label.value) == (["any", "1 match", "0 no match"], None)
 
 
@@ -306,9 +318,10 @@ async def test_values_that_do_not_fit_come_into_view_when_they_are_chosen(
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        assert isinstance(app.screen, FilterScreen)
         row = app.screen.query_one("#choice-path", ChoiceRow)
-        await until(pilot, lambda: row.size.width > 0)
+        await settled(pilot.app)
+        assert row.size.width > 0
         await pilot.pause()
         assert str(row.content).endswith("›")
         assert "sandbox" not in str(row.content)
@@ -341,10 +354,10 @@ async def test_leaving_the_filter_changes_nothing_and_reset_takes_all_away(
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await pilot.press("f", "right", "escape")
-        await until(pilot, lambda: app.screen is screen)
+        assert app.screen is screen
         assert screen.queue_query.wanted == QueueFilter()
         await pilot.press("f", "right", "r", "enter")
-        await until(pilot, lambda: app.screen is screen)
+        assert app.screen is screen
         assert screen.queue_query.wanted == QueueFilter()
 
 
@@ -356,11 +369,13 @@ async def test_a_filter_goes_to_the_first_match_that_is_not_judged(
         screen = await opened(pilot)
         await pilot.press(*["down"] * 40)
         await pilot.press("slash", *"sort list", "enter")
-        await until(pilot, lambda: read(screen) and screen.items.count == COUNT // 4)
+        assert read(screen)
+        assert screen.items.count == COUNT // 4
         # Items 2, 6, 10, 14 and 18 have a label: the sixth match is the first without one.
         assert (screen.items.cursor, screen.items.item_id) == (5, 22)
         await pilot.press("c")
-        await until(pilot, lambda: read(screen) and screen.items.count == COUNT)
+        assert read(screen)
+        assert screen.items.count == COUNT
         # The cursor stays with its item where that is listed still.
         assert screen.items.item_id == 22
 
@@ -372,13 +387,14 @@ async def test_nothing_matches_is_said_with_the_keys_that_mend_it(
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await pilot.press("slash", *"zz", "enter")
-        await until(pilot, lambda: screen._complete and not screen.items.count)
+        assert screen._complete
+        assert not screen.items.count
         assert "contains “zz” · 0 of 300" in said(app, "#sentence")
         assert "Nothing matches" in said(app, "#message")
         assert "c shows all 300 items" in said(app, "#message")
         assert not screen.items.display
         await pilot.press("c")
-        await until(pilot, lambda: screen.items.count == COUNT)
+        assert screen.items.count == COUNT
         assert screen.items.display
         assert screen.items.has_focus
 
@@ -398,7 +414,7 @@ async def test_escape_leaves_the_search_line_and_then_the_queue(at_home: Callabl
         assert "f filter" in str(line.content)
         assert screen.queue_query.wanted.text == ""
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is not screen)
+        assert app.screen is not screen
 
 
 async def test_order_is_chosen_by_a_letter_and_turned_by_the_same(
@@ -408,14 +424,16 @@ async def test_order_is_chosen_by_a_letter_and_turned_by_the_same(
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await pilot.press("o", "t")
-        await until(pilot, lambda: screen.queue_query.sort == QueueSort("title") and read(screen))
+        assert screen.queue_query.sort == QueueSort("title")
+        assert read(screen)
         titles = [screen.items.row_of(number).title for number in screen.items.ids[:5].tolist()]  # type: ignore[union-attr]
         assert titles == [QUERIES[0]] * 5
         assert "by title ↑" in said(app, "#sentence")
         await pilot.press("o")
-        await until(pilot, lambda: isinstance(app.screen, SortScreen))
+        assert isinstance(app.screen, SortScreen)
         await pilot.press("t")
-        await until(pilot, lambda: screen.queue_query.sort == QueueSort("title", True) and read(screen))
+        assert screen.queue_query.sort == QueueSort("title", True)
+        assert read(screen)
         assert "by title ↓" in said(app, "#sentence")
 
 
@@ -423,23 +441,25 @@ async def test_columns_are_chosen_and_kept_by_a_view_and_by_the_session(workspac
     app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        await until(pilot, lambda: lines(app)[0].split() == ["you", "◆", "agents", "path", "item"])
+        await settled(pilot.app)
+        assert lines(app)[0].split() == ["you", "◆", "agents", "path", "item"]
         await pilot.press("C", "down", "space", "down", "space", "enter")
-        await until(pilot, lambda: lines(app)[0].split() == ["you", "item"])
+        assert lines(app)[0].split() == ["you", "item"]
         assert screen.queue_query.hidden == ("agents", "path")
         await pilot.press("w", *"plain", "enter")
-        await until(pilot, lambda: "plain" in said(app, "#views"))
+        assert "plain" in said(app, "#views")
         await pilot.press("escape", "C", "down", "space", "down", "space", "enter")
-        await until(pilot, lambda: lines(app)[0].split() == ["you", "◆", "agents", "path", "item"])
+        assert lines(app)[0].split() == ["you", "◆", "agents", "path", "item"]
         await pilot.press("v")
-        await until(pilot, lambda: "without agents, path" in said(app, "#about"))
+        assert "without agents, path" in said(app, "#about")
         await pilot.press("enter")
-        await until(pilot, lambda: lines(app)[0].split() == ["you", "item"])
+        assert lines(app)[0].split() == ["you", "item"]
         await pilot.press("escape", "ctrl+q")
     again = app_of(workspace)
     async with again.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await until(pilot, lambda: lines(again)[0].split() == ["you", "item"])
+        await settled(pilot.app)
+        assert lines(again)[0].split() == ["you", "item"]
 
 
 async def test_a_judgment_shows_on_its_row_and_the_order_stays_until_it_is_taken_anew(
@@ -451,15 +471,19 @@ async def test_a_judgment_shows_on_its_row_and_the_order_stays_until_it_is_taken
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         screen.load_queue(replace(screen.queue_query, wanted=QueueFilter(status="open")))
-        await until(pilot, lambda: screen.items.count < COUNT and read(screen))
+        await settled(pilot.app)
+        assert screen.items.count < COUNT
+        assert read(screen)
         before = screen.items.ids.tolist()
         assert lines(app)[1].startswith("▸○")
         app.context.recorder.submit(label(workspace, rater, before[0], 0.0))
-        await until(pilot, lambda: lines(app)[1].startswith("▸●"))
+        await settled(pilot.app)
+        assert lines(app)[1].startswith("▸●")
         assert "0 no match" in lines(app)[1]
         assert screen.items.ids.tolist() == before
         await pilot.press("r")
-        await until(pilot, lambda: screen._complete and screen.items.count == len(before) - 1)
+        assert screen._complete
+        assert screen.items.count == len(before) - 1
         assert before[0] not in screen.items.ids.tolist()
 
 
@@ -470,7 +494,8 @@ async def test_a_verdict_shows_on_its_row(workspace: Workspace, at_home: Callabl
         assert "tested" not in lines(app)[1]
         run_id = labelled_by_agents(workspace, [(1, 1.0, "tested")])
         app.post_message(JobReported(ItemEnded(1, run_id, 1, "q0/1", (Verdict(1.0, "tested", ""),))))
-        await until(pilot, lambda: "tested" in lines(app)[1])
+        await settled(pilot.app)
+        assert "tested" in lines(app)[1]
 
 
 async def test_what_could_not_be_saved_is_marked(
@@ -482,15 +507,18 @@ async def test_what_could_not_be_saved_is_marked(
     action = label(workspace, rater, 25, 1.0)
     async with app.run_test(size=(80, 40)) as pilot:
         await opened(pilot)
-        await until(pilot, lambda: lines(app)[25].startswith(" ○"))
+        await settled(pilot.app)
+        assert lines(app)[25].startswith(" ○")
         # Nothing is recorded without its line in the journal, and a folder takes none.
         journal = journal_path(workspace.path)
         journal.mkdir()
         app.context.recorder.submit(action)
-        await until(pilot, lambda: lines(app)[25].startswith(" !"))
+        await settled(pilot.app)
+        assert lines(app)[25].startswith(" !")
         journal.rmdir()
         app.context.recorder.retry()
-        await until(pilot, lambda: lines(app)[25].startswith(" ●"))
+        await settled(pilot.app)
+        assert lines(app)[25].startswith(" ●")
 
 
 async def test_an_error_is_said_and_the_queue_comes_back(
@@ -501,12 +529,13 @@ async def test_an_error_is_said_and_the_queue_comes_back(
         screen = await opened(pilot)
         _rename(workspace, "pair", "pair_gone")
         await pilot.press("r")
-        await until(pilot, lambda: bool(screen._failure))
+        assert bool(screen._failure)
         assert "could not be read" in said(app, "#message")
         assert "judgments are safe" in said(app, "#message")
         _rename(workspace, "pair_gone", "pair")
         await pilot.press("r")
-        await until(pilot, lambda: screen._failure is None and read(screen))
+        assert screen._failure is None
+        assert read(screen)
         assert screen.items.display
 
 
@@ -524,7 +553,7 @@ async def test_blind_offers_nothing_of_the_agents(at_home: Callable[..., Workben
         assert all(row.agent_label is None for number in range(1, 20) if (row := screen.items.row_of(number)))
         assert "▲" not in "".join(lines(app))
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        assert isinstance(app.screen, FilterScreen)
         assert {row.field.name for row in app.screen.query(ChoiceRow)} == {
             "kind",
             "status",
@@ -532,7 +561,7 @@ async def test_blind_offers_nothing_of_the_agents(at_home: Callable[..., Workben
             "flagged",
         }
         await pilot.press("escape", "o")
-        await until(pilot, lambda: isinstance(app.screen, SortScreen))
+        assert isinstance(app.screen, SortScreen)
         await pilot.press("a")
         assert isinstance(app.screen, SortScreen)
         assert "agents" not in said(app, "#orders")
@@ -544,13 +573,13 @@ async def test_what_no_item_here_can_have_is_not_offered(tmp_path: Path) -> None
         async with app.run_test(size=(120, 40)) as pilot:
             await opened(pilot)
             await pilot.resize_terminal(200, 40)
-            await until(pilot, lambda: lines(app)[0].split() == ["you", "kind", "item", "detail"])
+            assert lines(app)[0].split() == ["you", "kind", "item", "detail"]
             await pilot.press("f")
-            await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+            assert isinstance(app.screen, FilterScreen)
             names = {row.field.name for row in app.screen.query(ChoiceRow)}
             assert names == {"kind", "status", "label", "flagged"}
             await pilot.press("escape", "o")
-            await until(pilot, lambda: isinstance(app.screen, SortScreen))
+            assert isinstance(app.screen, SortScreen)
             assert [line.split(None, 1)[-1].strip() for line in said(app, "#orders").splitlines()][1:] == [
                 "title",
                 "your label",
@@ -563,9 +592,10 @@ async def test_place_filter_and_order_are_there_when_one_comes_back(workspace: W
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await pilot.press("o", "t")
-        await until(pilot, lambda: screen.queue_query.sort == QueueSort("title") and read(screen))
+        assert screen.queue_query.sort == QueueSort("title")
+        assert read(screen)
         await pilot.press("pagedown", "down", "escape")
-        await until(pilot, lambda: app.screen is not screen)
+        assert app.screen is not screen
         place = screen.items.cursor
         assert await opened(pilot) is screen
         assert screen.items.cursor == place
@@ -575,7 +605,8 @@ async def test_place_filter_and_order_are_there_when_one_comes_back(workspace: W
     async with again.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         assert screen.queue_query.sort == QueueSort("title")
-        await until(pilot, lambda: screen.items.item_id == item_id)
+        await settled(pilot.app)
+        assert screen.items.item_id == item_id
         assert screen.items.cursor == place
 
 
@@ -586,7 +617,9 @@ async def test_a_blind_queue_forgets_a_kept_filter_by_the_agents(workspace: Work
         screen.load_queue(
             QueueQuery(QueueFilter(agent="1", status="open"), QueueSort("agent"), grouped=False)
         )
-        await until(pilot, lambda: screen.items.count < COUNT and read(screen))
+        await settled(pilot.app)
+        assert screen.items.count < COUNT
+        assert read(screen)
         await pilot.press("ctrl+q")
     blind = app_of(workspace, blind=True)
     async with blind.run_test(size=(80, 24)) as pilot:
@@ -602,39 +635,46 @@ async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_las
     async with app.run_test(size=(100, 30)) as pilot:
         screen = await opened(pilot)
         await pilot.press("down", "down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        assert isinstance(app.screen, ReviewScreen)
         review = cast(ReviewScreen, app.screen)
-        await until(pilot, lambda: review.item is not None and review.item.item_id == 3)
+        await settled(pilot.app)
+        assert review.item is not None
+        assert review.item.item_id == 3
         await pilot.press("n")
-        await until(pilot, lambda: review.item is not None and review.item.item_id == 4)
+        assert review.item is not None
+        assert review.item.item_id == 4
         rater = app.context.rater
         assert rater is not None
         app.context.recorder.submit(label(workspace, rater, 25, 0.0))
-        await until(pilot, lambda: not app.context.recorder.unsaved)
+        await settled(pilot.app)
+        assert not app.context.recorder.unsaved
         await pilot.press("q")
-        await until(pilot, lambda: app.screen is screen)
+        assert app.screen is screen
         assert screen.items.item_id == 4
         # What was recorded meanwhile shows as well.
-        await until(pilot, lambda: lines(app)[25].startswith(" ●"))
+        await settled(pilot.app)
+        assert lines(app)[25].startswith(" ●")
 
 
 async def test_items_behind_a_figure_have_a_list_of_their_own(workspace: Workspace) -> None:
     app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
         app.open_queue(QueueFilter(items=(7, 42, 31), named="2 against 1"))
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and read(app.screen))
+        await settled(pilot.app)
+        assert isinstance(app.screen, QueueScreen)
+        assert read(app.screen)
         screen = queue_of(app)
         assert "2 against 1 · 3 of 300" in said(app, "#sentence")
         assert screen.items.ids.tolist() == [7, 31, 42]
         # No filter finds them again: that is said before a name is asked for, and stays when views are read.
         await pilot.press("w")
-        await until(pilot, lambda: "No saved view yet" in screen_text(app))
+        assert "No saved view yet" in screen_text(app)
         assert "which no filter finds again" in screen_text(app)
         assert not app.screen.query_one("#name").display
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is screen)
+        assert app.screen is screen
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is not screen)
+        assert app.screen is not screen
         screen = await opened(pilot)
         assert "all items · 300 of 300" in said(app, "#sentence")
 
@@ -646,12 +686,13 @@ async def test_enter_before_the_queue_is_read_opens_the_item_when_it_is(
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("tab")
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        assert isinstance(app.screen, QueueScreen)
         await pilot.press("enter")
         assert isinstance(app.screen, QueueScreen)
         assert not app._notifications
         held.go_on.set()
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen), "a review")
+        await settled(pilot.app)
+        assert isinstance(app.screen, ReviewScreen)
         assert cast(ReviewScreen, app.screen).order.item_id == 1
 
 
@@ -666,7 +707,9 @@ async def test_enter_on_an_item_that_the_next_order_does_not_list_opens_no_other
         assert screen.items.item_id == 1
         await pilot.press("enter")
         held.go_on.set()
-        await until(pilot, lambda: read(screen) and screen.items.count < COUNT)
+        await settled(pilot.app)
+        assert read(screen)
+        assert screen.items.count < COUNT
         await pilot.pause()
         assert app.screen is screen
 
@@ -675,7 +718,7 @@ class HeldReads:
     """Orders are read once `go_on` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.go_on = threading.Event()
+        self.go_on = Gate()
         read_ids = QueueLoader._ids
 
         def held(orders: QueueLoader, asked: QueueQuery, limit: int | None = None) -> Any:
@@ -690,12 +733,13 @@ async def test_preview_follows_the_cursor_where_there_is_room(at_home: Callable[
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await opened(pilot)
         prompt = screen.query_one("#preview-prompt", Static)
-        await until(pilot, lambda: QUERIES[0] in str(prompt.content))
+        await settled(pilot.app)
+        assert QUERIES[0] in str(prompt.content)
         assert prompt.styles.border_top[0] == "round"
         await pilot.press("down")
-        await until(pilot, lambda: QUERIES[1] in str(prompt.content))
+        assert QUERIES[1] in str(prompt.content)
         await pilot.resize_terminal(80, 24)
-        await until(pilot, lambda: not prompt.region.width or not prompt.parent.display)  # type: ignore[union-attr]
+        assert not prompt.region.width or not prompt.parent.display
 
 
 async def test_a_preview_that_waits_for_its_first_item_says_so_and_has_no_border(
@@ -718,7 +762,7 @@ async def test_resizing_keeps_the_place(at_home: Callable[..., WorkbenchApp]) ->
         place = screen.items.cursor
         for size in ((80, 24), (100, 30), (120, 40)):
             await pilot.resize_terminal(*size)
-            await until(pilot, lambda: read(screen))
+            assert read(screen)
             assert screen.items.cursor == place
             assert screen.items.first <= place < screen.items.first + screen.items.lines
 
@@ -727,7 +771,9 @@ async def test_an_empty_workspace_says_so_and_lists_what_comes(tmp_path: Path) -
     with Workspace.create(tmp_path / "empty.duckdb") as workspace:
         app = app_of(workspace, start_with="queue")
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+            await settled(pilot.app)
+            assert isinstance(app.screen, QueueScreen)
+            assert app.screen._complete
             assert "no items yet" in said(app, "#message")
 
 
@@ -738,15 +784,15 @@ async def test_new_items_are_told_and_listed_when_asked_for(
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is not screen)
+        assert app.screen is not screen
         file = tmp_path / "more.jsonl"
         file.write_text('{"id": "n1", "query": "new query", "code": "def f(): pass"}\n', encoding="utf-8")
         app.context.program.import_file(file, silent)
         await pilot.press("tab")
-        await until(pilot, lambda: "1 new, r lists them" in said(app, "#sentence"))
+        assert "1 new, r lists them" in said(app, "#sentence")
         assert screen.items.count == COUNT
         await pilot.press("r")
-        await until(pilot, lambda: screen.items.count == COUNT + 1)
+        assert screen.items.count == COUNT + 1
 
 
 async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspace) -> None:
@@ -758,7 +804,7 @@ async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspa
         await pilot.press("l", "l", "b", "down", "j")
         assert items.cursor == 1
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        assert isinstance(app.screen, FilterScreen)
         assert "↑F5 line · ←+ value" in str(app.screen.query_one(".keys", Static).content)
         rows = list(app.screen.query(ChoiceRow))
         await pilot.press("plus")
@@ -769,9 +815,9 @@ async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspa
         assert rows[1].has_focus
         await pilot.press("escape")
         await pilot.press("o")
-        await until(pilot, lambda: isinstance(app.screen, SortScreen))
+        assert isinstance(app.screen, SortScreen)
         await pilot.press("l", "enter")
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        assert isinstance(app.screen, QueueScreen)
         assert app.screen.queue_query.sort == QueueSort("title")
 
 
@@ -796,15 +842,16 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(pilot)
         line = app.screen.query_one(KeyLine)
-        await until(pilot, lambda: "Enter open" in str(line.content))
+        await settled(pilot.app)
+        assert "Enter open" in str(line.content)
         assert "c all items" not in str(line.content)
         await pilot.press("c")
-        await until(pilot, lambda: bool(app._notifications))
+        assert bool(app._notifications)
         assert [each.message for each in app._notifications] == ["All items are listed."]
         cast(QueueScreen, app.screen).load_queue(QueueQuery(QueueFilter(text="nowhere to be found")))
-        await until(
-            pilot, lambda: "c all items" in str(line.content) and "Enter open" not in str(line.content)
-        )
+        await settled(pilot.app)
+        assert "c all items" in str(line.content)
+        assert "Enter open" not in str(line.content)
         app.clear_notifications()
         await pilot.press("enter")
-        await until(pilot, lambda: [each.message for each in app._notifications] == ["No item is listed."])
+        assert [each.message for each in app._notifications] == ["No item is listed."]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import threading
 from pathlib import Path
 
 import pytest
 from app_at_work import app_of, labelled_by_agents, until
 from judging import Desk
 from review_bench import screen_text
+from settling import Gate, settled
 from split_bench import labelled_pairs
 from textual.pilot import Pilot
 
@@ -33,13 +33,16 @@ def agents_too(workspace: Workspace) -> None:
 async def listed(app: WorkbenchApp, pilot: Pilot[None]) -> tuple[list[int], str]:
     """The items behind the figure under the cursor, and what they are called; then the report again."""
     await pilot.press("enter")
-    await until(pilot, lambda: isinstance(app.screen, QueueScreen), "the list")
+    assert isinstance(app.screen, QueueScreen)
     queue = app.screen
     assert isinstance(queue, QueueScreen)
-    await until(pilot, lambda: hasattr(queue, "items") and queue.items.count > 0, "its items")
+    await settled(pilot.app)
+    assert hasattr(queue, "items")
+    assert queue.items.count > 0
     wanted = queue.queue_query.wanted
     await pilot.press("escape")
-    await until(pilot, lambda: isinstance(app.screen, ReportsScreen) and app.screen.page is not None)
+    assert isinstance(app.screen, ReportsScreen)
+    assert app.screen.page is not None
     return list(wanted.items or ()), wanted.named
 
 
@@ -49,7 +52,8 @@ async def report(app: WorkbenchApp, pilot: Pilot[None], title: str, shows: str) 
     assert isinstance(screen, ReportsScreen)
     while screen.report is not None and screen.report.title != title:
         await pilot.press("down")
-    await until(pilot, lambda: shows in screen_text(app), shows)
+    await settled(pilot.app)
+    assert shows in screen_text(app)
 
 
 @pytest.mark.asyncio
@@ -67,7 +71,7 @@ async def test_reports_and_the_items_behind_their_figures(
         app = app_of(workspace)
         async with app.run_test(size=(120, 40)) as pilot:
             await pilot.press("r")
-            await until(pilot, lambda: "pair.match" in screen_text(app), "the agreement")
+            assert "pair.match" in screen_text(app)
             assert "Krippendorff's alpha of ana, ben, chi, eli" in screen_text(app)
             await pilot.press("enter", "right")
             assert f"[{len(differ)}]" in screen_text(app)
@@ -83,7 +87,7 @@ async def test_reports_and_the_items_behind_their_figures(
             named = f"ana 0 no match · {RUN} 1 match"
             assert await listed(app, pilot) == (matrix.items(0.0, 1.0), named)
             await pilot.press("a")
-            await until(pilot, lambda: "↓ ben" in screen_text(app), "ben")
+            assert "↓ ben" in screen_text(app)
             assert (await listed(app, pilot))[0] == other.items(0.0, 1.0)
             await pilot.press("y")
             assert app.clipboard == (
@@ -102,7 +106,7 @@ async def test_reports_and_the_items_behind_their_figures(
             # The pairs of a figure of the paper; of a person's labels, too.
             await report(app, pilot, "Figure 7: codes", f"Labels of the agents' run {RUN}: 19 of 24")
             await pilot.press("a")
-            await until(pilot, lambda: "Labels of ana: 24 of 24" in screen_text(app), "ana's labels")
+            assert "Labels of ana: 24 of 24" in screen_text(app)
             await pilot.press("tab")
             items, named = await listed(app, pilot)
             assert named == "codes that answer 1 query"
@@ -134,30 +138,32 @@ async def test_reports_and_the_items_behind_their_figures(
 async def test_a_narrow_terminal_shows_the_list_or_the_report_and_both_can_be_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on = threading.Event()
+    goes_on = Gate()
     with labelled_pairs(tmp_path) as workspace:
         app = app_of(workspace)
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: "pairs" in screen_text(app), "home")
+            await settled(pilot.app)
+            assert "pairs" in screen_text(app)
             app.open_queue()
-            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+            await settled(pilot.app)
+            assert isinstance(app.screen, QueueScreen)
             # From any screen.
             await pilot.press("f9")
-            await until(pilot, lambda: "▸ Agreement by question" in screen_text(app), "the list")
+            assert "▸ Agreement by question" in screen_text(app)
             assert "Krippendorff" not in screen_text(app)
             await pilot.press("enter")
-            await until(pilot, lambda: "Krippendorff" in screen_text(app), "the report")
+            assert "Krippendorff" in screen_text(app)
             assert "Labels by question" not in screen_text(app)
             await pilot.press("escape")
             # What takes long is left.
             monkeypatch.setattr("screens.reports.labels.accuracy_report", lambda *_: goes_on.wait(60))
             await pilot.press("down", "down", "enter")
-            await until(pilot, lambda: "Reading …" in screen_text(app), "the wait")
+            assert "Reading …" in screen_text(app)
             await pilot.press("escape", "down", "enter")
-            await until(pilot, lambda: "ana · 24 labels" in screen_text(app), "the labels")
+            assert "ana · 24 labels" in screen_text(app)
             goes_on.set()
             await pilot.press("escape", "escape")
-            await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+            assert isinstance(app.screen, QueueScreen)
 
 
 @pytest.mark.asyncio
@@ -167,11 +173,11 @@ async def test_a_blind_review_reports_on_its_own_labels_alone(tmp_path: Path) ->
         app = app_of(workspace, rater="ben", blind=True)
         async with app.run_test(size=(120, 40)) as pilot:
             await pilot.press("r")
-            await until(pilot, lambda: "ben · 24 labels" in screen_text(app), "ben's labels")
+            assert "ben · 24 labels" in screen_text(app)
             text = screen_text(app)
             assert "Blind review: reports" in text
             for word in ("Agreement", "Confusion", "Accuracy", "Figure", "ana", RUN):
                 assert word not in text, word
             await pilot.press("down")
-            await until(pilot, lambda: "No times yet" in screen_text(app), "no times")
+            assert "No times yet" in screen_text(app)
             assert "eli" not in screen_text(app)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_at_work import until
 from entry_bench import PREDICTIONS, QUESTIONS, TASKS, entries, given
 from review_bench import line_of, painted, press, review_app, review_of, said, screen_text
+from settling import settled
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
@@ -47,9 +47,11 @@ async def opened(pilot: Pilot[None]) -> TextPane:
     """Press the key, and wait until the file is read."""
     await pilot.press("F")
     app = pilot.app
-    await until(pilot, lambda: isinstance(app.screen, TextScreen), "the file's screen")
+    await settled(pilot.app)
+    assert isinstance(app.screen, TextScreen)
     assert isinstance(app, WorkbenchApp)
-    await until(pilot, lambda: "Reading …" not in screen_text(app), "the file")
+    await settled(pilot.app)
+    assert "Reading …" not in screen_text(app)
     return app.screen.query_one("#text", TextPane)
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, until
+from app_at_work import app_of
 from ranked_bench import ranked_workspace, report
-from review_bench import painted, screen_text, settled
+from review_bench import painted, screen_text
+from settling import settled
 
 from screens.reports.screen import ReportsScreen
 from screens.retrieval.by_query import ByQueryScreen
@@ -55,11 +56,7 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
         )
 
         await pilot.press("enter")
-        await until(
-            pilot,
-            lambda: "mean difference +0.110 · bm25 better on 12 · bow on 3 · equal on 0" in screen_text(app),
-            "the queries",
-        )
+        assert "mean difference +0.110 · bm25 better on 12 · bow on 3 · equal on 0" in screen_text(app)
         by_query = app.screen
         assert isinstance(by_query, ByQueryScreen)
         assert by_query.rows[0].text == "binary search in sorted list python return index"
@@ -73,14 +70,16 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
         assert app.clipboard.endswith("--compare bm25,bow")
 
         await pilot.press("enter")
-        await until(pilot, lambda: " relevant ─" in screen_text(app), "the rankings")
+        assert " relevant ─" in screen_text(app)
         rankings = app.screen
         assert isinstance(rankings, RankedScreen)
         assert "query 1 of 15" in screen_text(app)
         await pilot.press("n")
-        await until(pilot, lambda: rankings.lists is not None and "query 2 of 15" in screen_text(app))
+        assert rankings.lists is not None
+        assert "query 2 of 15" in screen_text(app)
         await pilot.press("p")
-        await until(pilot, lambda: rankings.lists is not None and "query 1 of 15" in screen_text(app))
+        assert rankings.lists is not None
+        assert "query 1 of 15" in screen_text(app)
         assert rankings.lists is not None
 
         # The other list has the same code at another rank.
@@ -96,19 +95,18 @@ async def test_from_the_report_to_a_query_a_pair_and_a_code(
             return next(at for at, one in enumerate(rankings.lists[1]) if (one.item is not None) == of_pair)
 
         await pilot.press("home", *["down"] * place(of_pair=False), "enter")
-        await until(
-            pilot, lambda: isinstance(app.screen, TextScreen) and "def " in screen_text(app), "the code"
-        )
+        assert isinstance(app.screen, TextScreen)
+        assert "def " in screen_text(app)
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is rankings, "the rankings again")
-        await settled(pilot)
+        assert app.screen is rankings
+        await settled(pilot.app)
         await pilot.press("home", *["down"] * place(of_pair=True), "enter")
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen), "the pair")
+        assert isinstance(app.screen, ReviewScreen)
         await painted(pilot)
         await pilot.press("q")
-        await until(pilot, lambda: app.screen is rankings, "the rankings again")
+        assert app.screen is rankings
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is by_query, "the queries")
+        assert app.screen is by_query
         assert by_query.query_one("#rows").cursor == 0  # type: ignore[attr-defined]
 
 
@@ -120,23 +118,23 @@ async def test_a_label_given_from_a_ranking_leaves_the_report_by_the_labels_it_w
     async with app.run_test(size=(80, 24)) as pilot:
         await report(app, pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: "better on 12" in screen_text(app), "the queries")
+        assert "better on 12" in screen_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: " relevant ─" in screen_text(app), "the rankings")
+        assert " relevant ─" in screen_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen), "the pair")
+        assert isinstance(app.screen, ReviewScreen)
         await painted(pilot)
         # The first label of a person: without a choice, reports would be by the majority of people now.
         await pilot.press("1")
-        await until(pilot, lambda: "q Esc  back" in screen_text(app), "the end of the list")
+        assert "q Esc  back" in screen_text(app)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, RankedScreen), "the rankings again")
+        assert isinstance(app.screen, RankedScreen)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, ByQueryScreen), "the queries again")
+        assert isinstance(app.screen, ByQueryScreen)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, ReportsScreen), "the report again")
-        await settled(pilot)
-        await until(pilot, lambda: "[0.651]" in screen_text(app), "the figures")
+        assert isinstance(app.screen, ReportsScreen)
+        await settled(pilot.app)
+        assert "[0.651]" in screen_text(app)
         assert "Labels of sample-ana: 15 queries" in screen_text(app)
 
 
@@ -147,9 +145,9 @@ async def test_keys_reach_what_is_below_the_last_figure_and_above_the_first(work
         await report(app, pilot)
         assert "$ workbench report" not in screen_text(app)
         await pilot.press(*["pagedown"] * 4)
-        await until(pilot, lambda: "$ workbench report" in screen_text(app), "the command")
+        assert "$ workbench report" in screen_text(app)
         await pilot.press(*["pageup"] * 4)
-        await until(pilot, lambda: "Labels of sample-ana" in screen_text(app), "the caption")
+        assert "Labels of sample-ana" in screen_text(app)
 
 
 @pytest.mark.asyncio
@@ -158,7 +156,7 @@ async def test_the_copied_command_says_which_measure_it_prints(workspace: Worksp
     async with app.run_test(size=(120, 40)) as pilot:
         await report(app, pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: "better on 12" in screen_text(app), "the queries")
+        assert "better on 12" in screen_text(app)
         await pilot.press("y", "t", "y")
         first, second = (one.message for one in app._notifications)
         assert "It prints" not in first
@@ -175,12 +173,12 @@ async def test_other_labels_another_preset_and_saving(
     async with app.run_test(size=(120, 40)) as pilot:
         await report(app, pilot)
         await pilot.press("a")
-        await until(pilot, lambda: "Labels of sample-ben" in screen_text(app), "ben's labels")
+        assert "Labels of sample-ben" in screen_text(app)
         await pilot.press("b")
-        await until(pilot, lambda: "Measures of trec" in screen_text(app), "the next preset")
+        assert "Measures of trec" in screen_text(app)
         assert "Labels of sample-ben" in screen_text(app)
         await pilot.press("s", "ctrl+u", *"found.csv", "enter")
-        await until(pilot, lambda: "Written: found.csv" in screen_text(app), "the file")
+        assert "Written: found.csv" in screen_text(app)
         table = (tmp_path / "found.csv").read_text(encoding="utf-8")
         assert "method,map,95 % interval,low,value,high" in table
 
@@ -222,13 +220,15 @@ async def test_ten_methods_are_legible(workspace: Workspace) -> None:
         assert all(f"name-{key} " in screen_text(app) for key in range(3, 11))
         assert "10 bow" in screen_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ByQueryScreen) and app.screen.found is not None)
+        assert isinstance(app.screen, ByQueryScreen)
+        assert app.screen.found is not None
         by_query = app.screen
         assert isinstance(by_query, ByQueryScreen)
         assert by_query.found is not None
         before = by_query.found.asked.methods
         await pilot.press("b")
-        await until(pilot, lambda: by_query.found is not None and by_query.found.asked.methods != before)
+        assert by_query.found is not None
+        assert by_query.found.asked.methods != before
         assert by_query.found.asked.methods[0] == before[0]
 
 
@@ -237,5 +237,5 @@ async def test_a_blind_review_has_no_such_report(workspace: Workspace) -> None:
     app = app_of(workspace, "dana", blind=True)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("r")
-        await until(pilot, lambda: "Labels by question" in screen_text(app), "the list")
+        assert "Labels by question" in screen_text(app)
         assert "Retrieval" not in screen_text(app)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_at_work import until
 from entry_bench import ANSWERS, COUNTS, MODELS, QUESTIONS, answer, entries, given, hide_models
-from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, settled, text_of
+from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, text_of
 from scopes import scope
+from settling import settled
 from sqlalchemy import select
 from textual.widgets import OptionList
 
@@ -47,7 +47,9 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
             assert band in keys
         await press(pilot, "a", "0", "w", "a", "7")
         assert said(app).startswith("● clarity of answer A: 7 mostly clear")
-        await until(pilot, lambda: screen.item is not None and screen.item.at == 4)
+        await settled(pilot.app)
+        assert screen.item is not None
+        assert screen.item.at == 4
         # The answer that is asked about stands beside the reference.
         assert "Answer B · model-owl" in screen_text(app)
         await press(pilot, "1")
@@ -62,7 +64,6 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
         assert "no judge's score" in line_of(app, ClaimLine)
         await press(pilot, "0")
         await painted(pilot, 2)
-        await settled(pilot)
     rows = given(workspace)
     place = {model: f"@{model}[retrieval]" for model in MODELS}
     assert [row[1:4] for row in rows] == [
@@ -96,15 +97,16 @@ async def test_an_undo_says_of_which_answer_the_score_was(workspace: Workspace) 
         await press(pilot, "a", "0", "escape", "a", "a", "8")
         await press(pilot, "u")
         taken = "accuracy of answer B: 8 small errors only, overrides ◆"
-        await until(pilot, lambda: said(app) == f"Undone: {taken} · now no label · U redo")
+        await settled(pilot.app)
+        assert said(app) == f"Undone: {taken} · now no label · U redo"
         await press(pilot, "U")
-        await until(pilot, lambda: said(app) == f"Redone: {taken} · u undo")
+        assert said(app) == f"Redone: {taken} · u undo"
         # Of an item that is not on the screen, too.
         await press(pilot, "n")
         await painted(pilot, 2)
         await press(pilot, "u")
         await painted(pilot, 1)
-        await until(pilot, lambda: said(app) == f"Undone: {taken} · now no label · U redo")
+        assert said(app) == f"Undone: {taken} · now no label · U redo"
 
 
 async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_asked(
@@ -129,7 +131,7 @@ async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_a
         assert not said(app).startswith("Flag removed")
         await press(pilot, "escape", "f", "w")
         assert said(app).startswith("Flag removed")
-        await settled(pilot)
+        await settled(pilot.app)
     rows = given(workspace)
     assert [(row[1].partition("@")[0], row[2], row[4]) for row in rows] == [
         ("answer.accuracy", 9, ""),
@@ -157,7 +159,6 @@ async def test_the_answer_that_is_scored_stays_beside_what_is_read(tmp_path: Pat
             assert "Answer B" in screen_text(app)
             assert "answer B · Accuracy" in line_of(app, ClaimLine)
             await press(pilot, "3")
-            await settled(pilot)
         assert [row[1] for row in given(workspace)] == [f"answer.accuracy@{MODELS[1]}[retrieval]"]
 
 
@@ -177,7 +178,8 @@ async def test_what_judges_said_is_read_in_the_order_of_the_questions(workspace:
         assert "answer B · Accuracy" in line_of(app, ClaimLine)
         of_b = lines.index(f"── answer B · {MODELS[1]} · retrieval · judge-ibis ──")
         pane = app.screen.query_one("#judges", TextPane)
-        await until(pilot, lambda: pane._marks.pointed == of_b + 1)
+        await settled(pilot.app)
+        assert pane._marks.pointed == of_b + 1
 
 
 async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspace: Workspace) -> None:
@@ -186,7 +188,8 @@ async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspac
         await painted(pilot, 1)
         await press(pilot, *["right_square_bracket"] * 2)
         issue = app.screen.query_one("#issue", TextPane)
-        await until(pilot, lambda: issue.is_rendered)
+        await settled(pilot.app)
+        assert issue.is_rendered
         shown = screen_text(app)
         for part in (
             "── issue #12 · author · 2026-01-02 03:04 · question,",
@@ -233,7 +236,6 @@ async def test_a_question_that_nobody_answered(tmp_path: Path, item: int, left: 
             assert ("The issue has no text." in shown) is (item == 4)
             assert ("No reference answer yet." in shown) is (item == 5)
             await press(pilot, "9", "0", "1", "2")
-            await settled(pilot)
             assert (said(app) == f"Not recorded: {nothing}.") is (not about)
         assert [row[:4] for row in given(workspace)] == [
             (item, f"answer.{count}", value, "independent")
@@ -249,7 +251,8 @@ async def test_the_palette_gives_the_scores_of_the_count_that_is_asked(workspace
         await pilot.press(*"Give the label")
         palette = app.screen
         found = palette.query_one(OptionList)
-        await until(pilot, lambda: found.option_count >= 10)
+        await settled(pilot.app)
+        assert found.option_count >= 10
         told = screen_text(app)
         assert "Give the label 1 misses nearly everything." in told
         assert "Give the label 10 covers every key point." in told
@@ -271,12 +274,12 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
             await press(pilot, "right_square_bracket")
             seen += screen_text(app)
         screen.panes.show_pane("response-A")
-        await until(
-            pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.guard.is_painted
-        )
+        await settled(pilot.app)
+        assert screen.item is not None
+        assert screen.item.at == 0
+        assert screen.guard.is_painted
         await press(pilot, "1", "u", "1", "2", "3", "4", "5", "u", "p")
-        await settled(pilot)
-        await until(pilot, lambda: "accuracy of answer A 1 mostly wrong" in text_of(app, "history"))
+        assert "accuracy of answer A 1 mostly wrong" in text_of(app, "history")
         seen += screen_text(app) + repr(screen.item) + text_of(app, "history") + said(app)
         assert ("blind: the judges' scores are not shown" in line_of(app, ClaimLine)) is blind
     with workspace.reading() as connection:
@@ -315,21 +318,23 @@ async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(w
         screen = await painted(pilot, 1)
         assert screen.item is not None
         screen.panes.show_pane("response-B")
-        await until(
-            pilot, lambda: screen.item is not None and screen.item.at == 4 and screen.guard.is_painted
-        )
+        await settled(pilot.app)
+        assert screen.item is not None
+        assert screen.item.at == 4
+        assert screen.guard.is_painted
         assert "answer B · Accuracy" in line_of(app, ClaimLine)
         await press(pilot, "3")
-        await until(pilot, lambda: len(given(workspace)) == 1)
+        assert len(given(workspace)) == 1
         assert given(workspace)[0][1] == f"answer.accuracy@{MODELS[1]}[retrieval]"
         # Back at an answer, what is still open of it is asked; a pane of no answer changes nothing.
         screen.panes.show_pane("judges")
-        await settled(pilot)
+        await settled(pilot.app)
         assert screen.item.at == 5
         screen.panes.show_pane("response-A")
-        await until(
-            pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.guard.is_painted
-        )
+        await settled(pilot.app)
+        assert screen.item is not None
+        assert screen.item.at == 0
+        assert screen.guard.is_painted
 
 
 async def test_a_question_without_room_goes_on_before_the_claim(workspace: Workspace) -> None:
@@ -337,7 +342,8 @@ async def test_a_question_without_room_goes_on_before_the_claim(workspace: Works
     async with app.run_test(size=(62, 24)) as pilot:
         screen = await painted(pilot, 1)
         screen.ask_question(1)
-        await until(pilot, lambda: "Completeness" in line_of(app, ClaimLine))
+        await settled(pilot.app)
+        assert "Completeness" in line_of(app, ClaimLine)
         asked, rest = line_of(app, ClaimLine).splitlines()
         assert asked.endswith("are all parts of the")
         assert "10  question a… A ○ [○]" in rest
@@ -358,26 +364,26 @@ async def test_all_scores_of_an_answer_are_typed_in_one_line(workspace: Workspac
         await pilot.press("backspace")
         assert said(app) == "accuracy 7 ◆9 · completeness 8 ◆7 · relevance 9 ◆10 · clarity 10 ◆8"
         await pilot.press("enter")
-        await until(pilot, lambda: said(app) == "● 7 8 9 10 for answer A · u undo")
-        await until(pilot, lambda: screen.item is not None and screen.item.at == 4)
+        assert said(app) == "● 7 8 9 10 for answer A · u undo"
+        assert screen.item is not None
+        assert screen.item.at == 4
         # One action: an undo takes back all of them, and goes to the first of them.
         await press(pilot, "u")
-        await until(pilot, lambda: said(app) == "Undone: 7 8 9 10 for answer A · now no label · U redo")
+        assert said(app) == "Undone: 7 8 9 10 for answer A · now no label · U redo"
         assert screen.item is not None
         assert (screen.item.own.labels, screen.item.at) == ({}, 0)
         await press(pilot, "U")
-        await until(pilot, lambda: said(app) == "Redone: 7 8 9 10 for answer A · u undo")
+        assert said(app) == "Redone: 7 8 9 10 for answer A · u undo"
         await press(pilot, "t", "t", "t", "t", "S")
         await pilot.press(*"10 2 3 4")
         assert said(app) == "accuracy 10 ◆2 · completeness 2 · relevance 3 ◆7.5 · clarity 4"
         await pilot.press("enter")
         await painted(pilot, 2)
-        await settled(pilot)
         # Escape records nothing.
         await press(pilot, "S")
         await pilot.press("5", "escape", "u")
-        await until(pilot, lambda: said(app).startswith("Undone: 10 2 3 4 for answer B"))
-        await settled(pilot)
+        assert said(app).startswith("Undone: 10 2 3 4 for answer B")
+        await settled(pilot.app)
     rows = given(workspace)[:4]
     assert [(row[2], row[3]) for row in rows] == [
         (7, "override"), (8, "override"), (9, "override"), (10, "override")

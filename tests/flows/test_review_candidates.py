@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_at_work import until
 from review_bench import painted, press, review_app
 from scopes import scope
 
@@ -60,31 +59,33 @@ async def test_all_candidates_of_a_query_are_judged_beside_the_list(
         await painted(pilot, 1)
         assert listed(app) == []
         await press(pilot, "Q")
-        await until(pilot, lambda: listed(app)[2:3] == ["▸ 3 ○ 0.22 sort_3"])
+        assert listed(app)[2:3] == ["▸ 3 ○ 0.22 sort_3"]
         assert listed(app)[:2] == ["1 ○ 0.08 sort_1", "2 ○ 0.15 sort_2"]
         if size[1] == 40:
             assert listed(app)[3:] == ["", "narrow 0.15", "wide 0.30"]
         await press(pilot, "1")
-        await until(pilot, lambda: listed(app)[:3] == [
-            "▸ 1 ○ 0.08 sort_1", "2 ○ 0.15 sort_2", "3 ●1 0.22 sort_3",
-        ])  # fmt: skip
+        assert listed(app)[:3] == [
+            "▸ 1 ○ 0.08 sort_1",
+            "2 ○ 0.15 sort_2",
+            "3 ●1 0.22 sort_3",
+        ]
         assert app.screen.query_one(CandidateList).border_subtitle == "1 of 3 judged"
         # A click goes to a candidate, and keys judge that one.
         await pilot.click(CandidateList, offset=(10, 3))
-        await until(pilot, lambda: listed(app)[2:3] == ["▸ 3 ●1 0.22 sort_3"])
+        assert listed(app)[2:3] == ["▸ 3 ●1 0.22 sort_3"]
         screen = app.screen
         assert isinstance(screen, ReviewScreen)
         await painted(pilot, 1)
         await press(pilot, "n")
         assert "another query" not in screen.shared.message
         await press(pilot, "n", "n")
-        await until(pilot, lambda: listed(app)[:2] == ["▸ 1 ○ 0.08 read_1", "2 ○ 0.15 read_2"])
+        assert listed(app)[:2] == ["▸ 1 ○ 0.08 read_1", "2 ○ 0.15 read_2"]
         assert "now candidates of another query" in screen.shared.message
         # Opened again, the list is of the query that is on the screen.
         await press(pilot, "Q")
         assert listed(app) == []
         await press(pilot, "n", "Q")
-        await until(pilot, lambda: listed(app)[1:2] == ["▸ 2 ○ 0.15 read_2"])
+        assert listed(app)[1:2] == ["▸ 2 ○ 0.15 read_2"]
         assert "another query" not in screen.shared.message
 
 
@@ -93,7 +94,7 @@ async def test_blind_the_list_tells_of_own_labels_alone(workspace: Workspace) ->
     async with app.run_test(size=(120, 40)) as pilot:
         await painted(pilot, 1)
         await press(pilot, "Q", "0")
-        await until(pilot, lambda: "3 ●0 0.22 sort_3" in listed(app))
+        assert "3 ●0 0.22 sort_3" in listed(app)
         assert "◆" not in " ".join(listed(app))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from app_at_work import until
+import pytest
 from review_bench import (
     IS_BLANK,
     TEST,
@@ -16,11 +16,12 @@ from review_bench import (
     review_of,
     said,
     screen_text,
-    settled,
     text_of,
     uid,
 )  # fmt: skip
+from settling import settled
 from small_workspace import rows
+from textual import events
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
@@ -67,7 +68,7 @@ async def test_chosen_lines_are_marked_and_go_with_the_next_label(workspace: Wor
         await press(pilot, "1")
         await painted(pilot, 5)
         assert said(app).startswith("● 1 match · overrides ◆ · cites code 2-3, log ")
-        await settled(pilot)
+        await settled(pilot.app)
         (row,) = rows(workspace, JudgmentRow)
         code, log = citations_of(row["evidence"])
         assert (code.part, code.first, code.last, code.execution) == ("code", 2, 3, None)
@@ -80,7 +81,6 @@ async def test_chosen_lines_are_marked_and_go_with_the_next_label(workspace: Wor
         )
         assert json.loads(row["evidence"])[1]["sha256"] == log.sha256
         await press(pilot, "p")
-        await settled(pilot)
         assert pane(app, "subject").cited_lines == {2, 3}
         assert "not recorded" not in screen_text(app)
 
@@ -93,7 +93,6 @@ async def test_citing_never_judges_and_again_takes_it_away(workspace: Workspace)
         assert said(app) == "Nothing is cited."
         assert pane(app, "subject").cited_lines == frozenset()
         await press(pilot, "escape", "1")
-        await settled(pilot)
         assert evidence(workspace) == [[]]
 
 
@@ -103,7 +102,6 @@ async def test_the_reason_of_an_override_keeps_what_is_cited(workspace: Workspac
         await cite_line_two(pilot)
         await press(pilot, "0", "b")
         await press(pilot, "p", "o", "t")
-        await settled(pilot)
         assert evidence(workspace) == [[("code", 2, 2)]] * 3
 
 
@@ -112,13 +110,13 @@ async def test_undo_gives_the_lines_back_and_redo_takes_them_along(workspace: Wo
     async with app.run_test(size=WIDE) as pilot:
         await cite_line_two(pilot)
         await press(pilot, "1", "u")
-        await until(pilot, lambda: "○ your label: none" in line_of(app, ClaimLine))
-        await settled(pilot)
+        assert "○ your label: none" in line_of(app, ClaimLine)
+        await settled(pilot.app)
         assert pane(app, "subject").cited_lines == {2}
         assert "not recorded yet" in screen_text(app)
         await press(pilot, "U")
-        await until(pilot, lambda: "● your label: 1 match" in line_of(app, ClaimLine))
-        await settled(pilot)
+        assert "● your label: 1 match" in line_of(app, ClaimLine)
+        await settled(pilot.app)
         assert pane(app, "subject").cited_lines == {2}
         assert "not recorded yet" not in screen_text(app)
         assert evidence(workspace) == [[("code", 2, 2)], [], [("code", 2, 2)]]
@@ -135,10 +133,8 @@ async def test_what_is_not_recorded_is_kept_through_moving_away_and_a_restart(wo
     again = review_app(workspace, at=None)
     async with again.run_test(size=WIDE) as pilot:
         await painted(pilot)
-        await settled(pilot)
         assert pane(again, "subject").cited_lines == {2}
         await press(pilot, "a")
-        await settled(pilot)
     assert evidence(workspace) == [[("code", 2, 2)]]
 
 
@@ -146,7 +142,6 @@ async def test_the_history_shows_the_lines_and_goes_to_them(workspace: Workspace
     app = review_app(workspace, at=3)
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "tab", "right_square_bracket", "v", "down", "down", "down", "v", "1", "p")
-        await settled(pilot)
         told = text_of(app, "history")
         assert "    cites test 4\n         4  def test_missing(tmp_path):" in told
         assert TEST.splitlines()[3] == "def test_missing(tmp_path):"
@@ -155,8 +150,8 @@ async def test_the_history_shows_the_lines_and_goes_to_them(workspace: Workspace
         await press(pilot, "enter")
         assert said(app).startswith("▸ test 4 · Enter goes there")
         await press(pilot, "enter")
-        await until(pilot, lambda: review_of(app).panes.active == "test")
-        await until(pilot, lambda: pane(app, "test").cursor_lines == range(4, 5))
+        assert review_of(app).panes.active == "test"
+        assert pane(app, "test").cursor_lines == range(4, 5)
         assert said(app).startswith("▸ test 4 · v cite")
         await press(pilot, "escape")
         assert pane(app, "test").cursor_lines is None
@@ -181,7 +176,6 @@ async def test_what_cannot_be_cited_is_said(workspace: Workspace) -> None:
         await press(pilot, "tab", "v")
         assert said(blind).endswith("The agents' test is not shown in a blind review.")
         await press(pilot, "tab", "v", "v", "1")
-        await settled(pilot)
     (row,) = rows(workspace, JudgmentRow)
     assert (row["blind"], row["origin"]) == (True, "independent")
     assert evidence(workspace) == [[("code", 1, 1)]]
@@ -189,6 +183,44 @@ async def test_what_cannot_be_cited_is_said(workspace: Workspace) -> None:
     async with nobody.run_test(size=WIDE) as pilot:
         await press(pilot, "v")
         assert said(nobody).startswith("! No rater")
+
+
+@pytest.mark.parametrize(("key", "meant"), [("v", "citation"), ("m", "comment")])
+async def test_a_label_does_not_go_without_what_was_to_go_with_it(
+    workspace: Workspace, key: str, meant: str
+) -> None:
+    """A key that came before its item could be seen is refused; the label after it would go without it."""
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await painted(pilot)
+        assert screen.guard.on_screen is not None
+        early = events.Key(key, key)
+        early.time = (screen.guard.on_screen.painted_at or 0.0) - 0.01
+        early.set_sender(app)
+        app.post_message(early)
+        await settled(app)
+        assert said(app).startswith("Not ")
+        if key == "v":
+            # The second key of two only begins to choose.
+            await press(pilot, "v")
+        await press(pilot, "1")
+        assert (
+            said(app) == f"Not recorded: the {meant} before it was not taken. Press again to label without."
+        )
+        assert rows(workspace, JudgmentRow) == []
+        await press(pilot, "1")
+        assert [row["evidence"] for row in rows(workspace, JudgmentRow)] == ["[]"]
+
+
+async def test_what_is_cited_after_all_goes_with_the_label(workspace: Workspace) -> None:
+    app = review_app(workspace, at=3)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "tab", "v")
+        assert said(app).startswith("Nothing to cite in this pane")
+        await press(pilot, "1")
+        assert said(app).startswith("Not recorded: the citation before it was not taken.")
+        await press(pilot, "v", "tab", "v", "v", "1")
+        assert evidence(workspace) == [[("code", 1, 1)]]
 
 
 async def test_the_cursor_moves_by_pages_and_ends_and_goes_with_the_item(workspace: Workspace) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_at_work import until
 from entry_bench import MODELS, PREDICTIONS, TASKS, entries, given, hide_models
 from kinds import prediction, task
 from review_bench import (
@@ -19,11 +18,11 @@ from review_bench import (
     review_of,
     said,
     screen_text,
-    settled,
     text_of,
 )
 from rich.cells import cell_len
 from scopes import scope
+from settling import settled
 from textual.app import App, ComposeResult
 
 from screens.app import WorkbenchApp
@@ -64,8 +63,8 @@ async def test_three_keys_judge_a_task_and_the_next_one_comes(workspace: Workspa
         await painted(pilot, 3)
         await press(pilot, "b", "a")
         await pilot.press("a")
-        await until(pilot, lambda: "3 of 3 done" in screen_text(app))
-        await settled(pilot)
+        assert "3 of 3 done" in screen_text(app)
+        await settled(pilot.app)
         names = ("cross_file", "predictable", "keep")
         values = [(1, 2, 3), (3, 3, 2), (2, 1, 1)]
         assert [row[:4] for row in given(workspace)] == [
@@ -85,7 +84,8 @@ async def test_three_keys_judge_a_task_and_the_next_one_comes(workspace: Workspa
             def is_there(item: int = item, question: int = question) -> bool:
                 return screen.item is not None and (screen.item.item_id, screen.item.at) == (item, question)
 
-            await until(pilot, is_there, f"question {question} of item {item}")
+            await settled(pilot.app)
+            assert is_there()
             await painted(pilot, item)
         assert said(app).startswith("Undone: keep B unsure")
 
@@ -99,8 +99,7 @@ async def test_marks_and_citations_of_a_task(workspace: Workspace) -> None:
         assert review_of(app).citations.cited[0].text == "    return make.thing_1(value)"
         await press(pilot, "tab", "v", "down", "v", "escape")
         await press(pilot, *["right_square_bracket"] * 3, "v", "v", "escape", "a")
-        await settled(pilot)
-        await until(pilot, lambda: "cites" in text_of(app, "history"))
+        assert "cites" in text_of(app, "history")
         history = text_of(app, "history")
         for line in (
             "cites code 5",
@@ -114,7 +113,6 @@ async def test_marks_and_citations_of_a_task(workspace: Workspace) -> None:
         await press(pilot, "s")
         await painted(pilot, 2)
         await press(pilot, "d", "w")
-        await settled(pilot)
         assert [row[:3] for row in marks(workspace)] == [
             (1, "flag", True),
             (1, "comment", True),
@@ -166,7 +164,7 @@ async def test_completions_are_compared_and_read_one_by_one(workspace: Workspace
         assert text_of(app, "subject") == "thing_1(value)"
         await press(pilot, "x", "slash")
         await pilot.press(*"value", "enter")
-        await until(pilot, lambda: said(app).startswith("find: 1 of 1"))
+        assert said(app).startswith("find: 1 of 1")
         await press(pilot, "escape", "z")
         assert "Zoomed" in said(app)
         assert tabs(app) not in screen_text(app)
@@ -230,7 +228,6 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
             seen += screen_text(app)
         assert "3 completions beside the reference · models hidden" in seen
         await press(pilot, "a", "u")
-        await settled(pilot)
         seen += screen_text(app) + repr(review_of(app).item)
         assert not leaks(seen)
     with workspace.reading() as connection:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_at_work import until
 from entry_bench import PREDICTIONS, QUESTIONS, TASKS, entries, given
 from kinds import task
-from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, settled, text_of
+from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, text_of
+from settling import settled
 
 from screens.app import WorkbenchApp
 from screens.judging.keys import JudgingKeyLine
@@ -71,8 +71,8 @@ async def test_the_reference_is_covered_until_the_first_answer(
         assert "H stop covering" in line_of(app, JudgingKeyLine)
         # Undone, the item has no answer again.
         await press(pilot, "u")
-        await until(pilot, lambda: covered(app))
-        await settled(pilot)
+        assert covered(app)
+        await settled(pilot.app)
     assert [row[1:3] for row in given(workspace)] == [
         ("completion.cross_file", 1),
         ("completion.cross_file", None),
@@ -88,7 +88,6 @@ async def test_any_first_answer_and_cannot_decide_show_it(workspace: Workspace) 
         await press(pilot, "c")
         assert not covered(app)
         await press(pilot, "n", "d", "w", "p")
-        await settled(pilot)
         assert "thing_2(value)" in text_of(app, "subject")
 
 

@@ -22,9 +22,9 @@ from review_bench import (
     review_of,
     said,
     screen_text,
-    settled,
     text_of,
 )
+from settling import settled
 from textual import events
 from textual.widgets import Input
 
@@ -82,7 +82,7 @@ async def test_every_pane_title_and_line_is_harmless_and_every_text_exact(
         assert HOSTILE in text_of(app, "run")
         seen = ""
         for _ in range(7):
-            await settled(pilot)
+            await settled(pilot.app)
             shown = screen_text(app)
             assert harmless(shown), sorted(map(ascii, set(shown.replace("\n", "")) & DANGEROUS))
             seen += shown
@@ -98,22 +98,20 @@ async def test_what_is_said_of_hostile_names_and_comments_is_harmless(workspace:
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1")
         await painted(pilot, 2)
-        await settled(pilot)
         assert harmless(screen_text(app))
         assert "a[/]b" in said(app)
         assert "[bold" in said(app)
         await press(pilot, "x", "p")
-        await settled(pilot)
         await press(pilot, "m")
         event = events.Paste(HOSTILE)
         event.set_sender(app)
         app.post_message(event)
         box = app.screen.query_one("#comment", Input)
-        await until(pilot, lambda: "nel:" in box.value)
+        await settled(pilot.app)
+        assert "nel:" in box.value
         assert box.value == harmless_line(HOSTILE)
         assert harmless(screen_text(app))
         await pilot.press("enter")
-        await settled(pilot)
         assert marks(workspace)[-1][3] == harmless_line(HOSTILE)
         assert MARKUP in text_of(app, "history")
         assert harmless(screen_text(app))
@@ -127,13 +125,15 @@ async def test_hostile_reasons_errors_and_raters_are_harmless(tmp_path: Path) ->
             await painted(pilot)
             assert harmless(screen_text(app))
             app.context.notices.report_error(WorkbenchError(HOSTILE, HOSTILE, HOSTILE))
-            await until(pilot, lambda: said(app).startswith("! x: list[int]"))
+            await settled(pilot.app)
+            assert said(app).startswith("! x: list[int]")
             await pilot.pause()
             assert harmless(screen_text(app))
             await pilot.press("q")
-            await until(pilot, lambda: app.screen.__class__.__name__ == "HomeScreen")
+            assert app.screen.__class__.__name__ == "HomeScreen"
             app.context.notices.report_error(WorkbenchError("Title [red]", HOSTILE, "[/]"))
-            await until(pilot, lambda: "not red" in screen_text(app))
+            await settled(pilot.app)
+            assert "not red" in screen_text(app)
             assert "[red]not red[/red]" in screen_text(app)
             assert harmless(screen_text(app))
 
@@ -146,8 +146,10 @@ async def test_a_comment_of_another_program_is_harmless_in_the_line(workspace: W
         assert builder is not None
         assert item is not None
         app.context.recorder.submit(builder.mark(item, "comment", text="two\nlines \x1b[31m"))
-        await until(pilot, lambda: review_of(app).item is not None and "two" in str(review_of(app).item))
-        await settled(pilot)
+        await settled(pilot.app)
+        assert review_of(app).item is not None
+        assert "two" in str(review_of(app).item)
+        await settled(pilot.app)
         await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "two lines [31m"
         await pilot.press("enter")
@@ -164,11 +166,10 @@ async def test_a_line_of_200_000_characters_is_shown_searched_and_judged(tmp_pat
             assert text_of(app, "subject") == code
             await press(pilot, "slash")
             await pilot.press(*"needle", "enter")
-            await until(pilot, lambda: said(app).startswith("find: 1 of 1"))
+            assert said(app).startswith("find: 1 of 1")
             assert "needle'" in screen_text(app)
             await press(pilot, "escape", "0")
             await painted(pilot, 2)
-            await settled(pilot)
             assert [row[:3] for row in judgments(workspace)] == [(1, 0, "accept")]
 
 
@@ -185,8 +186,8 @@ async def test_a_snippet_of_five_megabytes_is_shown_and_judged_without_a_wait(tm
             await press(pilot, "0")
             await painted(pilot, 2)
             await press(pilot, "p")
-            await until(pilot, lambda: app.screen.query_one("#subject", TextPane).first_line > 100_000)
-            await until(pilot, lambda: not app.context.recorder.unsaved)
+            assert app.screen.query_one("#subject", TextPane).first_line > 100_000
+            assert not app.context.recorder.unsaved
             assert [row[:2] for row in judgments(workspace)] == [(1, 0)]
 
 
@@ -213,8 +214,8 @@ async def test_the_claim_is_seen_beside_a_long_reason_at_every_width(tmp_path: P
             assert builder is not None
             assert item is not None
             app.context.recorder.submit(builder.mark(item, "cannot_decide", text="because " * 60))
-            await settled(pilot)
-            await until(pilot, lambda: "? cannot decide" in line_of(app, ClaimLine))
+            await settled(pilot.app)
+            assert "? cannot decide" in line_of(app, ClaimLine)
             for width in (120, 100, 80, 60, 40, 20):
                 await pilot.resize_terminal(width, 24)
                 await until(pilot, lambda width=width: app.size.width == width)
@@ -232,9 +233,10 @@ async def test_a_huge_paste_into_the_search_line_is_harmless(workspace: Workspac
         event.set_sender(app)
         app.post_message(event)
         box = app.screen.query_one("#find", Input)
-        await until(pilot, lambda: len(box.value) > 1_000)
+        await settled(pilot.app)
+        assert len(box.value) > 1_000
         await pilot.press("enter")
-        await until(pilot, lambda: said(app).startswith("find: no match"))
+        assert said(app).startswith("find: no match")
         assert harmless(screen_text(app))
 
 
@@ -250,4 +252,5 @@ async def test_no_data_is_markup_in_a_context_of_its_own(tmp_path: Path) -> None
         app = WorkbenchApp(context_of(workspace))
         async with app.run_test(size=SIZE, notifications=True) as pilot:
             app.context.notices.show("Title", MARKUP, alarm=True)
-            await until(pilot, lambda: "[red]not red[/red]" in screen_text(app))
+            await settled(pilot.app)
+            assert "[red]not red[/red]" in screen_text(app)

@@ -10,8 +10,9 @@ from app_at_work import until
 from entry_bench import answer, entries
 from hostile_texts import BIDI, DANGEROUS, ESCAPES, HOSTILE, MARKUP, harmless
 from kinds import prediction, task
-from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, settled, text_of
+from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, text_of
 from rich.cells import cell_len
+from settling import settled
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
@@ -34,7 +35,8 @@ async def copied(pilot: Pilot[Any], app: WorkbenchApp, pane_id: str) -> str:
     """What `y` copies of a pane; what no terminal takes is in a file."""
     pane = app.screen.query_one(f"#{pane_id}", TextPane)
     pane.focus()
-    await until(pilot, lambda: app.screen.focused is pane)
+    await settled(pilot.app)
+    assert app.screen.focused is pane
     await press(pilot, "y")
     sent, _, file = said(app).partition(" written to ")
     if not file:
@@ -61,7 +63,7 @@ async def test_a_hostile_task_is_harmless_and_exact(tmp_path: Path, size: tuple[
             await painted(pilot, 1)
             seen = ""
             for _ in range(7):
-                await settled(pilot)
+                await settled(pilot.app)
                 seen += screen_text(app)
                 await press(pilot, "right_square_bracket")
             assert harmless(seen), sorted(map(ascii, set(seen.replace("\n", "")) & DANGEROUS))
@@ -70,7 +72,6 @@ async def test_a_hostile_task_is_harmless_and_exact(tmp_path: Path, size: tuple[
             assert text_of(app, "response-A") == HOSTILE + "x"
             assert text_of(app, PROMPT) == HOSTILE
             await press(pilot, "a", "u")
-            await settled(pilot)
             assert harmless(screen_text(app) + said(app))
 
 
@@ -105,7 +106,7 @@ async def test_a_hostile_question_is_harmless_and_exact(tmp_path: Path, size: tu
             await painted(pilot, 1)
             seen = ""
             for _ in range(8):
-                await settled(pilot)
+                await settled(pilot.app)
                 seen += screen_text(app)
                 await press(pilot, "right_square_bracket")
             assert harmless(seen), sorted(map(ascii, set(seen.replace("\n", "")) & DANGEROUS))
@@ -122,8 +123,8 @@ async def test_a_hostile_question_is_harmless_and_exact(tmp_path: Path, size: tu
             assert (issue.count(HTML), issue.count(BIDI)) == (2, 2)
             await press(pilot, "1", "2", "3", "o")
             await pilot.press("4")
-            await until(pilot, lambda: "End of the list" in screen_text(app))
-            await settled(pilot)
+            assert "End of the list" in screen_text(app)
+            await settled(pilot.app)
             assert harmless(screen_text(app) + said(app))
 
 
@@ -241,6 +242,5 @@ async def test_empty_texts_are_told_from_missing_ones(tmp_path: Path) -> None:
             assert "B · none\n(empty completion)" in comparison
             await press(pilot, *["right_square_bracket"] * 3, "a", "a", "a")
             await painted(pilot, 2)
-            await settled(pilot)
             await press(pilot, "t", "t", "t", "t")
             assert "An empty answer." in screen_text(app)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -25,12 +24,12 @@ from review_bench import (
     review_of,
     said,
     screen_text,
-    settled,
     text_of,
     uid,
     write_case,
 )
 from scopes import scope
+from settling import Gate, settled
 from small_workspace import rows
 from textual.geometry import Region
 from textual.strip import Strip
@@ -88,7 +87,6 @@ async def test_a_label_is_saved_and_the_next_item_is_shown(workspace: Workspace)
         app.context.recorder.saved.subscribe(app, saved.append)
         await press(pilot, "1")
         await painted(pilot, 2)
-        await settled(pilot)
         (action,) = saved
         (row,) = rows(workspace, JudgmentRow)
         assert action.records[0].id == row["id"]
@@ -112,21 +110,18 @@ async def test_an_override_takes_its_reason_by_one_key_and_can_be_changed(worksp
         assert said(app).startswith("● 0 no match · overrides ◆ · clear-match · why?")
         assert "b boundary case" in line_of(app, JudgingKeyLine)
         await press(pilot, "b")
-        await settled(pilot)
         assert said(app).startswith("Reason: boundary case")
         assert "boundary case" not in line_of(app, JudgingKeyLine)
         assert judgments(workspace) == [(1, 0, "override", ""), (1, 0, "override", "boundary case")]
         await press(pilot, "p", "o")
         assert said(app) == "Why another label than ◆? Now: boundary case."
         await press(pilot, "t")
-        await settled(pilot)
         assert judgments(workspace)[-1] == (1, 0, "override", "test is wrong")
         assert "▲ overrides · test is wrong" in line_of(app, ClaimLine)
         await press(pilot, "u")
-        await settled(pilot)
         assert "▲ overrides · boundary case" in line_of(app, ClaimLine)
         await press(pilot, "u")
-        await until(pilot, lambda: "○ your label: none" in line_of(app, ClaimLine))
+        assert "○ your label: none" in line_of(app, ClaimLine)
         assert judgments(workspace)[-1] == (1, None, "undo", "")
 
 
@@ -142,7 +137,6 @@ async def test_the_question_for_a_reason_can_be_left_and_stops_no_key(workspace:
         await press(pilot, "a")
         await painted(pilot, 4)
         await press(pilot, "b")
-        await settled(pilot)
         assert judgments(workspace) == [(1, 0, "override", ""), (2, 1, "override", ""), (3, 1, "accept", "")]
 
 
@@ -151,7 +145,6 @@ async def test_reasons_are_configured(workspace: Workspace) -> None:
     app = review_app(workspace, settings=settings)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "0", "l", "d", "i")
-        await settled(pilot)
         assert judgments(workspace)[-1] == (1, 0, "override", "exit code")
         assert marks(workspace) == [(2, "cannot_decide", True, "I am tired", "independent")]
 
@@ -161,7 +154,6 @@ async def test_accepting_takes_over_the_label_that_is_shown(workspace: Workspace
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "a")
         await painted(pilot, 5)
-        await settled(pilot)
         (row,) = rows(workspace, JudgmentRow)
         assert (row["item_id"], row["value"], row["origin"]) == (4, 0, "accept")
         assert (row["shown_verdict"], row["shown_execution"]) == (uid(420), uid(410))
@@ -176,7 +168,6 @@ async def test_accepting_binds_to_the_verdict_on_the_screen_not_to_a_newer_one(w
         workspace.lane.submit(lambda connection: write_case(connection, 44, newer)).result()
         workspace.native().execute("UPDATE verdict SET item_id = 4 WHERE item_id = 44")
         await press(pilot, "a")
-        await settled(pilot)
         (row,) = rows(workspace, JudgmentRow)
         assert (row["value"], row["shown_verdict"]) == (0, uid(420))
 
@@ -190,7 +181,6 @@ async def test_accepting_without_an_agents_label_does_nothing_and_says_so(worksp
         assert rows(workspace, JudgmentRow) == []
         assert line_of(app, ClaimLine).startswith(" no agents' label")
         await press(pilot, "1")
-        await settled(pilot)
         assert judgments(workspace) == [(7, 1, "independent", "")]
 
 
@@ -204,15 +194,14 @@ async def test_cannot_decide_takes_a_reason_and_withdraws_a_label(workspace: Wor
         assert said(app) == "Cannot decide, because:"
         await press(pilot, "k")
         await painted(pilot, 2)
-        await settled(pilot)
         assert judgments(workspace) == [(1, 1, "accept", ""), (1, None, "withdraw", "")]
         assert marks(workspace) == [(1, "cannot_decide", True, "beyond my knowledge", "independent")]
         assert counts(app) == (0, 7)
         await press(pilot, "p")
         assert "? cannot decide: beyond my knowledge" in line_of(app, ClaimLine)
         await press(pilot, "u")
-        await until(pilot, lambda: "● your label: 1 match" in line_of(app, ClaimLine))
-        await until(pilot, lambda: counts(app) == (1, 7))
+        assert "● your label: 1 match" in line_of(app, ClaimLine)
+        assert counts(app) == (1, 7)
 
 
 async def test_cannot_decide_can_be_left(workspace: Workspace) -> None:
@@ -228,7 +217,6 @@ async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(works
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "s")
         await painted(pilot, 2)
-        await settled(pilot)
         assert marks(workspace) == [(1, "skip", True, "", "independent")]
         assert "pairs, 2 of 8 " in line_of(app, PlaceLine)
         assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8, 1]
@@ -242,8 +230,8 @@ async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(works
         assert "pairs, 8 of 8" in line_of(app, PlaceLine)
         assert "» skipped" in line_of(app, ClaimLine)
         await pilot.press("1")
-        await until(pilot, lambda: "End of the list: pairs" in screen_text(app))
-        await settled(pilot)
+        assert "End of the list: pairs" in screen_text(app)
+        await settled(pilot.app)
         assert said(app).startswith("● 1 match · accepts ◆")
         assert judgments(workspace) == [(1, 1, "accept", "")]
         assert marks(workspace)[-1] == (1, "skip", False, "", "independent")
@@ -253,7 +241,7 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first count may be read before the last judgment is on disk, and come after the second."""
-    counts, release = [], threading.Event()
+    counts, release = [], Gate()
 
     def slow_at_first(*given: Any) -> Any:
         counts.append(count_list(*given))
@@ -267,11 +255,12 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 8)
         await pilot.press("1")
-        await until(pilot, lambda: bool(counts) and not app.context.recorder.unsaved)
+        assert bool(counts)
+        assert not app.context.recorder.unsaved
         review_of(app).end.count()
         await until(pilot, lambda: "1 of 8 done" in screen_text(app))
         release.set()
-        await settled(pilot)
+        await settled(pilot.app)
         assert "1 of 8 done" in screen_text(app)
 
 
@@ -284,7 +273,7 @@ async def test_an_undone_skip_leaves_the_order_as_it_was(workspace: Workspace) -
         await painted(pilot, 1)
         assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8]
         await press(pilot, "U")
-        await until(pilot, lambda: len(review_of(app).order.ids) == 9)
+        assert len(review_of(app).order.ids) == 9
 
 
 async def test_undo_says_that_a_label_came_from_a_command(workspace: Workspace) -> None:
@@ -298,7 +287,6 @@ async def test_undo_says_that_a_label_came_from_a_command(workspace: Workspace) 
         when = f"{BEGAN.astimezone():%Y-%m-%d %H:%M}"
         assert said(app) == f"Undone: 1 match, given by a command, of {when} · now no label · U redo"
         await press(pilot, "U")
-        await settled(pilot)
         assert said(app) == f"Redone: 1 match, given by a command, of {when} · u undo"
 
 
@@ -306,12 +294,11 @@ async def test_undo_in_a_blind_review_tells_nothing_of_the_agents_label(workspac
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1", "1", "b")
-        await settled(pilot)
     app = review_app(workspace, blind=True)
     async with app.run_test(size=SIZE) as pilot:
         for _ in range(2):
             await press(pilot, "u")
-            await until(pilot, lambda: said(app).startswith("Undone: 1 match"))
+            assert said(app).startswith("Undone: 1 match")
             assert "◆" not in said(app)
 
 
@@ -319,11 +306,9 @@ async def test_a_flag_stays_until_it_is_taken_away(workspace: Workspace) -> None
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "f")
-        await settled(pilot)
         assert said(app) == "⚑ flagged · u undo"
         assert "⚑" in line_of(app, ClaimLine)
         await press(pilot, "f")
-        await settled(pilot)
         assert "⚑" not in line_of(app, ClaimLine)
         assert [row[:3] for row in marks(workspace)] == [(1, "flag", True), (1, "flag", False)]
 
@@ -333,7 +318,6 @@ async def test_flags_pressed_faster_than_the_disk_follow_the_last_key(workspace:
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         await pilot.press("f", "f", "f")
-        await settled(pilot)
         assert [row[2] for row in marks(workspace)] == [True, False, True]
         assert "⚑" in line_of(app, ClaimLine)
 
@@ -345,7 +329,6 @@ async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspac
         await pilot.press(*"10 a?")
         assert judgments(workspace) == []
         await pilot.press("enter")
-        await settled(pilot)
         assert marks(workspace) == [(1, "comment", True, "10 a?", "independent")]
         assert "comment" in text_of(app, "history")
         assert "10 a?" in text_of(app, "history")
@@ -357,7 +340,6 @@ async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspac
         assert said(app) == "The comment is unchanged."
         await press(pilot, "m")
         await pilot.press("ctrl+u", "enter")
-        await settled(pilot)
         assert marks(workspace)[-1] == (1, "comment", False, "", "independent")
         assert len(rows(workspace, MarkRow)) == 2
 
@@ -369,9 +351,8 @@ async def test_undo_and_redo_go_all_the_way_back_across_restarts(
     undone = heard_undos(app, monkeypatch)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1", "1", "b", "s", "f")
-        await settled(pilot)
         await press(pilot, "u", "u")
-        await until(pilot, lambda: len(undone) == 2)
+        assert len(undone) == 2
         await painted(pilot, 3)
         assert said(app) == "Undone: skip · U redo"
     app = review_app(workspace, at=None)
@@ -387,18 +368,18 @@ async def test_undo_and_redo_go_all_the_way_back_across_restarts(
         await press(pilot, "u")
         await painted(pilot, 1)
         await press(pilot, "u")
-        await until(pilot, lambda: said(app) == "Nothing to undo.")
-        await settled(pilot)
+        assert said(app) == "Nothing to undo."
+        await settled(pilot.app)
         assert counts(app) == (0, 8)
         for number in range(4):
             await press(pilot, "U")
             await until(pilot, lambda wanted=number + 4: len(undone) == wanted)
-        await settled(pilot)
+        await settled(pilot.app)
         await painted(pilot, 4)
         assert said(app).startswith("Redone: flag, of ")
         assert counts(app) == (2, 6)
         await press(pilot, "ctrl+r")
-        await until(pilot, lambda: said(app) == "Nothing to redo.")
+        assert said(app) == "Nothing to redo."
     current = {row["item_id"]: row for row in rows(workspace, JudgmentRow)}
     assert {item: row["value"] for item, row in current.items()} == {1: 1, 2: 1}
     assert current[2]["reason"] == "boundary case"
@@ -411,13 +392,12 @@ async def test_moving_stops_at_the_ends_and_finds_what_is_open(workspace: Worksp
         assert said(app) == "This is the first item."
         await press(pilot, "1", "1", "b", "d", "w")
         await painted(pilot, 4)
-        await settled(pilot)
         await press(pilot, "p", "p", "p", "j")
         await painted(pilot, 4)
         await press(pilot, *"nnnn")
         await pilot.press("n")
         # Three have a label or a "cannot decide" now.
-        await until(pilot, lambda: "j      the next of 5 in this list without your label" in screen_text(app))
+        assert "j      the next of 5 in this list without your label" in screen_text(app)
         await pilot.press("n")
         assert said(app) == "This is the end of the list."
         await pilot.press("j")
@@ -431,7 +411,7 @@ async def test_the_end_of_a_list_says_what_is_done_and_what_is_next(workspace: W
         await painted(pilot, 1)
         assert "pairs, 1 of 1 " in line_of(app, PlaceLine)
         await pilot.press("1")
-        await until(pilot, lambda: "1 of 1 done" in screen_text(app))
+        assert "1 of 1 done" in screen_text(app)
         shown = screen_text(app)
         assert "End of the list: pairs · contains “zero bytes”" in shown
         assert "pairs, end of 1" in shown
@@ -442,7 +422,6 @@ async def test_the_end_of_a_list_says_what_is_done_and_what_is_next(workspace: W
         assert said(app) == "There is no item here to judge."
         await pilot.press("o")
         await pilot.press("b")
-        await settled(pilot)
         assert judgments(workspace)[-1] == (4, 1, "override", "boundary case")
         assert len(judgments(workspace)) == 2
         await pilot.press("p")
@@ -460,8 +439,8 @@ async def test_a_session_that_ended_at_the_end_of_a_list_goes_on_at_an_open_item
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         await pilot.press("0")
-        await until(pilot, lambda: "End of the list" in screen_text(app))
-        await settled(pilot)
+        assert "End of the list" in screen_text(app)
+        await settled(pilot.app)
         await pilot.press("ctrl+q")
     again = review_app(workspace, at=None)
     async with again.run_test(size=SIZE) as pilot:
@@ -475,12 +454,11 @@ async def test_nothing_open_is_said(workspace: Workspace) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, *"1" * 7)
         await pilot.press("1")
-        await settled(pilot)
-        await until(pilot, lambda: "Every item of this workspace has your label." in screen_text(app))
+        assert "Every item of this workspace has your label." in screen_text(app)
         await pilot.press("p", "j")
-        await until(pilot, lambda: "8 of 8 done" in screen_text(app))
+        assert "8 of 8 done" in screen_text(app)
         await pilot.press("j")
-        await until(pilot, lambda: said(app) == "Every item of this workspace has your label.")
+        assert said(app) == "Every item of this workspace has your label."
 
 
 async def test_the_review_is_left_at_once_and_the_reason_can_be_given_later(workspace: Workspace) -> None:
@@ -488,12 +466,11 @@ async def test_the_review_is_left_at_once_and_the_reason_can_be_given_later(work
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "0")
         await pilot.press("q")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert isinstance(app.screen, HomeScreen)
         await pilot.press("enter")
         await painted(pilot, 2)
         assert said(app) == "No reason yet for clear-match; o gives one."
         await pilot.press("o", "b")
-        await settled(pilot)
         assert judgments(workspace) == [(1, 0, "override", ""), (1, 0, "override", "boundary case")]
         await painted(pilot, 2)
 
@@ -509,10 +486,10 @@ async def test_the_order_stays_as_it_was_when_the_queue_was_opened(workspace: Wo
             0,
             QueueQuery(QueueFilter(status="open")),
         )
-        await until(pilot, lambda: review_of(app).order.ids == order)
+        await settled(pilot.app)
+        assert review_of(app).order.ids == order
         await press(pilot, "1", "0")
         await painted(pilot, 3)
-        await settled(pilot)
         assert review_of(app).order.ids == order
         assert "pairs, 3 of 3 · unjudged" in line_of(app, PlaceLine)
         assert [row[0] for row in judgments(workspace)] == [5, 3]
@@ -527,7 +504,7 @@ async def test_judgments_as_fast_as_the_items_come_lose_nothing(tmp_path: Path) 
                 screen = await painted(pilot, number + 1)
                 assert screen.item is not None
                 await pilot.press("01"[number % 2])
-            await settled(pilot)
+            await settled(pilot.app)
             assert counts(app) == (60, 0)
         found = judgments(workspace)
         assert [row[:2] for row in found] == [(n + 1, n % 2) for n in range(60)]
@@ -546,19 +523,18 @@ async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on
         workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
         event = ItemEnded(1, uid(0), 7, "not-looked", (Verdict(0.0, "screened", ""),))
         app.post_message(JobReported(event))
-        await until(pilot, lambda: "◆ 0 no match" in line_of(app, ClaimLine))
+        await settled(pilot.app)
+        assert "◆ 0 no match" in line_of(app, ClaimLine)
         assert said(app) == "◆ The agents' label has just arrived."
         assert "it sorts" in text_of(app, "verdict")
         await pilot.press("a")
         assert said(app) == "Not recorded: the agents' label has just arrived. Check it, then press again."
         await pilot.press("1")
-        await settled(pilot)
         assert judgments(workspace) == []
         screen = review_of(app)
         settled_at = screen.guard.on_screen.settled_at if screen.guard.on_screen else 0
         await until(pilot, lambda: _later_than(settled_at))
         await pilot.press("a")
-        await settled(pilot)
         assert judgments(workspace) == [(7, 0, "accept", "")]
 
 
@@ -572,7 +548,6 @@ async def test_a_failed_annotation_of_the_item_shown_changes_nothing(workspace: 
         await painted(pilot)
         app.post_message(JobReported(ItemEnded(1, uid(0), 7, "not-looked", (), None)))
         await press(pilot, "1")
-        await settled(pilot)
         assert judgments(workspace) == [(7, 1, "independent", "")]
 
 
@@ -591,19 +566,18 @@ async def test_blind_means_that_no_agents_label_is_there(workspace: Workspace) -
             assert shown.startswith(" blind: the agents' labels are not shown")
             assert text_of(app, "guideline") == GUIDELINE
             await pilot.press("n")
-        await until(pilot, lambda: "End of the list" in screen_text(app))
+        await settled(pilot.app)
+        assert "End of the list" in screen_text(app)
         await pilot.press("p")
         await painted(pilot, len(CASES))
         await press(pilot, "a")
         assert said(app) == "Nothing to accept: the review is blind. Nothing was recorded."
         await press(pilot, "1")
-        await settled(pilot)
         (row,) = rows(workspace, JudgmentRow)
         assert row["blind"]
         assert (row["origin"], row["shown_verdict"]) == ("independent", None)
         app.post_message(JobReported(ItemEnded(1, uid(0), 8, "step-failed", (Verdict(1.0, "screened", ""),))))
         await press(pilot, "p", "f")
-        await settled(pilot)
         assert said(app) == "⚑ flagged · u undo"
         assert "blind: yes" in line_of(app, PlaceLine)
 
@@ -626,7 +600,7 @@ async def test_q_goes_back_to_where_the_review_was_opened(workspace: Workspace) 
         await press(pilot, "escape")
         assert said(app) == "Nothing to end here; q goes back."
         await pilot.press("q")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert isinstance(app.screen, HomeScreen)
 
 
 async def test_the_palette_finds_actions_by_what_their_help_says(workspace: Workspace) -> None:
@@ -640,11 +614,11 @@ async def test_the_palette_finds_actions_by_what_their_help_says(workspace: Work
 
         palette = app.screen
         assert isinstance(palette, CommandPalette)
-        await until(pilot, lambda: palette.query_one(OptionList).option_count == 1)
+        await settled(pilot.app)
+        assert palette.query_one(OptionList).option_count == 1
         await pilot.press("enter")
-        await until(pilot, lambda: app.screen is not palette)
+        assert app.screen is not palette
         await painted(pilot, 2)
-        await settled(pilot)
         assert judgments(workspace) == [(1, 1, "accept", "")]
 
 
@@ -655,11 +629,12 @@ async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
         app.call_later(
             app.open_review, queue_ids(workspace, scope(0))[:0], 0, QueueQuery(QueueFilter(flagged=True))
         )
-        await until(pilot, lambda: said(app) == "No items here. q goes back.")
+        await settled(pilot.app)
+        assert said(app) == "No items here. q goes back."
         await pilot.press("1")
         assert said(app) == "There is no item here to judge."
         await pilot.press("n", "p", "j", "g", "y", "z", "tab", "right_square_bracket", "slash", "escape", "u")
-        await until(pilot, lambda: said(app) == "Nothing to undo.")
+        assert said(app) == "Nothing to undo."
         await pilot.press("q")
         await painted(pilot, 1)
         assert judgments(workspace) == []
@@ -714,7 +689,8 @@ async def test_no_key_that_judges_is_named_where_nobody_or_nothing_can_be_judged
         await painted(pilot)
         assert " 1 match" in named(app)
         app.call_later(app.open_review, queue_ids(workspace, scope(0))[:0], 0)
-        await until(pilot, lambda: "No items here" in said(app))
+        await settled(pilot.app)
+        assert "No items here" in said(app)
         assert not {" 1 match", " n next", " p previous", " j next", " / find"} & set(
             re.findall(r" \S \w+(?: match)?", named(app))
         )
@@ -733,7 +709,6 @@ async def test_a_label_can_have_another_key(workspace: Workspace) -> None:
         await painted(pilot, 1)
         await press(pilot, "l")
         await painted(pilot, 2)
-        await settled(pilot)
         assert judgments(workspace) == [(1, 1, "accept", "")]
 
 
@@ -767,7 +742,6 @@ async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
         assert "half a thought" in screen_text(app)
         assert "Esc keep as a" in screen_text(app)
         await pilot.press("enter")
-        await settled(pilot)
         assert marks(workspace) == [(1, "comment", True, "half a thought", "independent")]
         await press(pilot, "slash")
         await pilot.press(*"nowhere")
@@ -793,7 +767,6 @@ async def test_nothing_is_painted_while_nothing_happens(
     app = review_app(workspace)
     async with app.run_test(size=size) as pilot:
         await painted(pilot)
-        await settled(pilot)
         assert paintings
         paintings.clear()
         await asyncio.sleep(0.5)
@@ -804,10 +777,10 @@ async def test_an_undo_that_is_done_after_the_review_was_left_is_said_too(worksp
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1")
-        await settled(pilot)
         await pilot.press("q")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert isinstance(app.screen, HomeScreen)
         app.context.recorder.undo()
-        await until(pilot, lambda: bool(app._notifications))
+        await settled(pilot.app)
+        assert bool(app._notifications)
         (notice,) = app._notifications
         assert (notice.title, notice.message) == ("Undone", "1 match, accepts ◆ · now no label")

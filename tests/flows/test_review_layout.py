@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from app_at_work import labelled_by_agents, until
+from app_at_work import labelled_by_agents
 from kinds import task
 from review_bench import (
     bench,
@@ -161,8 +161,8 @@ async def test_the_cursor_of_a_completion_is_in_view_sideways(tmp_path: Path, si
             assert whole in screen_text(app)
             width = 100 if size[0] == 120 else 120
             await pilot.resize_terminal(width, 30)
-            await until(pilot, lambda: screen.size.width == width)
-            await until(pilot, lambda: whole in screen_text(app), "the cursor in the new size")
+            assert screen.size.width == width
+            assert whole in screen_text(app)
 
 
 async def test_the_editor_of_a_test_leaves_code_query_and_claim_in_sight(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_the_editor_of_a_test_leaves_code_query_and_claim_in_sight(tmp_pat
             screen = await painted(pilot, 4)
             first = places(screen)
             await pilot.press("e")
-            await until(pilot, lambda: isinstance(app.screen, TestEditor))
+            assert isinstance(app.screen, TestEditor)
             await pilot.pause()
             editor = app.screen
             assert editor.query_one("#editor-beside").region.offset == first["subject"].offset
@@ -183,7 +183,7 @@ async def test_the_editor_of_a_test_leaves_code_query_and_claim_in_sight(tmp_pat
             assert editor.styles.background.a == 0
             # The narrow one takes the whole screen, and names the query.
             await pilot.resize_terminal(80, 24)
-            await until(pilot, lambda: editor.query_one("#editor").region.size == (80, 24))
+            assert editor.query_one("#editor").region.size == (80, 24)
             assert not editor.query_one("#editor-beside").display
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import until
 from entry_bench import given
-from review_bench import line_of, marks, painted, press, review_app, review_of, said, screen_text, settled
+from review_bench import line_of, marks, painted, press, review_app, review_of, said, screen_text
 from scopes import scope
+from settling import settled
 from several_kinds import three_kinds
 from textual import events
 from textual.pilot import Pilot
@@ -36,9 +36,10 @@ def kinds(tmp_path: Path) -> Iterator[Workspace]:
 async def asked(pilot: Pilot[Any], item: int, question: int) -> None:
     """Wait until a question of an item is on the screen, both counted from 1."""
     screen = await painted(pilot, item)
-    await until(
-        pilot, lambda: screen.guard.is_painted and screen.item is not None and screen.item.at == question - 1
-    )
+    await settled(pilot.app)
+    assert screen.guard.is_painted
+    assert screen.item is not None
+    assert screen.item.at == question - 1
 
 
 @pytest.mark.parametrize("size", [(80, 24), SIZE])
@@ -60,7 +61,7 @@ async def test_three_questions_are_asked_one_after_another(kinds: Workspace, siz
         assert "2 of 3" not in line_of(app, ClaimLine)
         await pilot.press("b")
         await asked(pilot, 3, 1)
-        await settled(pilot)
+        await settled(pilot.app)
         assert given(kinds) == [
             (2, "completion.cross_file", 1, "independent", ""),
             (2, "completion.predictable", 3, "independent", ""),
@@ -87,25 +88,24 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
         assert "m comment" in line_of(app, JudgingKeyLine)
         # A value of a completion's question is none of a pair's, and no other command's key either.
         await pilot.press("c")
-        await settled(pilot)
         assert not app.screen.query_one("#comment").display
         await pilot.press("m")
-        await until(pilot, lambda: app.screen.query_one("#comment").display)
+        assert app.screen.query_one("#comment").display
         await pilot.press("escape", "t")
         assert said(app) == "This item is asked one question."
         # What a pair is not asked says so by its key, and has no name in the palette.
         await pilot.press("5")
         assert said(app) == "5 is not an answer here. Its keys: 1 match · 0 no match."
-        await settled(pilot)
+        await settled(pilot.app)
         assert not [row for row in given(kinds) if row[0] == 1]
         await pilot.press("ctrl+p", *"review.label")
-        await until(pilot, lambda: "Give the label 1 match." in screen_text(app))
+        assert "Give the label 1 match." in screen_text(app)
         assert app.screen.query_one(OptionList).option_count == 2
         await pilot.press("escape")
         # What is not answered yet is asked first, also after what was asked by hand.
         await press(pilot, "n", "T", "a")
         await asked(pilot, 2, 1)
-        await settled(pilot)
+        await settled(pilot.app)
         assert [each[:4] for each in marks(kinds)] == [(2, "comment", True, "so so"), (2, "flag", True, "")]
         assert given(kinds) == [(2, "completion.keep", 1, "independent", "")]
 
@@ -117,18 +117,18 @@ async def test_undo_goes_to_the_item_and_the_question(kinds: Workspace) -> None:
             await asked(pilot, 2, number)
             await pilot.press(key)
         await asked(pilot, 3, 1)
-        await settled(pilot)
+        await settled(pilot.app)
         await pilot.press("u")
         await asked(pilot, 2, 3)
         assert said(app) == "Undone: keep C drop · now no label · U redo"
-        await settled(pilot)
+        await settled(pilot.app)
         await pilot.press("u")
         await asked(pilot, 2, 2)
         assert "● A yes · [○] · ○" in line_of(app, ClaimLine)
         await pilot.press("U")
-        await until(pilot, lambda: said(app).startswith("Redone: predictable B nearly"))
+        assert said(app).startswith("Redone: predictable B nearly")
         await asked(pilot, 2, 2)
-        await settled(pilot)
+        await settled(pilot.app)
 
 
 async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Workspace) -> None:
@@ -156,16 +156,15 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
         assert "w judge overlooks an error" in line_of(app, JudgingKeyLine)
         # The reason is that of the label that was given, not of the question on the screen.
         await pilot.press("i")
-        await until(pilot, lambda: said(app).startswith("Reason: judge sees a false error"))
+        assert said(app).startswith("Reason: judge sees a false error")
         await press(pilot, "T")
-        await settled(pilot)
         assert screen.item.label is not None
         assert screen.item.label.reason == "judge sees a false error"
         await press(pilot, "o")
         assert said(app) == "Why another label than ◆? Now: judge sees a false error."
         await press(pilot, "k")
-        await until(pilot, lambda: said(app).startswith("Reason: reason and score disagree"))
-        await settled(pilot)
+        assert said(app).startswith("Reason: reason and score disagree")
+        await settled(pilot.app)
     assert given(kinds) == [
         (5, "answer.accuracy@two%23", 3, "accept", ""),
         (5, "answer.completeness@two%23", 10, "override", ""),
@@ -184,17 +183,16 @@ async def test_answers_of_hidden_models_are_told_apart(kinds: Workspace) -> None
             await asked(pilot, 5, place + 1)
             await pilot.press(f"{place + 1}")
         await asked(pilot, 5, 6)
-        await settled(pilot)
+        await settled(pilot.app)
         # What was read again stays at the question that is asked.
         await press(pilot, "f")
-        await settled(pilot)
         assert screen.item is not None
         assert (screen.item.at, screen.item.own.flagged) == (5, True)
         await press(pilot, "u", "u")
         await asked(pilot, 5, 5)
         assert "two" not in screen_text(app)
         assert "home" not in screen_text(app)
-        await settled(pilot)
+        await settled(pilot.app)
     found = [(name.partition("@")[0], value) for _, name, value, _, _ in given(kinds)]
     counts = ("accuracy", "completeness", "relevance", "clarity", "accuracy")
     assert found[:5] == [(f"answer.{count}", number) for number, count in enumerate(counts, start=1)]
@@ -212,7 +210,7 @@ async def test_no_key_answers_a_question_that_was_not_on_the_screen(kinds: Works
             event.set_sender(app)
             app.post_message(event)
         await asked(pilot, 2, 2)
-        await settled(pilot)
+        await settled(pilot.app)
         assert said(app) == "Not recorded: the question was not on the screen when you pressed. Press again."
         assert given(kinds) == [(2, "completion.cross_file", 2, "independent", "")]
         # Once it is there, the key that came first is not taken for it either.
@@ -221,7 +219,7 @@ async def test_no_key_answers_a_question_that_was_not_on_the_screen(kinds: Works
         event.set_sender(app)
         app.post_message(event)
         await pilot.pause()
-        await settled(pilot)
+        await settled(pilot.app)
         assert len(given(kinds)) == 1
         assert marks(kinds) == []
 
@@ -239,7 +237,8 @@ async def test_a_key_of_one_kind_is_not_that_of_the_next(kinds: Workspace) -> No
         event.time = before
         event.set_sender(app)
         app.post_message(event)
-        await until(pilot, lambda: said(app).startswith("Not recorded: the item was not on the screen"))
+        await settled(pilot.app)
+        assert said(app).startswith("Not recorded: the item was not on the screen")
         assert given(kinds) == []
 
 
@@ -263,11 +262,11 @@ async def test_keys_that_two_commands_share_can_be_others(
         await press(pilot, "p")
         await painted(pilot, 1)
         await pilot.press(comment)
-        await until(pilot, lambda: app.screen.query_one("#comment").display)
+        assert app.screen.query_one("#comment").display
         await pilot.press("escape")
         await pilot.press(keys.get("review.accept", "a"))
-        await until(pilot, lambda: said(app).startswith("Nothing to accept"))
-        await settled(pilot)
+        assert said(app).startswith("Nothing to accept")
+        await settled(pilot.app)
         assert given(kinds) == [(2, "completion.cross_file", 1, "independent", "")]
 
 
@@ -282,11 +281,10 @@ async def test_lines_are_cited_for_one_question(kinds: Workspace) -> None:
         await pilot.press("a")
         await asked(pilot, 2, 2)
         assert screen.citations.cited == ()
-        await settled(pilot)
+        await settled(pilot.app)
         await press(pilot, "T")
         assert screen.citations.cited == cited
         await press(pilot, "t", "b")
-        await settled(pilot)
         assert screen.item is not None
         labels = list(screen.item.own.labels.values())
         assert [label.citations for label in labels] == [cited, ()]
@@ -298,14 +296,15 @@ async def test_a_review_goes_on_at_the_first_open_question(kinds: Workspace) -> 
         await asked(pilot, 2, 1)
         await pilot.press("a")
         await asked(pilot, 2, 2)
-        await settled(pilot)
+        await settled(pilot.app)
         await pilot.press("q")
-        await settled(pilot)
     again = review_app(kinds, at=None)
     async with again.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: getattr(again.screen, "item", None) is not None)
+        await settled(pilot.app)
+        assert getattr(again.screen, "item", None) is not None
         screen = review_of(again)
-        await until(pilot, lambda: screen.guard.is_painted)
+        await settled(pilot.app)
+        assert screen.guard.is_painted
         assert screen.item is not None
         assert (screen.item.item_id, screen.item.at) == (2, 1)
 
@@ -314,12 +313,13 @@ async def test_without_a_rater_questions_can_be_looked_through(kinds: Workspace)
     app: WorkbenchApp = review_app(kinds, at=4, rater=None)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = review_of(app)
-        await until(pilot, lambda: screen.guard.is_painted)
+        await settled(pilot.app)
+        assert screen.guard.is_painted
         await pilot.press("t")
-        await until(
-            pilot, lambda: screen.item is not None and screen.item.at == 1 and screen.guard.is_painted
-        )
+        assert screen.item is not None
+        assert screen.item.at == 1
+        assert screen.guard.is_painted
         await pilot.press("1")
-        await until(pilot, lambda: "No rater" in said(app))
+        assert "No rater" in said(app)
         assert "Completeness: " in screen_text(app)
     assert given(kinds) == []

@@ -22,7 +22,6 @@ from review_bench import (
     review_of,
     said,
     screen_text,
-    settled,
     text_of,
 )
 from textual.geometry import Offset
@@ -67,7 +66,6 @@ async def test_both_panes_scroll_and_the_judgment_keys_stay_alive(long_one: Work
         assert pane(app, "subject").first_line > 300
         await press(pilot, "tab", "0")
         await painted(pilot, 2)
-        await settled(pilot)
         assert [row[:2] for row in judgments(long_one)] == [(1, 0)]
         # The pane that was read stays the one that is read.
         assert focused(app) == "verdict"
@@ -97,7 +95,7 @@ async def test_a_tab_is_chosen_with_the_mouse(workspace: Workspace) -> None:
         await painted(pilot)
         tabs = line_of(app, CaseTabs)
         await pilot.click(CaseTabs, offset=(tabs.index("Run") + 1, 0))
-        await until(pilot, lambda: "[Run]" in line_of(app, CaseTabs))
+        assert "[Run]" in line_of(app, CaseTabs)
         assert focused(app) == "run"
 
 
@@ -114,7 +112,7 @@ async def test_a_narrow_terminal_shows_one_pane_and_the_claim(workspace: Workspa
         await press(pilot, "shift+tab", "shift+tab")
         assert "[Guide]" in line_of(app, CaseTabs)
         await pilot.resize_terminal(120, 30)
-        await until(pilot, lambda: not app.screen.has_class("-single"))
+        assert not app.screen.has_class("-single")
         assert pane(app, "subject").display
         assert app.screen.query_one("#case").display
         assert "Code" not in line_of(app, CaseTabs)
@@ -161,7 +159,7 @@ async def test_zoom_gives_the_pane_the_room_and_takes_it_back(workspace: Workspa
             assert "◆ 0 no match" in claim
         await press(pilot, "z")
         await pilot.resize_terminal(*WIDE)
-        await until(pilot, lambda: pane(app, "subject").display)
+        assert pane(app, "subject").display
         assert pane(app, "subject").size.width < 70
 
 
@@ -183,7 +181,7 @@ async def test_a_search_goes_through_its_pane_and_ends_with_escape(long_one: Wor
         await press(pilot, "slash")
         await pilot.press(*"value_3")
         await pilot.press("enter")
-        await until(pilot, lambda: said(app).startswith("find: 1 of 111"))
+        assert said(app).startswith("find: 1 of 111")
         assert focused(app) == "subject"
         await press(pilot, "n", "n")
         assert said(app).startswith("find: 3 of 111")
@@ -201,7 +199,7 @@ async def test_a_search_belongs_to_the_pane_that_had_the_focus(workspace: Worksp
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "tab", "slash")
         await pilot.press(*"newline", "enter")
-        await until(pilot, lambda: said(app).startswith("find: 1 of "))
+        assert said(app).startswith("find: 1 of ")
         assert focused(app) == "verdict"
         assert pane(app, "subject").search_status == ""
 
@@ -212,7 +210,7 @@ async def test_a_search_without_a_match_says_so(workspace: Workspace) -> None:
         await press(pilot, "slash")
         await pilot.press(*"zzz", "enter")
         # Nothing to go on to, so no key is named for it.
-        await until(pilot, lambda: said(app) == "find: no match · Esc end")
+        assert said(app) == "find: no match · Esc end"
 
 
 async def test_judging_while_searching_ends_the_search(workspace: Workspace) -> None:
@@ -244,7 +242,7 @@ async def test_capital_g_goes_from_failure_to_failure_in_the_log(workspace: Work
         lines = []
         for _ in range(4):
             await press(pilot, "G")
-            await until(pilot, lambda: "Failure at line" in said(app))
+            assert "Failure at line" in said(app)
             found = pane(app, "run")._marks.pointed
             assert found is not None
             lines.append(text_of(app, "run").split("\n")[found - 1].strip())
@@ -257,9 +255,9 @@ async def test_capital_g_goes_from_failure_to_failure_in_the_log(workspace: Work
         assert focused(app) == "run"
         assert said(app) == "Failure at line 6; G goes to the next one."
         await press(pilot, "p", "G")
-        await until(pilot, lambda: said(app) == "The log shows no failure.")
+        assert said(app) == "The log shows no failure."
         await press(pilot, "n", "n", "n", "G")
-        await until(pilot, lambda: said(app) == "Failure at line 1, the only one.")
+        assert said(app) == "Failure at line 1, the only one."
 
 
 async def test_the_reading_of_the_query_stands_above_the_test_alone(workspace: Workspace) -> None:
@@ -343,7 +341,7 @@ async def test_a_long_query_is_reached_and_scrolled_and_zoomed(tmp_path: Path) -
             assert focused(app) == "prompt"
             assert pane(app, "prompt").first_line == 3
             await press(pilot, "z")
-            await until(pilot, lambda: pane(app, "prompt").size.height > 20)
+            assert pane(app, "prompt").size.height > 20
             await press(pilot, "z", "y")
             assert app.clipboard == query
             await press(pilot, "tab", "n", "shift+tab")
@@ -356,7 +354,7 @@ async def test_the_help_names_every_key_of_the_screen(workspace: Workspace) -> N
         screen = await painted(pilot)
         bound = {binding.id for _, binding in screen._bindings}
         await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(app.screen, KeysScreen))
+        assert isinstance(app.screen, KeysScreen)
         assert isinstance(app.screen, KeysScreen)
         listed = "\n".join(lines(app.screen.sections))
         from screens.commands import commands_of, label_key
@@ -371,14 +369,14 @@ async def test_the_help_names_every_key_of_the_screen(workspace: Workspace) -> N
         assert " 0            Answer 0 no match." in listed
         assert "Scroll one row up" in listed
         await pilot.press(*"number")
-        await until(pilot, lambda: "Show or hide line numbers." in screen_text(app))
+        assert "Show or hide line numbers." in screen_text(app)
         assert "Answer 1 match." not in screen_text(app)
         await pilot.press(*"zz")
-        await until(pilot, lambda: "No key matches “numberzz”." in screen_text(app))
+        assert "No key matches “numberzz”." in screen_text(app)
         await pilot.press("escape")
-        await until(pilot, lambda: "Answer 1 match." in screen_text(app))
+        assert "Answer 1 match." in screen_text(app)
         await pilot.press("pagedown", "escape")
-        await until(pilot, lambda: app.screen is screen)
+        assert app.screen is screen
 
 
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40)])

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import until
 from entry_bench import ANSWERS, QUESTIONS, entries
 from review_bench import (
     CASES,
@@ -20,9 +19,9 @@ from review_bench import (
     review_of,
     said,
     screen_text,
-    settled,
 )
 from scopes import scope
+from settling import settled
 from small_workspace import rows
 from sqlalchemy import select
 from textual.pilot import Pilot
@@ -51,7 +50,9 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 async def revealed(pilot: Pilot[Any]) -> None:
     """Wait until what was hidden of the item is on the screen, and was so for as long as keys are refused."""
     screen = review_of(pilot.app)  # type: ignore[arg-type]
-    await until(pilot, lambda: screen.item is not None and not screen.item.blind)
+    await settled(pilot.app)
+    assert screen.item is not None
+    assert not screen.item.blind
     shown = screen.guard.on_screen
     assert shown is not None
     screen.guard.on_screen = replace(shown, settled_at=0.0)
@@ -82,20 +83,19 @@ async def test_an_answer_reveals_its_item_and_a_change_replaces_nothing(workspac
         await press(pilot, "1")
         await painted(pilot, 2)
         assert "◆" not in screen_text(app).replace("accepts ◆", "")
-        await settled(pilot)
+        await settled(pilot.app)
         assert first_labels(workspace) == {1: (0, True)}
         await press(pilot, "p")
         await painted(pilot, 1)
         assert "● your label: 1 match" in line_of(app, ClaimLine)
         # Both are undone one by one; the item stays revealed, and what is answered then says so.
         await press(pilot, "u")
-        await until(pilot, lambda: "● your label: 0 no match" in line_of(app, ClaimLine))
+        assert "● your label: 0 no match" in line_of(app, ClaimLine)
         await press(pilot, "u")
-        await until(pilot, lambda: "○ your label: none" in line_of(app, ClaimLine))
+        assert "○ your label: none" in line_of(app, ClaimLine)
         assert screen.item is not None
         assert not screen.item.blind
         await press(pilot, "1")
-        await settled(pilot)
     stored = [
         (row["value"], row["phase"], row["origin"], row["blind"], row["shown_verdict"] is not None)
         for row in rows(workspace, JudgmentRow)
@@ -119,7 +119,6 @@ async def test_what_was_revealed_is_not_blind_in_a_later_session(workspace: Work
         await press(pilot, "n", "0")
         await revealed(pilot)
         await press(pilot, "u")
-        await settled(pilot)
     later = review_app(workspace, settings=ScreenSettings(blind=True))
     async with later.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
@@ -130,7 +129,7 @@ async def test_what_was_revealed_is_not_blind_in_a_later_session(workspace: Work
         await press(pilot, "0")
         await painted(pilot, 3)
         assert "◆" not in line_of(later, ClaimLine)
-        await settled(pilot)
+        await settled(pilot.app)
     assert first_labels(workspace) == {1: (0, True), 2: (0, False)}
 
 
@@ -143,7 +142,8 @@ async def test_keys_typed_on_are_judged_as_what_was_on_the_screen(
         screen = await painted(pilot, 1)
         # As fast as they come: each is blind, or refused since the agents' label has just come.
         await pilot.press("0", "1", "0", "1")
-        await until(pilot, lambda: screen.item is not None and not screen.item.blind)
+        assert screen.item is not None
+        assert not screen.item.blind
         await pilot.press("0")
         assert said(app) == "Not recorded: the agents' label has just arrived. Check it, then press again."
         # Going on takes no time.
@@ -151,7 +151,6 @@ async def test_keys_typed_on_are_judged_as_what_was_on_the_screen(
         await painted(pilot, 2)
         await press(pilot, "1", "n", "0", "n")
         await painted(pilot, 4)
-        await settled(pilot)
     stored = rows(workspace, JudgmentRow)
     assert all(row["blind"] and row["phase"] == "review" and row["shown_verdict"] is None for row in stored)
     assert {row["item_id"] for row in stored} == {1, 2, 3}
@@ -167,7 +166,7 @@ async def test_cannot_decide_reveals_too_and_stands(workspace: Workspace) -> Non
         await press(pilot, "a", "p")
         await painted(pilot, 1)
         assert "● your label: 1 match" in line_of(app, ClaimLine)
-        await settled(pilot)
+        await settled(pilot.app)
     (row,) = rows(workspace, JudgmentRow)
     assert (row["phase"], row["origin"], row["blind"]) == ("reveal", "accept", False)
     assert first_labels(workspace) == {}
@@ -185,7 +184,6 @@ async def test_an_item_is_revealed_when_all_its_questions_are_answered(tmp_path:
             about = {each.target: each.about for each in screen.item.questions}
             await press(pilot, "S")
             await pilot.press(*"7899", "enter")
-            await settled(pilot)
             assert screen.item.blind
             assert "judge-ibis" not in screen_text(app)
             await press(pilot, "S")
@@ -207,7 +205,7 @@ async def test_the_setting_is_changed_for_the_session_and_what_was_seen_stays(wo
         await revealed(pilot)
         await press(pilot, "B")
         assert said(app) == "No more items are revealed; those revealed stay so."
-        await settled(pilot)
+        await settled(pilot.app)
         assert screen.item is not None
         assert not screen.item.blind
         # An item that was answered, but not seen since, is not shown.
@@ -245,16 +243,18 @@ async def _walked(pilot: Pilot[Any], app: WorkbenchApp) -> list[str]:
     await painted(pilot, 1)
     await press(pilot, "1")
     await revealed(pilot)
-    await settled(pilot)
+    await settled(pilot.app)
     for number in range(2, len(CASES) + 1):
         await press(pilot, "n")
         await painted(pilot, number)
         screens.append(_steady(screen_text(app)))
     app.open_queue()
-    await until(pilot, lambda: isinstance(app.screen, QueueScreen) and "clear-match" in screen_text(app))
+    await settled(pilot.app)
+    assert isinstance(app.screen, QueueScreen)
+    assert "clear-match" in screen_text(app)
     # The line of progress is counted after the list is there.
-    await until(pilot, lambda: "of 8 judged" in screen_text(app))
-    await settled(pilot)
+    assert "of 8 judged" in screen_text(app)
+    await settled(pilot.app)
     screens.append(screen_text(app))
     await pilot.press("escape")
     app.open_review(queue_ids(app.context.workspace, scope(0), QueueFilter()), 0)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import until
 from judging import Desk
 from kinds import json_lines
 from review_bench import (
@@ -20,9 +19,9 @@ from review_bench import (
     review_of,
     said,
     screen_text,
-    settled,
     text_of,
 )  # fmt: skip
+from settling import settled
 from textual import events
 from textual.pilot import Pilot
 
@@ -73,7 +72,7 @@ async def editing(pilot: Pilot[Any], code: str) -> CodeArea:
     """Open the editor of the text that has a code, and return what is written in."""
     await painted(pilot)
     await pilot.press("e", code)
-    await until(pilot, lambda: isinstance(pilot.app.screen, RevisionEditor))
+    assert isinstance(pilot.app.screen, RevisionEditor)
     await pilot.pause()
     return editor(pilot.app).area  # type: ignore[arg-type]
 
@@ -84,7 +83,8 @@ async def revise(pilot: Pilot[Any], code: str, text: str) -> None:
     await pilot.press("f7", "delete")
     if text:
         area.post_message(events.Paste(text))
-    await until(pilot, lambda: area.text == text)
+    await settled(pilot.app)
+    assert area.text == text
     await pilot.press("ctrl+s")
 
 
@@ -99,7 +99,6 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
         assert said(app) == "Nothing was edited."
         await revise(pilot, "r", BETTER)
         await painted(pilot)
-        await settled(pilot)
         assert said(app) == "✎ reference answer revised · u undo"
         assert reference_of(app) == BETTER
         assert "revised by dana" in screen_text(app)
@@ -107,7 +106,7 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
         assert "dana  revised the reference answer" in text_of(app, "history")
         assert REFERENCE in text_of(app, "revisions")
         await press(pilot, "u")
-        await until(pilot, lambda: reference_of(app) == REFERENCE, "undone")
+        assert reference_of(app) == REFERENCE
         await painted(pilot)
         assert said(app) == "Undone: revision of the reference answer · U redo"
         # The rater went on, and comes back another day.
@@ -116,7 +115,7 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
     again = review_app(workspace, at=1)
     async with again.run_test(size=WIDE) as pilot:
         await press(pilot, "U")
-        await until(pilot, lambda: reference_of(again) == BETTER, "redone")
+        assert reference_of(again) == BETTER
         assert said(again) == "Redone: revision of the reference answer, of " + said(again)[-25:]
         assert review_of(again).order.item_id == 1
     assert marks(workspace) == [
@@ -168,13 +167,11 @@ async def test_what_was_written_stays_a_draft_until_it_is_recorded(workspace: Wo
         # Without a reference the question stands alone, and one can be written.
         await revise(pilot, "r", "")
         await painted(pilot)
-        await settled(pilot)
         assert reference_of(again) == ""
         await pilot.press("n")
         await painted(pilot, 2)
         await revise(pilot, "r", "One is of *files*:\n- `a`")
         await painted(pilot)
-        await settled(pilot)
         assert reference_of(again) == "One is of *files*:\n- `a`"
         await pilot.press("p")
         await painted(pilot, 1)
@@ -201,7 +198,6 @@ async def test_a_draft_that_another_rater_overtook_says_so(workspace: Workspace)
         assert editor(again).message == "This is your draft. Since you began it, the question changed."
         await pilot.press("ctrl+s")
         await painted(pilot)
-        await settled(pilot)
         assert said(again) == "✎ question revised · in place of one that came after you began · u undo"
         # What is begun now is begun on what stands.
         await editing(pilot, "q")
@@ -220,33 +216,31 @@ async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(
     app = review_app(workspace)
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "8")
-        await settled(pilot)
         with monkeypatch.context() as patch:
             patch.setattr(Journal, "append", full)
             patch.setattr(Recorder, "RETRY_SECONDS", 600.0)
             await revise(pilot, "r", BETTER)
-            await until(pilot, lambda: bool(app.context.recorder.failures))
+            await settled(pilot.app)
+            assert bool(app.context.recorder.failures)
             await pilot.press("7")
             assert said(app).startswith("Not recorded: the revised text was not on the screen")
             await pilot.press("n")
             await painted(pilot, 2)
             # Coming back to the item does not make its old text the one that is judged.
             await pilot.press("p")
-            await until(pilot, lambda: reference_of(app) == REFERENCE)
+            assert reference_of(app) == REFERENCE
             await pilot.pause()
             await pilot.press("7")
             assert said(app).startswith("Not recorded: the revised text was not on the screen")
             # The text is still there.
             await pilot.press("e", "r")
-            await until(pilot, lambda: isinstance(app.screen, RevisionEditor))
+            assert isinstance(app.screen, RevisionEditor)
             assert editor(app).area.text == BETTER
             await pilot.press("escape")
         app.context.recorder.retry()
         await painted(pilot)
-        await settled(pilot)
         assert reference_of(app) == BETTER
         await press(pilot, "7")
-        await settled(pilot)
     assert [value for _, value, *_ in judgments(workspace)] == [8, 7]
     assert len(marks(workspace)) == 1
 
@@ -270,13 +264,13 @@ async def test_a_pasted_code_opens_nothing_and_an_answered_question_is_gone(work
             event.time = now
             event.set_sender(app)
             app.post_message(event)
-            await until(pilot, lambda: PASTED in said(app))
+            await settled(pilot.app)
+            assert PASTED in said(app)
         assert review_of(app).guard.is_painted
     blind = review_app(workspace, blind=True)
     async with blind.run_test(size=WIDE) as pilot:
         await revise(pilot, "r", BETTER)
         await painted(pilot)
-        await settled(pilot)
         assert "revised by dana" in screen_text(blind)
     nobody = review_app(workspace, rater=None)
     async with nobody.run_test(size=WIDE) as pilot:

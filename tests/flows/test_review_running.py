@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import until
 from review_bench import (
     CASES,
     Case,
@@ -19,10 +17,10 @@ from review_bench import (
     review_app,
     review_of,
     said,
-    settled,
     text_of,
     uid,
 )  # fmt: skip
+from settling import Gate, left_alone, settled
 from small_workspace import rows
 from textual import events
 from textual.pilot import Pilot
@@ -60,9 +58,9 @@ def workspace(tmp_path: Path) -> Any:
         yield made
 
 
-def gated(workspace: Workspace) -> tuple[WorkbenchApp, threading.Event]:
+def gated(workspace: Workspace) -> tuple[WorkbenchApp, Gate]:
     """An app whose tests do not begin before the gate is open."""
-    gate = threading.Event()
+    gate = Gate()
 
     def settings() -> ExpertRunSettings:
         assert gate.wait(60)
@@ -80,8 +78,9 @@ async def ended(pilot: Pilot[Any]) -> None:
     """Wait until no test is running."""
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
-    await until(pilot, lambda: not app.context.tests.running, "the test ended")
-    await settled(pilot)
+    await settled(pilot.app)
+    assert not app.context.tests.running
+    await settled(pilot.app)
 
 
 def heading(app: WorkbenchApp, pane: str) -> str:
@@ -117,7 +116,6 @@ async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(works
         assert "dana  ran the agents' test · 1 of 1 passed" in text_of(app, "verdict")
         await press(pilot, "1")
         await press(pilot, "p", "R", "0")
-        await settled(pilot)
         shown = [each["shown_execution"] for each in rows(workspace, JudgmentRow)]
         assert shown == [row["id"], uid(110)]
 
@@ -132,7 +130,7 @@ async def editing(pilot: Pilot[Any]) -> CodeArea:
     """Open the editor, and return what is written in."""
     await painted(pilot)
     await pilot.press("e")
-    await until(pilot, lambda: isinstance(pilot.app.screen, TestEditor))
+    assert isinstance(pilot.app.screen, TestEditor)
     await pilot.pause()
     return editor(pilot.app).area  # type: ignore[arg-type]
 
@@ -143,7 +141,8 @@ async def edit(pilot: Pilot[Any], text: str) -> None:
     await pilot.press("f7", "delete")
     assert area.text == ""
     area.post_message(events.Paste(text))
-    await until(pilot, lambda: area.text == text)
+    await settled(pilot.app)
+    assert area.text == text
 
 
 async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(workspace: Workspace) -> None:
@@ -188,7 +187,7 @@ async def test_judging_goes_on_while_a_test_runs(workspace: Workspace) -> None:
         assert said(app).endswith("Test of doubles: 1 of 1 passed")
         await press(pilot, "b")
         assert said(app).startswith("Reason: boundary case")
-        await settled(pilot)
+        await settled(pilot.app)
         assert [row["item_id"] for row in rows(workspace, JudgmentRow)] == [1, 3, 3]
         await press(pilot, "p", "p", "p")
         assert heading(app, "run").startswith("Run by you ")
@@ -239,9 +238,8 @@ async def test_quitting_ends_the_test_and_keeps_what_was_written(workspace: Work
     app = review_app(workspace, make_expert_runs=lambda: runs)
     async with app.run_test(size=WIDE) as pilot:
         await edit(pilot, endless)
-        await pilot.press("ctrl+s")
-        await painted(pilot)
-        await pilot.press("ctrl+q")
+        with left_alone("tests"):
+            await pilot.press("ctrl+s", "ctrl+q")
     runs.close()
     assert expert_runs(workspace) == []
     again = review_app(workspace, at=None)
@@ -318,5 +316,5 @@ async def test_an_editor_that_cannot_be_had_is_said(
         assert said(app).startswith(answer)
         area = await editing(pilot)
         await pilot.press("ctrl+o")
-        await until(pilot, lambda: editor(app).message.startswith(answer))
+        assert editor(app).message.startswith(answer)
         assert area.text == DOUBLES

@@ -8,8 +8,7 @@ from uuid import UUID
 
 import numpy
 import pytest
-from app_at_work import until
-from review_bench import bench, line_of, painted, press, review_app, settled
+from review_bench import bench, line_of, painted, press, review_app
 
 from screens.judging.recent import latest_signs
 from screens.review.bars import ClaimLine, PlaceLine
@@ -31,13 +30,12 @@ async def test_the_last_judgments_are_in_the_first_line_the_latest_at_the_right(
         await painted(pilot, 1)
         assert "last" not in line_of(app, PlaceLine)
         await press(pilot, "a", "1", "w", "0", "s", "d", "w")
-        await settled(pilot)
         assert "last 1 1▲ 0▲ » ?   dana" in line_of(app, PlaceLine)
         # What is taken back goes, what is brought back comes again.
         await press(pilot, "u")
-        await until(pilot, lambda: "last 1 1▲ 0▲ »   " in line_of(app, PlaceLine))
+        assert "last 1 1▲ 0▲ »   " in line_of(app, PlaceLine)
         await press(pilot, "U")
-        await until(pilot, lambda: "last 1 1▲ 0▲ » ?   " in line_of(app, PlaceLine))
+        assert "last 1 1▲ 0▲ » ?   " in line_of(app, PlaceLine)
         # They are those of the session, also after the review was left.
         await press(pilot, "n")
         await pilot.press("q")
@@ -51,7 +49,6 @@ async def test_blind_they_tell_only_of_own_labels(workspace: Workspace) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await painted(pilot, 1)
         await press(pilot, "0", "1")
-        await settled(pilot)
         assert "last 0 1   rater: dana · blind: yes" in line_of(app, PlaceLine)
         assert "✓" not in line_of(app, ClaimLine)
 

@@ -9,7 +9,8 @@ from uuid import uuid4
 
 import pytest
 from app_at_work import app_of, labelled_by_agents, until
-from review_bench import line_of, painted, review_app, said, screen_text, settled, text_of
+from review_bench import line_of, painted, review_app, said, screen_text, text_of
+from settling import settled
 from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import event, select
 from textual.app import App
@@ -75,11 +76,10 @@ async def listed(pilot: Pilot[Any], name: str, labels: list[float | None]) -> No
     """Wait until the queue names a run and shows its labels."""
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
-    await until(
-        pilot,
-        lambda: isinstance(app.screen, QueueScreen) and name in sentence(app) and agents_of(app) == labels,
-        f"labels of {name}",
-    )
+    await settled(pilot.app)
+    assert isinstance(app.screen, QueueScreen)
+    assert name in sentence(app)
+    assert agents_of(app) == labels
 
 
 OF_FULL: list[float | None] = [1.0, 1.0, None, None, None]
@@ -91,17 +91,17 @@ async def test_a_run_is_chosen_in_the_queue_and_kept_for_the_next_session(worksp
     async with app.run_test(size=(120, 30)) as pilot:
         await listed(pilot, FULL, OF_FULL)
         await pilot.press("a")
-        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the dialog")
+        assert isinstance(app.screen, RunScreen)
         told = screen_text(app)
         assert "newest run of the fullest configuration (default)" in told
         assert re.search(rf"{FULL} +2 labelled", told)
         assert re.search(rf"{SINGLE} +3 labelled", told)
         assert f"It is {FULL}." in told
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        assert isinstance(app.screen, QueueScreen)
         assert agents_of(app) == OF_FULL
         await pilot.press("a")
-        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the dialog")
+        assert isinstance(app.screen, RunScreen)
         place = [each.run.name for each in shown(app, RunScreen)._runs].index(SINGLE)
         await pilot.press(*["down"] * (place + 1), "enter")
         await listed(pilot, SINGLE, OF_SINGLE)
@@ -119,7 +119,7 @@ async def test_a_run_is_chosen_in_the_queue_and_kept_for_the_next_session(worksp
     async with again.run_test(size=(120, 30)) as pilot:
         await listed(pilot, SINGLE, OF_SINGLE)
         await pilot.press("a")
-        await until(pilot, lambda: isinstance(again.screen, RunScreen), "the dialog")
+        assert isinstance(again.screen, RunScreen)
         await pilot.press(*["up"] * (place + 1), "enter")
         await listed(pilot, FULL, OF_FULL)
     workspace.lane.drain(10)
@@ -131,17 +131,17 @@ async def test_the_jobs_screen_shows_the_labels_of_the_run_under_the_cursor(work
     async with app.run_test(size=(120, 40)) as pilot:
         await listed(pilot, FULL, OF_FULL)
         await pilot.press("J")
-        await until(
-            pilot, lambda: isinstance(app.screen, JobsScreen) and f"◆{FULL}" in screen_text(app), "the runs"
-        )
+        assert isinstance(app.screen, JobsScreen)
+        assert f"◆{FULL}" in screen_text(app)
         await move_to_run(pilot, SINGLE)
         await pilot.press("u")
-        await until(pilot, lambda: f"◆{SINGLE}" in screen_text(app), "the mark")
+        assert f"◆{SINGLE}" in screen_text(app)
         assert "use the default" in screen_text(app)
         await pilot.press("escape")
         await listed(pilot, SINGLE, OF_SINGLE)
         await pilot.press("J")
-        await until(pilot, lambda: isinstance(app.screen, JobsScreen) and f"◆{SINGLE}" in screen_text(app))
+        assert isinstance(app.screen, JobsScreen)
+        assert f"◆{SINGLE}" in screen_text(app)
         await move_to_run(pilot, SINGLE)
         await pilot.press("u", "escape")
         await listed(pilot, FULL, OF_FULL)
@@ -181,14 +181,14 @@ async def test_a_review_shows_and_accepts_the_label_of_the_chosen_run(workspace:
         assert screen.item is not None
         (other,) = screen.item.others
         app.context.runs.choose(other)
-        await until(pilot, lambda: "0 no match" in line_of(app, ClaimLine), "the other label")
-        await until(pilot, lambda: f"◆ {SINGLE}" in line_of(app, PlaceLine), "its name")
+        await settled(pilot.app)
+        assert "0 no match" in line_of(app, ClaimLine)
+        assert f"◆ {SINGLE}" in line_of(app, PlaceLine)
         # A label that has just come is not judged by a key that was on its way.
         unsettled = lambda: screen.guard.is_unsettled_at(time.monotonic())  # noqa: E731
         await until(pilot, lambda: screen.guard.is_painted and not unsettled(), "the label read")
         await pilot.press("a")
         await painted(pilot, 2)
-        await settled(pilot)
         judgment, verdict = table_of(JudgmentRow), table_of(VerdictRow)
         with workspace.reading() as connection:
             found = select(judgment.c.value, judgment.c.origin, verdict.c.run_id)
@@ -215,7 +215,7 @@ async def test_two_runs_stand_side_by_side(workspace: Workspace, size: tuple[int
         screen = await painted(pilot, 1)
         code = text_of(app, "subject")
         await pilot.press("C")
-        await until(pilot, lambda: "0 no match · read" in text_of(app, "subject"), "the other verdict")
+        assert "0 no match · read" in text_of(app, "subject")
         assert SINGLE in said(app)
         assert text_of(app, "verdict").startswith("◆ 1 match · tested")
         shown = screen_text(app)
@@ -224,16 +224,16 @@ async def test_two_runs_stand_side_by_side(workspace: Workspace, size: tuple[int
         # The claim, and so what is accepted, stays that of the run that is shown.
         assert "1 match" in line_of(app, ClaimLine)
         await pilot.press("right_square_bracket", "right_square_bracket", "right_square_bracket")
-        await until(pilot, lambda: f"Steps · {SINGLE}" in screen_text(app), "its steps")
+        assert f"Steps · {SINGLE}" in screen_text(app)
         assert "Screener" in text_of(app, "subject")
         await pilot.press("tab", "v")
         assert "cursor" not in said(app)
         assert not screen.citations.cited
         await pilot.press("n")
         await painted(pilot, 2)
-        await until(pilot, lambda: f"Steps · {SINGLE}" in screen_text(app), "those of the next item")
+        assert f"Steps · {SINGLE}" in screen_text(app)
         await pilot.press("C")
-        await until(pilot, lambda: text_of(app, "subject").startswith("def"), "the code")
+        assert text_of(app, "subject").startswith("def")
         assert text_of(app, "subject").splitlines()[0] == code.splitlines()[0]
 
 
@@ -263,7 +263,8 @@ async def test_blind_no_key_chooses_or_compares_runs_and_nothing_of_them_is_read
             assert (app.context.runs.chosen, app.context.scope.run) == (None, None)
             seen = screen_text(app)
             await pilot.press("q", "tab")
-            await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+            assert isinstance(app.screen, QueueScreen)
+            assert app.screen._complete
             await pilot.press("a")
             await pilot.pause(0.3)
             assert isinstance(app.screen, QueueScreen)
@@ -294,9 +295,8 @@ async def test_blind_the_jobs_screen_uses_no_run(workspace: Workspace) -> None:
     app = app_of(workspace, blind=True)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("J")
-        await until(
-            pilot, lambda: isinstance(app.screen, JobsScreen) and SINGLE in screen_text(app), "the runs"
-        )
+        assert isinstance(app.screen, JobsScreen)
+        assert SINGLE in screen_text(app)
         assert "use run" not in screen_text(app)
         await pilot.press("u")
         assert app.context.runs.chosen is None

@@ -17,8 +17,8 @@ from review_bench import (
     review_app,
     review_of,
     said,
-    settled,
 )
+from settling import settled
 from textual import events
 from textual.widgets import Input
 
@@ -54,13 +54,13 @@ async def test_a_key_typed_before_the_item_was_painted_is_refused(workspace: Wor
         assert before is not None
         for key in "10asf":
             typed(app, key, at=before - 0.01)
-            await until(pilot, lambda: said(app) == NOT_SEEN)
+            await settled(pilot.app)
+            assert said(app) == NOT_SEEN
             screen.shared.show_message("")
             await painted(pilot, 1)
         assert nothing_recorded(workspace)
         typed(app, "1")
         await painted(pilot, 2)
-        await settled(pilot)
         assert judgments(workspace) == [(1, 1, "accept", "")]
 
 
@@ -74,7 +74,6 @@ async def test_two_keys_in_a_row_judge_one_item_when_the_second_was_not_in_sight
         typed(app, "1", at=now)
         typed(app, "1", at=now + 0.005)
         await painted(pilot, 2)
-        await settled(pilot)
         assert said(app) == NOT_SEEN
         assert judgments(workspace) == [(1, 1, "accept", "")]
 
@@ -96,7 +95,6 @@ async def test_keys_of_one_read_do_not_judge_undo_or_give_a_reason(workspace: Wo
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "0")
         await painted(pilot, 2)
-        await settled(pilot)
         kept = judgments(workspace)
         now = time.monotonic()
         times = [now + number * 0.02 for number in range(7)]
@@ -104,8 +102,9 @@ async def test_keys_of_one_read_do_not_judge_undo_or_give_a_reason(workspace: Wo
         app.keys_came_together(times)
         for key, at in zip("b10asud", times, strict=True):
             typed(app, key, at=at)
-        await until(pilot, lambda: PASTED in said(app))
-        await settled(pilot)
+        await settled(pilot.app)
+        assert PASTED in said(app)
+        await settled(pilot.app)
         assert judgments(workspace) == kept
         assert marks(workspace) == []
         await painted(pilot, 2)
@@ -118,10 +117,27 @@ async def test_a_burst_does_not_judge_where_reads_are_not_told(workspace: Worksp
         now = time.monotonic()
         for number, key in enumerate("1u0"):
             typed(app, key, at=now + number * 0.0002)
-        await until(pilot, lambda: PASTED in said(app))
+        await settled(pilot.app)
+        assert PASTED in said(app)
         await pilot.press("tab")
         await painted(pilot, 1)
         assert nothing_recorded(workspace)
+
+
+async def test_a_label_right_after_keys_that_were_left_out_is_asked_for_again(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        for key in "vv":
+            typed(app, key, at=(now := time.monotonic()))
+            app.keys_came_together([now, now])
+        await settled(app)
+        assert PASTED in said(app)
+        await press(pilot, "1")
+        assert said(app).startswith("Not recorded: keys just before it were not taken.")
+        assert nothing_recorded(workspace)
+        await press(pilot, "1")
+        assert [row[:3] for row in judgments(workspace)] == [(1, 1.0, "accept")]
 
 
 @pytest.mark.parametrize("pasted", ["1\r", "nn", "n\tj", "qq", "z\r"])
@@ -135,8 +151,9 @@ async def test_pasted_text_neither_judges_nor_navigates(workspace: Workspace, pa
         for event in keys:
             event.set_sender(app)
             app.post_message(event)
-        await until(pilot, lambda: said(app) == PASTED)
-        await settled(pilot)
+        await settled(pilot.app)
+        assert said(app) == PASTED
+        await settled(pilot.app)
         await painted(pilot, 1)
         assert review_of(app) is screen
         assert not screen.has_class("-zoom")
@@ -150,13 +167,16 @@ async def test_a_torn_sequence_judges_nothing_and_leaves_nothing(workspace: Work
         screen = await painted(pilot)
         start = time.monotonic()
         typed(app, "escape", at=start, character="\x1b")
-        await until(pilot, lambda: said(app) == "Nothing to end here; q goes back.")
+        await settled(pilot.app)
+        assert said(app) == "Nothing to end here; q goes back."
         for number, character in enumerate(rest):
             key = {"[": "left_square_bracket", "~": "tilde", ";": "semicolon"}.get(character, character)
             typed(app, key, at=start + 0.3 + number * 0.3, character=character)
-        await until(pilot, lambda: said(app).startswith("Torn key: "))
+        await settled(pilot.app)
+        assert said(app).startswith("Torn key: ")
         typed(app, "tab", at=start + 9)
-        await until(pilot, lambda: screen.panes.active != "subject")
+        await settled(pilot.app)
+        assert screen.panes.active != "subject"
         assert review_of(app) is screen
         await painted(pilot, 1)
         assert nothing_recorded(workspace)
@@ -173,7 +193,7 @@ async def test_an_escape_that_bubbles_up_late_does_not_spoil_the_guard(workspace
         await asyncio.sleep(0)
         typed(app, "1", at=start + 0.6)
         typed(app, "tilde", at=start + 0.9, character="~")
-        await until(pilot, lambda: said(app).startswith("Torn key: "))
+        await settled(pilot.app)
         await pilot.press("tab")
         assert nothing_recorded(workspace)
 
@@ -187,7 +207,7 @@ async def test_judgment_keys_are_letters_in_text_fields(workspace: Workspace) ->
             await pilot.press("ctrl+r")
             assert app.screen.query_one(box, Input).value == "10adsfcouU"
             await pilot.press("escape")
-        await settled(pilot)
+        await settled(pilot.app)
         await painted(pilot, 1)
         assert nothing_recorded(workspace)
 
@@ -203,7 +223,7 @@ async def test_keys_in_the_palette_and_the_help_judge_nothing(workspace: Workspa
             # The first one clears what was typed into the list of keys.
             await pilot.press(*["escape"] * (2 if opening == "question_mark" else 1))
             await until(pilot, lambda screen=screen: app.screen is screen)
-        await settled(pilot)
+        await settled(pilot.app)
         assert nothing_recorded(workspace)
 
 
@@ -214,7 +234,6 @@ async def test_remapped_keys_judge_and_the_old_ones_do_not(workspace: Workspace)
         await painted(pilot, 1)
         await press(pilot, "l")
         await painted(pilot, 2)
-        await settled(pilot)
         assert judgments(workspace) == [(1, 1, "accept", "")]
 
 
@@ -231,7 +250,9 @@ async def test_a_label_that_came_while_the_item_was_hidden_is_not_judged_unseen(
         workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
         # No event told of it; the item is read anew when the flag is saved.
         await press(pilot, "f")
-        await until(pilot, lambda: screen.item is not None and screen.item.claim is not None)
+        assert screen.item is not None
+        assert screen.item.claim is not None
         typed(app, "1")
-        await until(pilot, lambda: said(app).startswith("Not recorded: the agents' label has just arrived"))
+        await settled(pilot.app)
+        assert said(app).startswith("Not recorded: the agents' label has just arrived")
         assert judgments(workspace) == []

@@ -21,9 +21,9 @@ from review_bench import (
     review_app,
     review_of,
     said,
-    settled,
     text_of,
 )
+from settling import settled
 from textual.widgets import Input
 
 from screens.home.screen import HomeScreen
@@ -70,23 +70,23 @@ async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(
         disk.full = True
         await press(pilot, "1")
         await painted(pilot, 2)
-        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
-        await until(pilot, lambda: said(app).startswith("! Not saved: [Errno 28] No space left on device"))
+        assert len(app.context.recorder.failures) == 1
+        assert said(app).startswith("! Not saved: [Errno 28] No space left on device")
         assert "! 1 not saved" in line_of(app, PlaceLine)
         await press(pilot, "p")
         assert "● your label: 1 match ! not saved" in line_of(app, ClaimLine)
         assert judgments(workspace) == []
         await press(pilot, "n", "0")
         await painted(pilot, 3)
-        await until(pilot, lambda: len(app.context.recorder.failures) == 2)
+        assert len(app.context.recorder.failures) == 2
         assert "! 2 not saved" in line_of(app, PlaceLine)
         disk.full = False
         await until(pilot, lambda: not app.context.recorder.unsaved)
-        await until(pilot, lambda: "Saved: All records are saved now." in said(app))
+        assert "Saved: All records are saved now." in said(app)
         assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept"), (2, 0, "accept")]
-        await until(pilot, lambda: "not saved" not in line_of(app, PlaceLine))
+        await settled(pilot.app)
+        assert "not saved" not in line_of(app, PlaceLine)
         await press(pilot, "p", "p")
-        await settled(pilot)
         assert "not saved" not in line_of(app, ClaimLine)
         assert len(journal_path(workspace.path).read_text().splitlines()) == 2
 
@@ -97,7 +97,7 @@ async def test_a_read_only_journal_is_a_failed_write_too(workspace: Workspace, d
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "f")
-        await until(pilot, lambda: "! not saved" in line_of(app, ClaimLine))
+        assert "! not saved" in line_of(app, ClaimLine)
         path.rmdir()
         await until(pilot, lambda: not app.context.recorder.unsaved)
         assert [row[:3] for row in marks(workspace)] == [(1, "flag", True)]
@@ -108,17 +108,17 @@ async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Wo
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1")
         await painted(pilot, 2)
-        await settled(pilot)
         disk.full = True
         await press(pilot, "0")
-        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
+        assert len(app.context.recorder.failures) == 1
         app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
         await press(pilot, "u")
         await painted(pilot, 2)
-        await until(pilot, lambda: not app.context.recorder.unsaved)
+        assert not app.context.recorder.unsaved
         assert said(app) == ("Undone: 0 no match, accepts ◆ · it was not saved yet and cannot be redone")
         disk.full = False
-        await until(pilot, lambda: "○ your label: none" in line_of(app, ClaimLine))
+        await settled(pilot.app)
+        assert "○ your label: none" in line_of(app, ClaimLine)
         assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept")]
 
 
@@ -128,13 +128,13 @@ async def test_undo_of_a_label_that_waits_takes_its_reason_too(workspace: Worksp
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "0", "b")
-        await until(pilot, lambda: len(app.context.recorder.failures) == 2)
+        assert len(app.context.recorder.failures) == 2
         await press(pilot, "u")
-        await until(pilot, lambda: not app.context.recorder.unsaved)
+        assert not app.context.recorder.unsaved
         assert said(app).startswith("Undone: 0 no match (boundary case), overrides ◆ · it was not saved yet")
         disk.full = False
         await press(pilot, "u")
-        await until(pilot, lambda: said(app) == "Nothing to undo.")
+        assert said(app) == "Nothing to undo."
         assert judgments(workspace) == []
 
 
@@ -146,10 +146,10 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
-        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
+        assert len(app.context.recorder.failures) == 1
         disk.full = False
         await press(pilot, "0")
-        await until(pilot, lambda: judgments(workspace) == [(2, 0, "accept", "")])
+        assert judgments(workspace) == [(2, 0, "accept", "")]
         await painted(pilot, 3)
         await press(pilot, "u")
         await painted(pilot, 2)
@@ -157,7 +157,7 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
         assert len(app.context.recorder.unsaved) == 1
         await press(pilot, "u")
         await painted(pilot, 1)
-        await until(pilot, lambda: not app.context.recorder.unsaved)
+        assert not app.context.recorder.unsaved
         assert "not saved yet" in said(app)
     assert [row[:3] for row in judgments(workspace)] == [(2, 0, "accept"), (2, None, "undo")]
 
@@ -168,14 +168,14 @@ async def test_what_waits_is_tried_again_after_an_undo_that_failed(workspace: Wo
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
-        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
+        assert len(app.context.recorder.failures) == 1
         disk.full = False
         await press(pilot, "0")
-        await until(pilot, lambda: len(judgments(workspace)) == 1)
+        assert len(judgments(workspace)) == 1
         disk.full = True
         app.context.recorder.RETRY_SECONDS = 0.3  # type: ignore[misc]
         await press(pilot, "u")
-        await until(pilot, lambda: said(app).startswith("! Not undone: [Errno 28]"))
+        assert said(app).startswith("! Not undone: [Errno 28]")
         disk.full = False
         await until(pilot, lambda: not app.context.recorder.unsaved, "the label that waited")
         assert sorted(judgments(workspace)) == [(1, 1, "accept", ""), (2, 0, "accept", "")]
@@ -191,10 +191,11 @@ async def test_told_to_end_what_waits_is_written_once_more(
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
-        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
+        assert len(app.context.recorder.failures) == 1
         disk.full = False
         app._leave_at_once(signal.SIGTERM)
-        await until(pilot, lambda: app._exit)
+        await settled(pilot.app)
+        assert app._exit
     assert app.return_code == 128 + signal.SIGTERM
     workspace.lane.drain(5)
     assert judgments(workspace) == [(1, 1, "accept", "")]
@@ -205,11 +206,10 @@ async def test_undo_right_after_a_key_waits_for_its_fate(workspace: Workspace, d
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1")
         await painted(pilot, 2)
-        await settled(pilot)
         disk.full = True
         await painted(pilot)
         await pilot.press("0", "u")
-        await until(pilot, lambda: "not saved yet" in said(app))
+        assert "not saved yet" in said(app)
         disk.full = False
         assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept")]
 
@@ -219,14 +219,12 @@ async def test_a_failed_undo_changes_nothing_and_says_so(workspace: Workspace, d
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1")
         await painted(pilot, 2)
-        await settled(pilot)
         disk.full = True
         await press(pilot, "u")
-        await until(pilot, lambda: said(app).startswith("! Not undone: [Errno 28]"))
+        assert said(app).startswith("! Not undone: [Errno 28]")
         disk.full = False
         await press(pilot, "u")
         await painted(pilot, 1)
-        await settled(pilot)
         assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept"), (1, None, "undo")]
 
 
@@ -237,10 +235,10 @@ async def test_leaving_with_unsaved_records_warns_first(workspace: Workspace, di
         disk.full = True
         await pilot.press("1")
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: "Not on disk: 1 record, " in said(app))
+        assert "Not on disk: 1 record, " in said(app)
         assert app._exit is False
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: app._exit)
+        assert app._exit
 
 
 async def test_leaving_writes_what_is_on_its_way(workspace: Workspace) -> None:
@@ -249,7 +247,7 @@ async def test_leaving_writes_what_is_on_its_way(workspace: Workspace) -> None:
         await painted(pilot)
         await pilot.press("1")
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: app._exit)
+        assert app._exit
     assert judgments(workspace) == [(1, 1, "accept", "")]
 
 
@@ -261,7 +259,8 @@ async def test_what_the_record_refuses_is_said_and_not_tried_again(workspace: Wo
         assert builder is not None
         assert item is not None
         app.context.recorder.submit(builder.mark(replace(item, item_id=4711), "flag"))
-        await until(pilot, lambda: said(app).startswith("! No such item: There is no item 4711."))
+        await settled(pilot.app)
+        assert said(app).startswith("! No such item: There is no item 4711.")
         assert app.context.recorder.unsaved == {}
         assert marks(workspace) == []
 
@@ -288,7 +287,6 @@ async def test_escape_keeps_a_draft_and_a_restart_keeps_it_too(workspace: Worksp
         await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "half a thought"
         await pilot.press("enter")
-        await settled(pilot)
         assert marks(workspace) == [(1, "comment", True, "half a thought", "independent")]
         await press(pilot, "n")
         assert said(app) == "Your unsaved comment is kept: m opens it again."
@@ -311,7 +309,8 @@ async def test_a_draft_that_is_being_written_is_stored_without_leaving(workspace
         def kept() -> str:
             return str(workspace.native().execute("SELECT value FROM sessionstate").fetchall())
 
-        await until(pilot, lambda: "a thought" in kept(), "the draft on disk")
+        await settled(pilot.app)
+        assert "a thought" in kept()
 
 
 async def test_reopening_returns_to_item_pane_and_scroll_place(tmp_path: Path) -> None:
@@ -343,7 +342,6 @@ async def test_a_resumed_review_keeps_filter_order_and_place(workspace: Workspac
     app = review_app(workspace, asked=unjudged)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1", "1", "1", "p")
-        await settled(pilot)
         assert "pairs, 3 of 8 · unjudged" in line_of(app, PlaceLine)
         await pilot.press("ctrl+q")
     app = review_app(workspace, at=None)
@@ -361,7 +359,6 @@ async def test_a_resumed_review_brings_back_only_what_its_queue_lists(workspace:
     app = review_app(workspace, at=1)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "s", "f")
-        await settled(pilot)
     flagged = QueueQuery(QueueFilter(flagged=True))
     app = review_app(workspace, asked=flagged)
     async with app.run_test(size=SIZE) as pilot:
@@ -391,7 +388,6 @@ async def test_a_resumed_review_without_a_session_begins_with_the_first_open_ite
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1", "1")
-        await settled(pilot)
     workspace.native().execute("DELETE FROM sessionstate")
     app = review_app(workspace, at=None)
     async with app.run_test(size=SIZE) as pilot:
@@ -411,7 +407,7 @@ async def test_a_damaged_session_does_not_keep_the_review_shut(workspace: Worksp
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         await pilot.press("q")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert isinstance(app.screen, HomeScreen)
 
 
 async def test_an_item_that_cannot_be_read_is_said_and_does_not_end_the_session(workspace: Workspace) -> None:
@@ -420,14 +416,13 @@ async def test_an_item_that_cannot_be_read_is_said_and_does_not_end_the_session(
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         await pilot.press("n")
-        await until(pilot, lambda: "Your judgments are safe" in said(app))
+        assert "Your judgments are safe" in said(app)
         assert review_of(app).item is None
         await pilot.press("1")
         assert judgments(workspace) == []
         await pilot.press("n")
         await painted(pilot, 3)
         await press(pilot, "1")
-        await settled(pilot)
         assert [row[0] for row in judgments(workspace)] == [3]
 
 
@@ -440,7 +435,7 @@ async def test_signals_tell_the_fate_of_every_record(workspace: Workspace, disk:
         app.context.recorder.failed.subscribe(app, lambda action: told.append(("failed", action.item_id)))
         disk.full = True
         await press(pilot, "1")
-        await until(pilot, lambda: ("failed", 1) in told)
+        assert ("failed", 1) in told
         disk.full = False
         await until(pilot, lambda: ("saved", 1) in told)
         seen: list[ItemView | None] = [review_of(app).item]

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import context_of, until
-from review_bench import painted, screen_text, settled
+from app_at_work import context_of
+from review_bench import painted, screen_text
 from sealed_bench import SECRETS, STUDY, items_of, plain, session_of, study_pair
+from settling import settled
 from sqlalchemy import false, true
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -84,7 +85,8 @@ class Sealed(WorkbenchApp):
         """Keep what is on the screen, once nothing is read any more."""
         await at_rest(pilot)
         if isinstance(self.screen, QueueScreen):
-            await until(pilot, lambda: previewed(self.screen), "the preview and the progress")
+            await settled(pilot.app)
+            assert previewed(self.screen)
             await at_rest(pilot)
         if isinstance(self.screen, ReviewScreen):
             await painted(pilot)
@@ -108,7 +110,7 @@ async def at_rest(pilot: Pilot[Any]) -> None:
     """Wait until nothing is read or written any more; a read that another one replaced is none."""
     while True:
         try:
-            await settled(pilot)
+            await settled(pilot.app)
         except WorkerCancelled:
             continue
         return
@@ -122,7 +124,8 @@ async def walked(path: Path, walk: Walk) -> tuple[Steps, set[str]]:
     with Workspace.open(path) as workspace:
         app = Sealed(path, workspace)
         async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, BaseScreen), "home")
+            await settled(pilot.app)
+            assert isinstance(app.screen, BaseScreen)
             await walk(app, pilot)
         return app.steps, app.visited
 
@@ -151,10 +154,12 @@ async def home(app: Sealed, pilot: Pilot[Any]) -> None:
 async def open_queue(app: Sealed, pilot: Pilot[Any]) -> None:
     """The queue, once it lists something."""
     app.open_queue()
-    await until(pilot, lambda: hasattr(app.screen, "items"), "the list")
+    await settled(pilot.app)
+    assert hasattr(app.screen, "items")
     queue = app.screen
     assert isinstance(queue, QueueScreen)
-    await until(pilot, lambda: queue.items.count > 0, "the items")
+    await settled(pilot.app)
+    assert queue.items.count > 0
 
 
 async def in_queue(app: Sealed, pilot: Pilot[Any]) -> None:
@@ -226,7 +231,7 @@ async def in_an_item(app: Sealed, pilot: Pilot[Any]) -> None:
 async def in_sql(app: Sealed, pilot: Pilot[Any]) -> None:
     """The views, and the rows of some of them."""
     await pilot.press("S")
-    await until(pilot, lambda: "SELECT from these views" in screen_text(app), "the views")
+    assert "SELECT from these views" in screen_text(app)
     await app.look(pilot, "sql")
     for view in ("marks", "verdicts", "raters"):
         prompt = app.screen.query_one("#statement", Input)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from app_at_work import app_of, until
+from app_at_work import app_of
 from judging import Desk
 from review_bench import painted, screen_text
+from settling import settled
 from split_bench import labelled_pairs, torn_split
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -26,28 +27,31 @@ async def test_a_split_from_the_form_to_its_items_and_its_end(tmp_path: Path) ->
         app = app_of(workspace)
         async with app.run_test(size=(100, 40)) as pilot:
             await pilot.press("p")
-            await until(pilot, lambda: "old" in screen_text(app))
+            assert "old" in screen_text(app)
             await pilot.press("n")
-            await until(pilot, lambda: "A split needs a name" in screen_text(app))
+            assert "A split needs a name" in screen_text(app)
             form = app.screen
             assert isinstance(form, NewSplitScreen)
             form.query_one("#against", Input).value = "zoe"
             await pilot.press(*"v1")
-            await until(pilot, lambda: "called 'zoe' has a current label" in screen_text(app))
+            assert "called 'zoe' has a current label" in screen_text(app)
             fields = {"against": "majority", "panel": "ana,ben,chi", "ratios": "6:2:2", "seed": "3"}
             for name, value in fields.items():
                 form.query_one(f"#{name}", Input).value = value
-            await until(pilot, lambda: "24 true labels of pair.match, from ana, ben, chi" in screen_text(app))
+            await settled(pilot.app)
+            assert "24 true labels of pair.match, from ana, ben, chi" in screen_text(app)
             form.query_one("#name", Input).value = "old"
-            await until(pilot, lambda: "There is a split old already" in screen_text(app))
+            await settled(pilot.app)
+            assert "There is a split old already" in screen_text(app)
             form.query_one("#name", Input).value = "v1"
             form.query_one("#ratios", Input).value = "8"
-            await until(pilot, lambda: "no ratios of two to 20 different parts" in screen_text(app))
+            await settled(pilot.app)
+            assert "no ratios of two to 20 different parts" in screen_text(app)
             form.query_one("#ratios", Input).value = "6:2:2"
             await pilot.press("ctrl+s")
-            await until(pilot, lambda: isinstance(app.screen, SplitsScreen))
+            assert isinstance(app.screen, SplitsScreen)
             # The new one is gone to.
-            await until(pilot, lambda: "▸ v1" in screen_text(app))
+            assert "▸ v1" in screen_text(app)
             made = found(workspace, "v1")
             assert (made.plan.panel, made.plan.disjoint, made.plan.seed) == (
                 ("ana", "ben", "chi"),
@@ -73,18 +77,18 @@ async def test_a_split_from_the_form_to_its_items_and_its_end(tmp_path: Path) ->
 
             # What changed since: nothing, then a label.
             await pilot.press("w")
-            await until(pilot, lambda: "are the same" in screen_text(app))
+            assert "are the same" in screen_text(app)
             for rater in ("ana", "ben"):
                 Desk(workspace, rater).judge(1, 0.0)
             await pilot.press("w")
-            await until(pilot, lambda: "Changed since" in screen_text(app))
+            assert "Changed since" in screen_text(app)
             assert "▸ 1 label changed: q0/1 1 → 0" in screen_text(app)
             assert await reviewed(pilot) == [1]
 
             await pilot.press("D", "escape")
             assert found(workspace, "v1")
             await pilot.press("D", "enter")
-            await until(pilot, lambda: "▸ old" in screen_text(app) or "▹ old" in screen_text(app))
+            assert "▸ old" in screen_text(app) or "▹ old" in screen_text(app)
             with pytest.raises(UnknownName):
                 found(workspace, "v1")
 
@@ -96,14 +100,15 @@ async def test_a_blind_review_shows_no_split(tmp_path: Path) -> None:
         app = app_of(workspace, blind=True)
         async with app.run_test(size=(100, 32)) as pilot:
             await pilot.press("p")
-            await until(pilot, lambda: "Blind review" in screen_text(app))
+            assert "Blind review" in screen_text(app)
             assert "majority" not in screen_text(app)
             await pilot.press("n", "tab", "enter", "w", "D")
             assert isinstance(app.screen, SplitsScreen)
             app.open_new_split()
-            await until(pilot, lambda: isinstance(app.screen, NewSplitScreen))
+            await settled(pilot.app)
+            assert isinstance(app.screen, NewSplitScreen)
             await pilot.press(*"v2", "ctrl+s")
-            await until(pilot, lambda: "which a blind review hides" in screen_text(app))
+            assert "which a blind review hides" in screen_text(app)
             with workspace.reading() as connection:
                 assert [one.name for one in list_splits(connection)] == ["v1"]
 
@@ -113,7 +118,7 @@ async def reviewed(pilot: Pilot[None]) -> list[int]:
     await pilot.press("enter")
     review = await painted(pilot)
     await pilot.press("q")
-    await until(pilot, lambda: isinstance(pilot.app.screen, SplitsScreen))
+    assert isinstance(pilot.app.screen, SplitsScreen)
     return list(review.order.ids)
 
 

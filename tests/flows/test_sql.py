@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from app_at_work import app_of, label, recorded, until
-from review_bench import bench, screen_text, settled
+from review_bench import bench, screen_text
+from settling import left_alone, settled
 from textual.widgets import DataTable, Input
 
 from screens.sql.completion import common_start, completions
@@ -40,7 +41,7 @@ async def test_statements_from_the_prompt_to_a_file(tmp_path: Path) -> None:
         app = app_of(workspace)
         async with app.run_test(size=(100, 30)) as pilot:
             await pilot.press("S")
-            await until(pilot, lambda: "SELECT from these views" in screen_text(app))
+            assert "SELECT from these views" in screen_text(app)
             screen = app.screen
             assert isinstance(screen, SqlScreen)
             prompt, table = screen.query_one("#statement", Input), screen.query_one(DataTable)
@@ -48,30 +49,32 @@ async def test_statements_from_the_prompt_to_a_file(tmp_path: Path) -> None:
             for part in ("from la", "where va", "= 1"):
                 await pilot.press(*(KEYS.get(letter, letter) for letter in part))
                 await pilot.press("tab" if part != "= 1" else "enter")
-            await until(pilot, lambda: "1 row · " in screen_text(app))
+            await settled(pilot.app)
+            assert "1 row · " in screen_text(app)
             assert prompt.value == "from labels where value = 1"
             assert table.row_count == 1
 
             # An error leaves the rows and the statement as they are.
             prompt.value = "FROM itms"
             await pilot.press("enter")
-            await until(pilot, lambda: "! Unknown view" in screen_text(app))
+            assert "! Unknown view" in screen_text(app)
             assert "Did you mean items" in screen_text(app)
             assert (prompt.value, table.row_count) == ("FROM itms", 1)
 
             # A date that Python has not.
             prompt.value = "SELECT 'infinity'::DATE AS day"
             await pilot.press("enter")
-            await until(pilot, lambda: screen.running is None and table.row_count == 1)
+            assert screen.running is None
+            assert table.row_count == 1
             await pilot.press("tab")
-            await until(pilot, lambda: "day: infinity" in screen_text(app))
+            assert "day: infinity" in screen_text(app)
             prompt.focus()
 
             prompt.value = "SELECT range AS n, 'row ' || range AS text FROM range(3000)"
             await pilot.press("enter")
-            await until(pilot, lambda: "The first 1,000 rows" in screen_text(app))
+            assert "The first 1,000 rows" in screen_text(app)
             await pilot.press("tab", "down", "right")
-            await until(pilot, lambda: "text: row 1" in screen_text(app))
+            assert "text: row 1" in screen_text(app)
 
             # The export holds all rows, and replaces nothing.
             target = tmp_path / "rows.jsonl"
@@ -80,7 +83,7 @@ async def test_statements_from_the_prompt_to_a_file(tmp_path: Path) -> None:
             file = screen.query_one("#file", Input)
             file.value = str(target)
             await pilot.press("enter")
-            await until(pilot, lambda: "! File exists" in screen_text(app))
+            assert "! File exists" in screen_text(app)
             assert target.read_text(encoding="utf-8") == "kept"
             for suffix in (".txt", ".parquet", ".csv", ".json"):
                 file.value = str(tmp_path / f"rows{suffix}")
@@ -98,17 +101,18 @@ async def test_statements_from_the_prompt_to_a_file(tmp_path: Path) -> None:
             # What does not end is stopped by a key; the statement before comes back.
             prompt.focus()
             prompt.value = "SELECT count(*) FROM range(1000000000000000000)"
-            await pilot.press("enter")
-            await until(pilot, lambda: screen.running is not None)
-            await pilot.press("escape")
-            await until(pilot, lambda: "! Stopped" in screen_text(app))
+            with left_alone("sql"):
+                await pilot.press("enter")
+                assert screen.running is not None
+                await pilot.press("escape")
+            await settled(pilot.app)
+            assert "! Stopped" in screen_text(app)
             assert screen.running is None
             await pilot.press("up", "up")
             assert prompt.value == "SELECT range AS n, 'row ' || range AS text FROM range(3000)"
             await pilot.press("up", "up", "up", "down")
             assert prompt.value == "FROM itms"
             await pilot.press("escape")
-            await settled(pilot)
             assert app.screen is not screen
             workspace.lane.drain(10)
         kept = load_session(workspace, dana.id, "sql")["history"]
@@ -118,6 +122,6 @@ async def test_statements_from_the_prompt_to_a_file(tmp_path: Path) -> None:
         app = app_of(workspace)
         async with app.run_test(size=(100, 30)) as pilot:
             await pilot.press("S")
-            await until(pilot, lambda: "SELECT from these views" in screen_text(app))
+            assert "SELECT from these views" in screen_text(app)
             await pilot.press("up")
             assert app.screen.query_one("#statement", Input).value == kept[-1]

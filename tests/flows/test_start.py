@@ -1,13 +1,13 @@
 """How the app starts: what is shown before anything is imported, and what is done behind it."""
 
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from app_at_work import app_of, context_of, until
+from app_at_work import app_of, context_of
+from settling import Gate, settled
 from small_workspace import GOOD, pairs_workspace
 from textual.pilot import Pilot
 from textual.widgets import Static
@@ -74,9 +74,9 @@ async def test_the_first_lines_are_there_before_anything_else_is_read(
     monkeypatch.setattr(workspace, "reading", reading)
     monkeypatch.setattr(QueueScreen, "_read_order", lambda *_, **__: None)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(
-            pilot, lambda: isinstance(app.screen, QueueScreen) and "query number 1 " in first_line(app)
-        )
+        await settled(pilot.app)
+        assert isinstance(app.screen, QueueScreen)
+        assert "query number 1 " in first_line(app)
         await pilot.press("down")
         assert cast(QueueScreen, app.screen).items.cursor == 1
         assert "counting" in str(app.screen.query_one("#sentence", Static).content)
@@ -86,7 +86,7 @@ async def test_the_rest_of_the_order_follows_and_the_cursor_stays(workspace: Wor
     app = starting(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("down", "down")
-        await until(pilot, lambda: complete(app))
+        assert complete(app)
         screen = cast(QueueScreen, app.screen)
         assert (screen.items.count, screen.total, screen.items.cursor) == (COUNT, COUNT, 2)
 
@@ -96,7 +96,8 @@ async def test_a_queue_that_was_left_is_taken_up(workspace: Workspace) -> None:
     save_session(workspace, who.id, QUEUE_SESSION, {"filter": {"text": "number 7"}, "item": 77}).result()
     app = starting(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: complete(app))
+        await settled(pilot.app)
+        assert complete(app)
         screen = cast(QueueScreen, app.screen)
         assert screen.queue_query.wanted == QueueFilter(text="number 7")
         assert screen.items.item_id == 77
@@ -105,29 +106,32 @@ async def test_a_queue_that_was_left_is_taken_up(workspace: Workspace) -> None:
 async def test_without_a_first_look_the_queue_reads_for_itself(workspace: Workspace) -> None:
     app = starting(workspace, first_look=FirstLook())
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: complete(app) and "query number 1 " in first_line(app))
+        await settled(pilot.app)
+        assert complete(app)
+        assert "query number 1 " in first_line(app)
 
 
 async def test_home_is_behind_the_queue_that_a_start_shows(workspace: Workspace) -> None:
     app = starting(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: complete(app))
+        await settled(pilot.app)
+        assert complete(app)
         queue = app.screen
         await pilot.press("down", "q")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and app.screen.facts is not None)
+        assert isinstance(app.screen, HomeScreen)
+        assert app.screen.facts is not None
         await pilot.press("tab")
-        await until(pilot, lambda: app.screen is queue)
+        assert app.screen is queue
         assert cast(QueueScreen, app.screen).items.cursor == 1
         await pilot.press("q")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert isinstance(app.screen, HomeScreen)
         assert len(app.screen_stack) == 2
 
 
 async def _judge_first(pilot: Pilot[Any], app: WorkbenchApp) -> None:
     await pilot.press("enter")
-    await until(
-        pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None, "an item"
-    )
+    assert isinstance(app.screen, ReviewScreen)
+    assert app.screen.item is not None
     await pilot.pause(0.2)
     await pilot.press("1")
 
@@ -137,9 +141,12 @@ async def test_what_a_start_puts_off_is_done_before_anything_is_recorded(workspa
     app = starting(workspace, prepare=lambda: done.append("prepared"))
     async with app.run_test(size=(100, 30)) as pilot:
         app.context.recorder.saved.subscribe(app, lambda _: done.append("saved"), immediate=True)
-        await until(pilot, lambda: complete(app) and bool(done))
+        await settled(pilot.app)
+        assert complete(app)
+        assert bool(done)
         await _judge_first(pilot, app)
-        await until(pilot, lambda: "saved" in done)
+        await settled(pilot.app)
+        assert "saved" in done
         assert done[0] == "prepared"
 
 
@@ -149,13 +156,14 @@ async def test_what_cannot_be_prepared_is_told(workspace: Workspace) -> None:
 
     app = starting(workspace, prepare=prepare)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: any("the disk is full" in note.message for note in app._notifications))
+        await settled(pilot.app)
+        assert any("the disk is full" in note.message for note in app._notifications)
 
 
 async def test_a_key_that_comes_before_the_numbers_does_not_wait_for_them(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go = threading.Event()
+    go = Gate()
 
     def read_slowly(*arguments: Any, **options: Any) -> HomeFacts:
         assert go.wait(60)
@@ -165,7 +173,8 @@ async def test_a_key_that_comes_before_the_numbers_does_not_wait_for_them(
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+        assert isinstance(app.screen, ReviewScreen)
+        assert app.screen.item is not None
         assert not go.is_set()
         go.set()
 
@@ -173,7 +182,7 @@ async def test_a_key_that_comes_before_the_numbers_does_not_wait_for_them(
 async def test_an_item_that_is_opened_early_is_reviewed_in_the_whole_queue(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go = threading.Event()
+    go = Gate()
     read_all = QueueLoader.all
 
     def read_slowly(orders: QueueLoader, asked: QueueQuery) -> LoadedQueue:
@@ -185,10 +194,14 @@ async def test_an_item_that_is_opened_early_is_reviewed_in_the_whole_queue(
     save_session(workspace, who.id, QUEUE_SESSION, {"item": 99}).result()
     app = starting(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.items.count > 1)
+        await settled(pilot.app)
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen.items.count > 1
         await pilot.press("down", "down", "enter")
         assert isinstance(app.screen, QueueScreen)
         go.set()
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+        await settled(pilot.app)
+        assert isinstance(app.screen, ReviewScreen)
+        assert app.screen.item is not None
         order = cast(ReviewScreen, app.screen).order
         assert (order.item_id, order.total) == (3, COUNT)

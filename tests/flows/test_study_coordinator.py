@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from app_at_work import app_of, until
+from app_at_work import app_of
 from review_bench import bench, screen_text
+from settling import settled
 from sqlalchemy import select
 from study_app import assigned, give, open_study
 from textual.widgets import Input, Select
@@ -34,43 +35,49 @@ async def test_a_study_from_the_form_to_its_end(tmp_path: Path) -> None:
         app = app_of(workspace)
         async with app.run_test(size=(100, 32)) as pilot:
             await pilot.press("s")
-            await until(pilot, lambda: "No study yet" in screen_text(app))
+            assert "No study yet" in screen_text(app)
             await pilot.press("n")
-            await until(pilot, lambda: "needs raters" in screen_text(app))
+            assert "needs raters" in screen_text(app)
             form = app.screen
             assert isinstance(form, NewStudyScreen)
             await pilot.press(*"rq2", "tab", *"ana ben")
-            await until(pilot, lambda: "has blanks and no comma" in screen_text(app))
+            assert "has blanks and no comma" in screen_text(app)
             form.query_one("#raters", Input).value = "ana,ben"
-            await until(pilot, lambda: "8 assignments for each rater in 1 sitting" in screen_text(app))
+            await settled(pilot.app)
+            assert "8 assignments for each rater in 1 sitting" in screen_text(app)
             form.query_one("#items", Select).value = "file"
-            await until(pilot, lambda: "Name the file" in screen_text(app))
+            await settled(pilot.app)
+            assert "Name the file" in screen_text(app)
             form.query_one("#items_file", Input).value = str(listed)
-            await until(pilot, lambda: "2 items: 2 items by name" in screen_text(app))
+            await settled(pilot.app)
+            assert "2 items: 2 items by name" in screen_text(app)
             # The options that are folded away are checked like the others.
             assert "Questions" not in screen_text(app)
             form.query_one(CollapsibleTitle).focus()
             await pilot.press("enter", "tab", "tab", "tab", *"what")
-            await until(pilot, lambda: "No question of pairs is called 'what'" in screen_text(app))
+            assert "No question of pairs is called 'what'" in screen_text(app)
             more = {"questions": "match", "block": "2", "idle_minutes": "2,5", "fast_seconds": "x"}
             for name, value in more.items():
                 form.query_one(f"#{name}", Input).value = value
-            await until(pilot, lambda: "Fast seconds: 'x' is no number" in screen_text(app))
+            await settled(pilot.app)
+            assert "Fast seconds: 'x' is no number" in screen_text(app)
             form.query_one("#fast_seconds", Input).value = "1"
             form.query_one("#items", Select).value = "sample"
-            await until(pilot, lambda: "needs its size" in screen_text(app))
+            await settled(pilot.app)
+            assert "needs its size" in screen_text(app)
             for name, value in {"sample": "6", "repeats": "9", "half_width": "0.9", "looks": "4,12"}.items():
                 form.query_one(f"#{name}", Input).value = value
             form.query_one("#consent", Input).value = str(consent)
             await pilot.press("ctrl+s")
-            await until(pilot, lambda: "some have 6" in screen_text(app))
+            assert "some have 6" in screen_text(app)
             with pytest.raises(Exception, match="no study"):
                 _study(workspace)
             form.query_one("#repeats", Input).value = "2"
-            await until(pilot, lambda: "8 assignments for each rater in 2 sittings" in screen_text(app))
+            await settled(pilot.app)
+            assert "8 assignments for each rater in 2 sittings" in screen_text(app)
             await pilot.press("ctrl+s")
-            await until(pilot, lambda: isinstance(app.screen, StudiesScreen))
-            await until(pilot, lambda: "○ draft" in screen_text(app))
+            assert isinstance(app.screen, StudiesScreen)
+            assert "○ draft" in screen_text(app)
             protocol = _study(workspace).protocol
             assert (protocol.repeats, protocol.looks, protocol.half_width) == (2, (4, 12), 0.9)
             assert (protocol.questions, protocol.block_size) == (("pair.match",), 2)
@@ -85,12 +92,12 @@ async def test_a_study_from_the_form_to_its_end(tmp_path: Path) -> None:
             await pilot.press("escape")
             assert _study(workspace).state == "draft"
             await pilot.press("F", "enter")
-            await until(pilot, lambda: "▶ open" in screen_text(app))
+            assert "▶ open" in screen_text(app)
             assert _study(workspace).state == "open"
 
             # The dashboard: no look before one is due, but by a key that says why looks are logged.
             await pilot.press("enter")
-            await until(pilot, lambda: "no consent yet" in screen_text(app))
+            assert "no consent yet" in screen_text(app)
             assert isinstance(app.screen, DashboardScreen)
             assert "alpha" not in screen_text(app)
             await pilot.press("l")
@@ -103,15 +110,16 @@ async def test_a_study_from_the_form_to_its_end(tmp_path: Path) -> None:
                     give(workspace, rater, one, float(one.item_id % 2))
             await pilot.press("r")
             # The look at four labels is due, and is taken at once.
-            await until(pilot, lambda: "alpha" in screen_text(app) and "· planned" in screen_text(app))
+            assert "alpha" in screen_text(app)
+            assert "· planned" in screen_text(app)
             await pilot.press("l", "enter")
-            await until(pilot, lambda: "· unplanned" in screen_text(app))
+            assert "· unplanned" in screen_text(app)
             assert [one.planned for one in app.screen.found.looks] == [True, False]  # type: ignore[union-attr]
 
             await pilot.press("x")
             assert "8 assignments of it are not judged" in screen_text(app)
             await pilot.press("enter")
-            await until(pilot, lambda: "closed since" in screen_text(app))
+            assert "closed since" in screen_text(app)
             assert _study(workspace).state == "closed"
 
 
@@ -123,12 +131,13 @@ async def test_a_rater_of_an_open_study_is_refused(tmp_path: Path) -> None:
         app = app_of(workspace)
         async with app.run_test(size=(100, 32)) as pilot:
             await pilot.press("s")
-            await until(pilot, lambda: "Sealed session" in screen_text(app))
+            assert "Sealed session" in screen_text(app)
             assert "rq2" not in screen_text(app)
             await pilot.press("n")
             assert isinstance(app.screen, StudiesScreen)
             app.open_study("rq2")
-            await until(pilot, lambda: "Sealed session" in screen_text(app))
+            await settled(pilot.app)
+            assert "Sealed session" in screen_text(app)
             assert "ana" not in screen_text(app).replace("dana", "")
 
 
@@ -144,16 +153,18 @@ async def test_a_draft_is_replaced_under_its_name_and_deleted_by_a_key(tmp_path:
         async with app.run_test(size=(100, 32)) as pilot:
             await pilot.press("s")
             for title in ("Draft stored", "Draft replaced"):
-                await until(pilot, lambda: isinstance(app.screen, StudiesScreen))
+                await settled(pilot.app)
+                assert isinstance(app.screen, StudiesScreen)
                 await pilot.press("n")
-                await until(pilot, lambda: "needs raters" in screen_text(app))
+                assert "needs raters" in screen_text(app)
                 await pilot.press(*"rq2", "tab", *"ana,ben", "ctrl+s")
-                await until(pilot, lambda: isinstance(app.screen, StudiesScreen))
+                assert isinstance(app.screen, StudiesScreen)
                 assert [one.title for one in app._notifications][-1] == title
-            await until(pilot, lambda: "○ draft" in screen_text(app))
+            await settled(pilot.app)
+            assert "○ draft" in screen_text(app)
             await pilot.press("enter")
-            await until(pilot, lambda: "8 assignments for each rater in 1 sitting" in screen_text(app))
+            assert "8 assignments for each rater in 1 sitting" in screen_text(app)
             await pilot.press("escape", "D", "escape")
             assert _study(workspace).state == "draft"
             await pilot.press("D", "enter")
-            await until(pilot, lambda: "No study yet" in screen_text(app))
+            assert "No study yet" in screen_text(app)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app_at_work import until
 from review_bench import (
     CASES,
     Case,
@@ -15,9 +14,9 @@ from review_bench import (
     review_app,
     review_of,
     said,
-    settled,
     text_of,
 )
+from settling import settled
 from small_workspace import rows
 from study_bench import frozen_study, place_of
 from textual import events
@@ -63,24 +62,24 @@ async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
 
             # Edit, put aside, run the draft from the review.
             await pilot.press("e")
-            await until(pilot, lambda: isinstance(app.screen, TestEditor))
+            assert isinstance(app.screen, TestEditor)
             await pilot.pause()
             await pilot.press("f7", "delete")
             area = app.screen.query_one("#editor-text")
             area.post_message(events.Paste(OWN))
-            await until(pilot, lambda: area.text == OWN)  # type: ignore[attr-defined]
+            await settled(pilot.app)
+            assert area.text == OWN
             await pilot.press("escape")
-            await until(pilot, lambda: text_of(app, "test") == OWN)
+            assert text_of(app, "test") == OWN
             border = app.screen.query_one("#test", TextPane).border_title
             assert str(border).startswith("Your draft · not run yet")
             await press(pilot, "r")
-            await until(pilot, lambda: not app.context.tests.running, "the test ended")
-            await settled(pilot)
+            assert not app.context.tests.running
+            await settled(pilot.app)
             strip = str(review_of(app).query_one(ClaimLine).render())
             assert "your test: 1 of 2 passed · ✓ two · ✗ edge" in strip
             assert "test_edge" in text_of(app, "run")
             await press(pilot, "1")
-            await settled(pilot)
             (run,) = (row for row in rows(workspace, ExecutionRow) if row["rater_id"] is not None)
             (own,) = rows(workspace, Assignment, item_id=1)
             assert (run["program"], run["assignment_id"]) == (OWN, own["id"])
@@ -113,7 +112,6 @@ async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
             await press(pilot, "n")
             await painted(pilot, 5)
             await press(pilot, "0", "0")
-            await settled(pilot)
             assert [row["reason"] for row in rows(workspace, JudgmentRow)] == ["", WITHOUT_TEST]
 
 
@@ -127,5 +125,4 @@ async def test_the_guideline_goes_back_to_the_code_in_a_narrow_terminal(tmp_path
             await press(pilot, "g")
             assert screen.panes.active == "guideline"
             await press(pilot, "g")
-            await settled(pilot)
             assert (screen.panes.active, screen.focused and screen.focused.id) == ("subject", "subject")

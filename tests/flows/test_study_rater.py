@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from app_at_work import until
-from review_bench import bench, judgments, line_of, painted, press, said, screen_text, settled, text_of
+from review_bench import bench, judgments, line_of, painted, press, said, screen_text, text_of
+from settling import settled
 from sqlalchemy import select
 from study_app import CONSENT, assigned, open_study, rater_app
 
@@ -99,7 +100,7 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             await press(pilot, *"1" * (sizes[2] - 1))
             await until(pilot, lambda: "Study finished, thank you" in line_of(app, EndCard))
             assert "dana closes the study" in screen_text(app)
-            await settled(pilot)
+            await settled(pilot.app)
             await pilot.press("q")
             await until(pilot, lambda: "Study finished" in screen_text(app))
 

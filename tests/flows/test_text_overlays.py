@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from app_at_work import until
 from reading_pane import Reading, quiet, rows, styles_of, texts
 from textual.pilot import Pilot
 
@@ -105,7 +104,7 @@ async def test_other_marks_of_the_same_text_keep_the_place_and_the_search() -> N
 
 async def resized(pilot: Pilot[None], app: Reading, width: int, height: int) -> None:
     await pilot.resize_terminal(width, height)
-    await until(pilot, lambda: app.pane.outer_size == (width, height))
+    assert app.pane.outer_size == (width, height)
     await quiet(pilot)
 
 

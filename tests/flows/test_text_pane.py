@@ -5,9 +5,9 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from app_at_work import until
 from reading_pane import Reading, quiet, rows, styles_of, texts
 from rich.cells import cell_len
+from settling import settled
 from textual.app import App, ComposeResult
 from textual.geometry import Region, Size
 from textual.pilot import Pilot
@@ -453,9 +453,11 @@ async def test_a_pane_that_was_never_told_its_size_lays_its_text_out_when_it_is_
     async with app.run_test(size=(40, 10)) as pilot:
         pane = app.query_one("#one", TextPane)
         pane.load("def f():\n    return 1\n", language="python")
-        await until(pilot, lambda: "def f" in rows(pane)[0])
+        await settled(pilot.app)
+        assert "def f" in rows(pane)[0]
         # As Textual leaves a widget that was laid out before it was mounted.
         pane._flow = None
         pane.virtual_size = Size(0, 0)
         pane.refresh()
-        await until(pilot, lambda: "def f" in rows(pane)[0])
+        await settled(pilot.app)
+        assert "def f" in rows(pane)[0]

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, until
+from app_at_work import app_of
 from judging import Desk
 from pictures import NARROW, states
 from review_bench import CASES, IS_BLANK, bench
+from settling import settled
 from textual.pilot import Pilot
 
 from screens.adjudicate.screen import AdjudicateScreen
@@ -61,10 +62,11 @@ def test_adjudication(
                 return False
             return screen.guard.is_painted or screen.guard.is_bare
 
-        await until(pilot, is_there)
+        await settled(pilot.app)
+        assert is_there()
         if state == "finished":
             await pilot.press("n", "n")
-            await until(pilot, lambda: pilot.app.screen.guard.is_bare)  # type: ignore[attr-defined]
+            assert pilot.app.screen.guard.is_bare
 
     assert snap_compare(
         app_of(workspace, "eve", start_with="adjudicate"), terminal_size=size, run_before=arrive

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, until
+from app_at_work import app_of
 from pictures import NARROW, WIDE, at
 from real_comparisons import real_comparisons
-from review_bench import press, review_app, screen_text, settled
+from review_bench import press, review_app, screen_text
+from settling import settled
 from study_app import rater_app
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -35,7 +36,6 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
 def pressed(*keys: str) -> Callable[[Pilot[Any]], Any]:
     async def steps(pilot: Pilot[Any]) -> None:
         await press(pilot, *keys)
-        await settled(pilot)
 
     return steps
 
@@ -70,10 +70,9 @@ def test_changed(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]
     app = rater_app(workspace)
 
     async def steps(pilot: Pilot[Any]) -> None:
-        await settled(pilot)
+        await settled(pilot.app)
         app.resume()
         await press(pilot)
-        await settled(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=steps)
 
@@ -84,11 +83,11 @@ def test_form(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -
 
     async def steps(pilot: Pilot[Any]) -> None:
         await pilot.press("s")
-        await until(pilot, lambda: "No study yet" in screen_text(app))
+        assert "No study yet" in screen_text(app)
         await pilot.press("c")
-        await until(pilot, lambda: "Name two sets" in screen_text(app))
+        assert "Name two sets" in screen_text(app)
         for box in app.screen.query(Input):
             box.cursor_blink = False
-        await settled(pilot)
+        await settled(pilot.app)
 
     assert snap_compare(app, terminal_size=size, run_before=steps)

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, context_of, label, recorded, until
+from app_at_work import app_of, context_of, label, recorded
 from pictures import NARROW, WIDE, at
-from review_bench import screen_text, settled
+from review_bench import screen_text
+from settling import settled
 from small_workspace import GOOD, pairs_workspace
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -34,16 +35,17 @@ SHOWN: dict[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("shown", SHOWN, ids=("export", "refused", "views", "save-view", "help"))
 def test_export(snap_compare: Any, tmp_path: Path, shown: str, size: tuple[int, int]) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
-        await settled(pilot)
+        await settled(pilot.app)
         for key in SHOWN[shown]:
             await pilot.press(key)
-            await settled(pilot)
             if key == "tab":
-                await until(pilot, lambda: "2 of 6 judged" in screen_text(pilot.app), "the progress")
+                await settled(pilot.app)
+                assert "2 of 6 judged" in screen_text(pilot.app)
         for box in pilot.app.screen.query(Input):
             box.cursor_blink = False
-        await until(pilot, lambda: shown in screen_text(pilot.app), shown)
-        await settled(pilot)
+        await settled(pilot.app)
+        assert shown in screen_text(pilot.app)
+        await settled(pilot.app)
 
     pairs = [(f"q/{number}", f"query {number}", f"{GOOD}# {number}\n") for number in range(6)]
     with pairs_workspace(tmp_path, pairs) as workspace:

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import context_of, until
+from app_at_work import context_of
 from pictures import NARROW, WIDE, at
-from review_bench import painted, screen_text, settled
+from review_bench import painted, screen_text
+from settling import settled
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
@@ -76,7 +77,6 @@ async def answer_wrong(pilot: Pilot[Any]) -> None:
     await painted(pilot, 1)
     await pilot.press("0")
     await painted(pilot, 2)
-    await settled(pilot)
 
 
 async def go_to_the_end(pilot: Pilot[Any]) -> None:
@@ -86,8 +86,9 @@ async def go_to_the_end(pilot: Pilot[Any]) -> None:
     for number in range(2, 11):
         await painted(pilot, number)
         await pilot.press("n")
-    await until(pilot, lambda: "items right." in screen_text(pilot.app))
-    await settled(pilot)
+    await settled(pilot.app)
+    assert "items right." in screen_text(pilot.app)
+    await settled(pilot.app)
 
 
 @at(NARROW, WIDE)

@@ -23,6 +23,7 @@ from app_at_work import (
     until,
 )
 from pictures import MEDIUM, NARROW, WIDE, at, states
+from settling import settled
 from small_workspace import GOOD, WRONG, pairs_workspace
 from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
@@ -244,25 +245,24 @@ async def at_home(pilot: Pilot[Any]) -> None:
     """Wait until home has read its numbers."""
     screen = pilot.app.screen
     assert isinstance(screen, HomeScreen)
-    await until(pilot, lambda: screen.facts is not None)
-    await settled(pilot)
+    await settled(pilot.app)
+    assert screen.facts is not None
+    await settled(pilot.app)
 
 
-async def settled(pilot: Pilot[Any]) -> None:
+async def still(pilot: Pilot[Any]) -> None:
     """Let what was begun come to rest, and the text cursor stand still."""
     for box in pilot.app.screen.query(Input):
         box.cursor_blink = False
-    await pilot.app.workers.wait_for_complete()
-    # What a worker brought is laid out by one message and painted by the next.
-    for _ in range(3):
-        await pilot.pause()
+    await settled(pilot.app)
 
 
 async def at_queue(pilot: Pilot[Any]) -> QueueScreen:
     """Open the queue and wait until it is read, the preview too."""
     await at_home(pilot)
     await pilot.press("tab")
-    await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen) and pilot.app.screen._complete)
+    assert isinstance(pilot.app.screen, QueueScreen)
+    assert pilot.app.screen._complete
     screen = pilot.app.screen
     assert isinstance(screen, QueueScreen)
     await read(pilot, screen)
@@ -286,9 +286,10 @@ async def read(pilot: Pilot[Any], screen: QueueScreen) -> None:
         panes = screen.query("#preview-subject")
         return str(title) == row.external_id and all(pane.size.height for pane in panes) and bool(panes)
 
-    await until(pilot, painted)
-    await until(pilot, previewed)
-    await settled(pilot)
+    await settled(pilot.app)
+    assert painted()
+    assert previewed()
+    await still(pilot)
 
 
 async def at_jobs(pilot: Pilot[Any]) -> JobsScreen:
@@ -296,7 +297,7 @@ async def at_jobs(pilot: Pilot[Any]) -> JobsScreen:
     await at_home(pilot)
     await pilot.press("J")
     await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen) and pilot.app.screen.is_read)
-    await settled(pilot)
+    await still(pilot)
     screen = pilot.app.screen
     assert isinstance(screen, JobsScreen)
     return screen
@@ -338,7 +339,7 @@ def test_home_loading(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HomeScreen, "read", lambda self: None)
-    assert snap_compare(app_of(workspace, sandbox=SANDBOX), terminal_size=size, run_before=settled)
+    assert snap_compare(app_of(workspace, sandbox=SANDBOX), terminal_size=size, run_before=still)
 
 
 @at(NARROW)
@@ -366,7 +367,7 @@ def test_home_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, i
         screen = pilot.app.screen
         assert isinstance(screen, HomeScreen)
         screen._read_failed(WorkbenchError("Disk full", "The disk took no more."))
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app_of(workspace, sandbox=SANDBOX), terminal_size=size, run_before=fail)
 
@@ -381,11 +382,12 @@ def import_steps(name: str, outcome: str) -> Steps:
         assert isinstance(screen, ImportScreen)
         if outcome:
             found = screen.query_one("#outcome", Static)
-            await until(pilot, lambda: "would be" in str(found.content) or screen.has_class("-failed"))
+            await settled(pilot.app)
+            assert "would be" in str(found.content) or screen.has_class("-failed")
         if outcome == "-done":
             await pilot.press("enter")
-            await until(pilot, lambda: screen.has_class(outcome))
-        await settled(pilot)
+            assert screen.has_class(outcome)
+        await still(pilot)
 
     return steps
 
@@ -415,7 +417,8 @@ def queue_steps(*keys: str, asked: tuple[QueueFilter, QueueSort] | None = None) 
         screen = await at_queue(pilot)
         if asked is not None:
             screen.load_queue(replace(screen.queue_query, wanted=asked[0], sort=asked[1]))
-            await until(pilot, lambda: screen._complete)
+            await settled(pilot.app)
+            assert screen._complete
         await pilot.press(*keys)
         await read(pilot, screen)
 
@@ -479,7 +482,7 @@ def test_queue_loading(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(QueueScreen, "_take_up", lambda self: None)
-    assert snap_compare(app_of(workspace, start_with="queue"), terminal_size=size, run_before=settled)
+    assert snap_compare(app_of(workspace, start_with="queue"), terminal_size=size, run_before=still)
 
 
 def test_queue_before_the_first_preview(
@@ -488,10 +491,13 @@ def test_queue_before_the_first_preview(
     monkeypatch.setattr(QueueScreen, "_read_preview", lambda self, item_id: None)
 
     async def wait(pilot: Pilot[Any]) -> None:
-        await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen))
+        await settled(pilot.app)
+        assert isinstance(pilot.app.screen, QueueScreen)
         screen = pilot.app.screen
-        await until(pilot, lambda: isinstance(screen, QueueScreen) and screen.progress is not None)
-        await settled(pilot)
+        await settled(pilot.app)
+        assert isinstance(screen, QueueScreen)
+        assert screen.progress is not None
+        await still(pilot)
 
     app = app_of(workspace, start_with="queue")
     assert snap_compare(app, terminal_size=(120, 40), run_before=wait)
@@ -502,7 +508,7 @@ def test_queue_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, 
     async def fail(pilot: Pilot[Any]) -> None:
         screen = await at_queue(pilot)
         screen._order_failed(screen._generation, WorkbenchError("Disk full", "The disk took no more."))
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=fail)
 
@@ -510,8 +516,10 @@ def test_queue_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, 
 @at(NARROW)
 def test_queue_of_an_empty_workspace(empty: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def wait(pilot: Pilot[Any]) -> None:
-        await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen) and pilot.app.screen._complete)
-        await settled(pilot)
+        await settled(pilot.app)
+        assert isinstance(pilot.app.screen, QueueScreen)
+        assert pilot.app.screen._complete
+        await still(pilot)
 
     assert snap_compare(app_of(empty, start_with="queue"), terminal_size=size, run_before=wait)
 
@@ -531,7 +539,7 @@ def test_queue_with_records_on_their_way(
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await at_queue(pilot)
         screen.items.show_unsaved({2, 5}, {4})
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
 
@@ -542,7 +550,7 @@ def test_queue_search_line(workspace: Workspace, snap_compare: Snap, size: tuple
         screen = await at_queue(pilot)
         screen.query_one("#find", Input).cursor_blink = False
         await pilot.press("slash", *"a file")
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
 
@@ -553,9 +561,9 @@ def test_filter(workspace: Workspace, snap_compare: Snap, size: tuple[int, int],
     async def steps(pilot: Pilot[Any]) -> None:
         await at_queue(pilot)
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(pilot.app.screen, FilterScreen))
+        assert isinstance(pilot.app.screen, FilterScreen)
         await pilot.press("down", "right", "down")
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app_of(workspace, blind=blind), terminal_size=size, run_before=steps)
 
@@ -565,9 +573,9 @@ def test_order(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) 
     async def steps(pilot: Pilot[Any]) -> None:
         await at_queue(pilot)
         await pilot.press("o")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SortScreen))
+        assert isinstance(pilot.app.screen, SortScreen)
         await pilot.press("down", "d")
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
 
@@ -581,9 +589,9 @@ def test_choice_of_a_run(workspace: Workspace, snap_compare: Snap, size: tuple[i
     async def steps(pilot: Pilot[Any]) -> None:
         await at_queue(pilot)
         await pilot.press("a")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        assert isinstance(pilot.app.screen, RunScreen)
         await pilot.press("down")
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
 
@@ -646,7 +654,7 @@ def job_steps(app: WorkbenchApp, run_id: UUID, *keys: str, reason: WorkbenchErro
         await until(pilot, lambda: screen._logged == 30 + (reason is not None))
         await pilot.press(*keys)
         await until(pilot, lambda: screen.is_read)
-        await settled(pilot)
+        await still(pilot)
 
     return steps
 
@@ -688,7 +696,7 @@ def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, s
         screen = await at_jobs(pilot)
         await pilot.press("down")
         await until(pilot, lambda: screen.run_shown is not screen.runs[0] and screen.is_read)
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=steps)
 
@@ -713,7 +721,7 @@ def test_items_of_a_run(
         screen = pilot.app.screen
         assert isinstance(screen, OutcomesScreen)
         await until(pilot, lambda: screen.items.row_of(screen.items.item_id) is not None)
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=steps)
 
@@ -726,7 +734,7 @@ def test_items_of_a_run_that_failed_on_none(
         await at_jobs(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: "Nothing failed" in pilot.app.screen._message())
-        await settled(pilot)
+        await still(pilot)
 
     labelled_by_agents(workspace, [(number, 1.0, "screened") for number in range(1, 9)])
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
@@ -737,6 +745,6 @@ def test_jobs_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, i
     async def fail(pilot: Pilot[Any]) -> None:
         screen = await at_jobs(pilot)
         screen._not_read(WorkbenchError("Disk full", "The disk took no more."))
-        await settled(pilot)
+        await still(pilot)
 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=fail)

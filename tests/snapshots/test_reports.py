@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, labelled_by_agents, until
+from app_at_work import app_of, labelled_by_agents
 from comparisons_bench import comparisons, judged
 from judging import Desk
 from pictures import NARROW, WIDE, at, states
-from review_bench import screen_text, settled
+from review_bench import screen_text
+from settling import settled
 from split_bench import labelled_pairs
 from textual.pilot import Pilot
 
@@ -47,19 +48,22 @@ def pictured(app: WorkbenchApp, title: str, shows: str, keys: tuple[str, ...]) -
 
     async def steps(pilot: Pilot[Any]) -> None:
         await pilot.press("r")
-        await until(pilot, lambda: isinstance(app.screen, ReportsScreen) and app.screen.report is not None)
+        assert isinstance(app.screen, ReportsScreen)
+        assert app.screen.report is not None
         screen = app.screen
         assert isinstance(screen, ReportsScreen)
         while screen.report is not None and screen.report.title != title:
             await pilot.press("down")
         for key in keys:
             await pilot.press(key)
-            await until(pilot, lambda: shows in screen_text(app), shows)
-        await until(pilot, lambda: shows in screen_text(app), shows)
+            assert shows in screen_text(app)
+        await settled(pilot.app)
+        assert shows in screen_text(app)
         if app.size.width >= 100:
-            await until(pilot, lambda: screen.page is not None, "the report")
+            await settled(pilot.app)
+            assert screen.page is not None
         screen.query_one("#file").cursor_blink = False
-        await settled(pilot)
+        await settled(pilot.app)
 
     return steps
 

@@ -11,7 +11,8 @@ import pytest
 from app_at_work import app_of, until
 from pictures import NARROW, WIDE, at
 from ranked_bench import ranked_workspace, report
-from review_bench import screen_text, settled
+from review_bench import screen_text
+from settling import settled
 from textual.pilot import Pilot
 
 from store.workspace.duckdb import Workspace
@@ -43,7 +44,7 @@ def test_retrieval(
         for screen, (keys, text) in STEPS.items():
             await pilot.press(*keys.split())
             await until(pilot, lambda text=text: text in screen_text(app), text)
-            await settled(pilot)
+            await settled(pilot.app)
             if screen == shown:
                 return
 

@@ -24,11 +24,11 @@ from review_bench import (
     press,
     review_app,
     said,
-    settled,
     write_case,
     write_expert_run,
 )
 from scopes import scope
+from settling import settled
 from textual.pilot import Pilot
 
 from agents.jobs.expert_tests import ExpertTests
@@ -74,7 +74,6 @@ def keys(*pressed: str) -> Steps:
 
     async def steps(pilot: Pilot[Any]) -> None:
         await press(pilot, *pressed)
-        await settled(pilot)
 
     return steps
 
@@ -85,7 +84,6 @@ def typing(opening: str, text: str, *then: str) -> Steps:
     async def steps(pilot: Pilot[Any]) -> None:
         await press(pilot, opening)
         await pilot.press(*text, *then)
-        await settled(pilot)
 
     return steps
 
@@ -102,7 +100,7 @@ async def palette_opened(pilot: Pilot[Any]) -> None:
     await painted(pilot)
     await pilot.press("ctrl+p")
     await pilot.press(*"failure in the log")
-    await until(pilot, lambda: pilot.app.screen.query_one(OptionList).option_count == 1)
+    assert pilot.app.screen.query_one(OptionList).option_count == 1
     await pilot.pause()
 
 
@@ -121,16 +119,16 @@ async def annotation_arrived(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: said(app).startswith("◆"))
     # The event came without a job: there is none whose line could be shown.
     app.screen.query_one(JobLine).show_job()
-    await settled(pilot)
+    await settled(pilot.app)
 
 
 async def nothing_saved(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await press(pilot, "1")
-    await until(pilot, lambda: bool(app.context.recorder.failures))
+    assert bool(app.context.recorder.failures)
     await press(pilot, "p")
-    await until(pilot, lambda: "not saved" in str(app.screen.query_one(ClaimLine).content))
+    assert "not saved" in str(app.screen.query_one(ClaimLine).content)
     await pilot.pause()
 
 
@@ -139,7 +137,7 @@ async def editor_opened(pilot: Pilot[Any]) -> None:
 
     await painted(pilot)
     await pilot.press("e")
-    await until(pilot, lambda: isinstance(pilot.app.screen, TestEditor))
+    assert isinstance(pilot.app.screen, TestEditor)
     await pilot.press("down", "down", "down", "down", "end", *"  # here")
     await pilot.pause()
 
@@ -148,8 +146,8 @@ async def refused_test(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await press(pilot, "r")
-    await until(pilot, lambda: not app.context.tests.running)
-    await settled(pilot)
+    assert not app.context.tests.running
+    await settled(pilot.app)
 
 
 async def empty_opened(pilot: Pilot[Any]) -> None:
@@ -162,7 +160,8 @@ async def empty_opened(pilot: Pilot[Any]) -> None:
         0,
         QueueQuery(QueueFilter(flagged=True)),
     )
-    await until(pilot, lambda: "No items here" in said(app))
+    await settled(pilot.app)
+    assert "No items here" in said(app)
     await pilot.pause()
 
 
@@ -171,7 +170,7 @@ async def unreadable_opened(pilot: Pilot[Any]) -> None:
     assert isinstance(app, WorkbenchApp)
     await painted(pilot)
     await pilot.press("n")
-    await until(pilot, lambda: "are safe" in said(app))
+    assert "are safe" in said(app)
     await pilot.pause()
 
 
@@ -247,7 +246,6 @@ def test_revealed_by_an_answer(
 ) -> None:
     async def revealed(pilot: Pilot[Any]) -> None:
         await press(pilot, "1")
-        await settled(pilot)
 
     app = review_app(workspace, at=3, settings=ScreenSettings(reveal_after_answer=True))
     steps = keys() if state == "open" else revealed
@@ -296,7 +294,6 @@ def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, siz
     async def judged(pilot: Pilot[Any]) -> None:
         await press(pilot, "0")
         await painted(pilot, 5)
-        await settled(pilot)
 
     app = review_app(workspace, at=3, settings=ScreenSettings(theme=theme))
     assert snap_compare(app, terminal_size=size, run_before=_then_still(judged))

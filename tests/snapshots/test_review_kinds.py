@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import until
 from entry_bench import ANSWERS, PREDICTIONS, QUESTIONS, TASKS, answer, entries
 from kinds import prediction
 from pictures import WIDE, at, states
-from review_bench import painted, press, review_app, settled
+from review_bench import painted, press, review_app
+from settling import settled
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
@@ -71,7 +71,6 @@ def keys(*pressed: str) -> Steps:
 
     async def steps(pilot: Pilot[Any]) -> None:
         await press(pilot, *pressed)
-        await settled(pilot)
 
     return steps
 
@@ -83,7 +82,6 @@ def shown(pane_id: str, *then: str) -> Steps:
         screen = await painted(pilot)
         screen.panes.show_pane(pane_id)
         await press(pilot, *then)
-        await settled(pilot)
 
     return steps
 
@@ -176,9 +174,9 @@ def test_not_saved(
         app = pilot.app
         assert isinstance(app, WorkbenchApp)
         await press(pilot, "a")
-        await until(pilot, lambda: bool(app.context.recorder.failures))
+        assert bool(app.context.recorder.failures)
         await painted(pilot)
-        await until(pilot, lambda: "not saved" in str(app.screen.query_one(ClaimLine).content))
+        assert "not saved" in str(app.screen.query_one(ClaimLine).content)
         await pilot.pause()
 
     monkeypatch.setattr(Journal, "append", full)
@@ -208,8 +206,8 @@ def test_file(
     async def opened(pilot: Pilot[Any]) -> None:
         await shown("context")(pilot)
         await pilot.press("F")
-        await until(pilot, lambda: isinstance(pilot.app.screen, TextScreen))
-        await settled(pilot)
+        assert isinstance(pilot.app.screen, TextScreen)
+        await settled(pilot.app)
 
     app = review_app(workspace, at=TASK, settings=ScreenSettings(repositories=Path("checkouts")))
     assert snap_compare(app, terminal_size=size, run_before=opened)
@@ -221,7 +219,8 @@ def test_loading(
 ) -> None:
     async def not_yet(pilot: Pilot[Any]) -> None:
         app = pilot.app
-        await until(pilot, lambda: app.screen.header.progress is not None)
+        await settled(pilot.app)
+        assert app.screen.header.progress is not None
         await pilot.press("1")
         await pilot.pause()
 

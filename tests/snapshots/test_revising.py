@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import BEGAN, until
+from app_at_work import BEGAN
 from kinds import json_lines
 from pictures import NARROW, WIDE, at
-from review_bench import painted, press, review_app, review_of, settled
+from review_bench import painted, press, review_app, review_of
+from settling import settled
 from textual.pilot import Pilot
 
 from screens.judging.judgment_builder import SessionProgress
@@ -64,7 +65,7 @@ def workspace(tmp_path: Path) -> Any:
 async def editor_opened(pilot: Pilot[Any]) -> None:
     await painted(pilot)
     await pilot.press("e", "r")
-    await until(pilot, lambda: isinstance(pilot.app.screen, RevisionEditor))
+    assert isinstance(pilot.app.screen, RevisionEditor)
     await pilot.press("down", "down", "end", *" None")
     area = pilot.app.screen.area  # type: ignore[attr-defined]
     area.cursor_blink = False
@@ -74,7 +75,7 @@ async def editor_opened(pilot: Pilot[Any]) -> None:
 async def edits_shown(pilot: Pilot[Any]) -> None:
     await press(pilot, "7")
     review_of(pilot.app).panes.show_pane("revisions")  # type: ignore[arg-type]
-    await settled(pilot)
+    await settled(pilot.app)
 
 
 @at(NARROW, WIDE)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import BEGAN, app_of, until
+from app_at_work import BEGAN, app_of
 from pictures import NARROW, WIDE, at
-from review_bench import screen_text, settled
+from review_bench import screen_text
+from settling import settled
 from split_bench import labelled_pairs, torn_split
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -41,12 +42,12 @@ def test_splits(snap_compare: Any, tmp_path: Path, shown: str, size: tuple[int, 
     async def steps(pilot: Pilot[Any]) -> None:
         for key in SHOWN[shown]:
             await pilot.press(key)
-            await settled(pilot)
         for box in pilot.app.screen.query(Input):
             box.cursor_blink = False
             box.value = "v2" if box.id == "name" else box.value
-        await until(pilot, lambda: shown in screen_text(pilot.app))
-        await settled(pilot)
+        await settled(pilot.app)
+        assert shown in screen_text(pilot.app)
+        await settled(pilot.app)
 
     with labelled_pairs(tmp_path) as workspace:
         if "tab" in SHOWN[shown]:

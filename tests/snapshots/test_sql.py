@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, label, recorded, until
+from app_at_work import app_of, label, recorded
 from pictures import states
-from review_bench import bench, screen_text, settled
+from review_bench import bench, screen_text
+from settling import settled
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -42,14 +43,15 @@ def test_sql(
 
     async def steps(pilot: Pilot[Any]) -> None:
         await pilot.press("S")
-        await until(pilot, lambda: "SELECT from these views" in screen_text(pilot.app))
+        assert "SELECT from these views" in screen_text(pilot.app)
         prompt = pilot.app.screen.query_one("#statement", Input)
         prompt.cursor_blink = False
         if statement:
             prompt.value = statement
             await pilot.press("enter", "tab")
-        await until(pilot, lambda: shown in screen_text(pilot.app))
-        await settled(pilot)
+        await settled(pilot.app)
+        assert shown in screen_text(pilot.app)
+        await settled(pilot.app)
 
     with bench(tmp_path) as workspace:
         dana = ensure_rater(workspace, "dana")

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from app_at_work import BEGAN, app_of, until
 from pictures import states
-from review_bench import bench, painted, press, screen_text, settled
+from review_bench import bench, painted, press, screen_text
+from settling import settled
 from study_app import CONSENT, assigned, give, open_study, rater_app
 from textual.pilot import Pilot
 from textual.widgets import Input, Select
@@ -55,13 +56,15 @@ def shows(text: str, *keys: str) -> Steps:
                 await until(pilot, lambda reading=screen.reading: reading.found is not None)
             elif isinstance(screen, ReviewScreen):
                 await painted(pilot)
-        await until(pilot, lambda: text in screen_text(pilot.app))
+        await settled(pilot.app)
+        assert text in screen_text(pilot.app)
         for screen in pilot.app.screen_stack:
             if isinstance(screen, StudyHomeScreen):
-                await until(pilot, lambda: screen.found is not None)  # noqa: B023 - waited for here
+                await settled(pilot.app)
+                assert screen.found is not None
         for box in pilot.app.screen.query(Input):
             box.cursor_blink = False
-        await settled(pilot)
+        await settled(pilot.app)
 
     return steps
 
@@ -69,7 +72,6 @@ def shows(text: str, *keys: str) -> Steps:
 async def first_item(pilot: Pilot[Any]) -> None:
     await pilot.press("enter")
     await press(pilot, "1", "g")
-    await settled(pilot)
 
 
 # -- a rater ------------------------------------------------------------------------------------------
@@ -140,15 +142,16 @@ def working(workspace: Workspace) -> None:
 
 async def filled_in(pilot: Pilot[Any]) -> None:
     await pilot.press("s", "n")
-    await until(pilot, lambda: "needs raters" in screen_text(pilot.app))
+    assert "needs raters" in screen_text(pilot.app)
     form = pilot.app.screen
     form.query_one("#items", Select).value = "sample"
     for name, value in {"name": "rq2", "raters": "ana,ben,chi", "sample": "6", "repeats": "2"}.items():
         form.query_one(f"#{name}", Input).value = value
     for box in form.query(Input):
         box.cursor_blink = False
-    await until(pilot, lambda: "assignments for each rater" in screen_text(pilot.app))
-    await settled(pilot)
+    await settled(pilot.app)
+    assert "assignments for each rater" in screen_text(pilot.app)
+    await settled(pilot.app)
 
 
 COORDINATOR: dict[str, tuple[bool, Steps]] = {

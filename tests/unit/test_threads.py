@@ -6,6 +6,7 @@ from threading import Event
 
 import pytest
 from app_at_work import until
+from settling import Gate
 from textual.app import App
 
 from screens.threads import in_thread
@@ -15,7 +16,7 @@ from store.errors import WorkbenchError
 @pytest.mark.asyncio
 @pytest.mark.parametrize("fails", [False, True])
 async def test_a_read_that_was_replaced_delivers_nothing(fails: bool) -> None:
-    began, replaced, ended = Event(), Event(), Event()
+    began, replaced, ended = Event(), Gate(), Event()
     shown: list[str] = []
 
     def slow() -> str:
@@ -44,7 +45,7 @@ async def test_a_read_that_was_replaced_delivers_nothing(fails: bool) -> None:
 
 @pytest.mark.asyncio
 async def test_writes_beside_each_other_all_deliver() -> None:
-    both = Event()
+    both = Gate()
     shown: list[str] = []
 
     def first() -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events, on
+from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -19,6 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from screens.commands import bindings
+from screens.threads import Soon, in_thread
 from screens.widgets.item_list.columns import Cell, Columns, Contents, Part, Write
 from screens.widgets.item_list.lines import Lines
 from screens.widgets.item_list.rows import ItemRows
@@ -72,14 +73,6 @@ class ReadFailed(Message):
     error: Exception
 
 
-@dataclass
-class _RowsRead(Message):
-    generation: int
-    item_ids: tuple[int, ...]
-    rows: list[QueueRow] | None
-    error: Exception | None
-
-
 class ItemList(ScrollView, can_focus=True):
     """One line an item or a group of items, under a heading. Items are read as they come into sight.
 
@@ -115,7 +108,7 @@ class ItemList(ScrollView, can_focus=True):
         self._styles: dict[tuple[Part, bool], Style] = {}
         self._wanting = False
         self._changed: set[int] = set()
-        self._changes_due = False
+        self._changes = Soon(self, CHANGES_SECONDS, group="rows")
 
     @property
     def count(self) -> int:
@@ -373,9 +366,8 @@ class ItemList(ScrollView, can_focus=True):
         While another screen lies over the list nothing is read; `catch_up` does it then.
         """
         self._changed.update(number for number in item_ids if number in self._rows)
-        if self._changed and not self._changes_due and self.screen.is_current:
-            self._changes_due = True
-            self.set_timer(CHANGES_SECONDS, self.catch_up)
+        if self._changed and self.screen.is_current:
+            self._changes.call(self.catch_up)
 
     def show_unsaved(self, saving: Collection[int], failed: Collection[int]) -> None:
         """Mark the items of which something is on its way to the disk, or could not be written."""
@@ -386,7 +378,6 @@ class ItemList(ScrollView, can_focus=True):
 
     def catch_up(self) -> None:
         """Read what has changed: at once what is in sight, the rest when it comes into sight."""
-        self._changes_due = False
         in_sight = set(self._in_sight().tolist())
         self._rows.forget(self._changed - in_sight)
         # Rows in sight stay until they were read again, so that nothing flickers.
@@ -413,32 +404,30 @@ class ItemList(ScrollView, can_focus=True):
 
     def _begin_read(self, item_ids: tuple[int, ...]) -> None:
         self._rows.begin_read(item_ids)
-        self.run_worker(partial(self._read_rows, self._rows.generation, item_ids), thread=True, group="rows")
+        generation = self._rows.generation
+        in_thread(
+            self,
+            partial(self._read, item_ids),
+            partial(self._rows_read, generation, item_ids),
+            partial(self._not_read, generation, item_ids),
+            group="rows",
+            exclusive=False,
+        )
 
-    def _read_rows(self, generation: int, item_ids: tuple[int, ...]) -> None:
-        rows: list[QueueRow] | None = None
-        error: Exception | None = None
-        try:
-            rows = self._read(item_ids)
-        except WorkbenchError as failure:
-            error = failure
-        self.post_message(_RowsRead(generation, item_ids, rows, error))
+    def _not_read(self, generation: int, item_ids: tuple[int, ...], error: WorkbenchError) -> None:
+        if self._rows.end_read(generation, item_ids, None):
+            self.post_message(ReadFailed(error))
 
-    @on(_RowsRead)
-    def _rows_read(self, message: _RowsRead) -> None:
-        message.stop()
-        if not self._rows.end_read(message.generation, message.item_ids, message.rows):
+    def _rows_read(self, generation: int, item_ids: tuple[int, ...], rows: list[QueueRow]) -> None:
+        if not self._rows.end_read(generation, item_ids, rows):
             return
-        if message.error is not None:
-            self.post_message(ReadFailed(message.error))
-            return
-        contents = self._contents.seen(message.rows or ())
+        contents = self._contents.seen(rows)
         if contents != self._contents:
             self._contents = contents
             self._set_extent()
             self.refresh()
-        elif not set(self._in_sight().tolist()).isdisjoint(message.item_ids):
+        elif not set(self._in_sight().tolist()).isdisjoint(item_ids):
             self.refresh()
-        if not set(self._items_of(self._cursor)).isdisjoint(message.item_ids):
+        if not set(self._items_of(self._cursor)).isdisjoint(item_ids):
             self._post_cursor_moved()
         self._want()

@@ -28,6 +28,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from screens.commands import bindings
+from screens.threads import in_turns
 from screens.widgets.text import highlight, markdown
 from screens.widgets.text.document import NO_GLYPHS, Document, Flow, Row, SlicedWork, TextKind
 from screens.widgets.text.overlay import Span, Spans
@@ -473,7 +474,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._empty_rows = textwrap.wrap(visible(self._empty).text, self._text_width) or [""]
         if self._awaits_rendering:
             self._awaits_rendering = False
-            self.run_worker(self._render_markdown(self._given), group="render")
+            in_turns(self, self._render_markdown(self._given), group="render")
         if self._coloured is not self._colours:
             self._coloured = self._colours
             self._begin_colours(self._colours)
@@ -482,7 +483,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if flow is None or flow.width != width:
             flow = self._flow = Flow(document, width)
             if not flow.advance(SLICE_SECONDS):
-                self.run_worker(self._measure(flow), group="measure")
+                in_turns(self, self._measure(flow), group="measure")
         self._go_to_place(flow)
         if self._tells_rest:
             self._update_note()
@@ -548,7 +549,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     def _begin_colours(self, colours: highlight.Highlighting) -> None:
         # Most snippets are coloured before they are painted for the first time.
         if not all(map(highlight.is_ready, colours.languages)) or not colours.advance(SLICE_SECONDS):
-            self.run_worker(self._colour(colours), group="highlight")
+            in_turns(self, self._colour(colours), group="highlight")
 
     async def _colour(self, colours: highlight.Highlighting) -> None:
         covered = 0
@@ -675,7 +676,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             self._found(search)
         if search is not None and not search.done:
-            self.run_worker(self._search_on(search), group="search")
+            in_turns(self, self._search_on(search), group="search")
 
     async def _search_on(self, search: TextSearch) -> None:
         def show() -> None:
