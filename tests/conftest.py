@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -20,6 +21,11 @@ NO_DATA = "is not beside this repository"
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 _GET_COMMAND = cache(typer.main.get_command)
+
+# Who runs the tests under nohup, or behind a script, has these ignored, and so would all that tests start and stop.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 # Tests share modules (loopback_models) and run the package as it stands here, installed or not.
 for _folder in (REPOSITORY / "tests", REPOSITORY):

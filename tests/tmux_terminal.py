@@ -164,8 +164,11 @@ def wait_until_gone(process: int, timeout: float = 30.0) -> None:
         TimeoutError: It goes on.
     """
     deadline = time.monotonic() + timeout
-    while Path(f"/proc/{process}").exists():
-        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    while True:
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return
         if state == "Z":
             return
         if time.monotonic() > deadline:

@@ -52,6 +52,7 @@ def test_equal_to_trec_eval(shared_data, output, qrels, run, choices, values):
     assert compared == values
 
 
+@pytest.mark.full
 def test_methods_on_the_codes_of_cosqa(shared_data, tmp_path, workbench, monkeypatch):
     # Nothing of an earlier run's vectors: all codes are encoded, which takes most of this test's time.
     monkeypatch.setenv("WORKBENCH_RETRIEVAL__VECTORS", str(tmp_path / "vectors"))

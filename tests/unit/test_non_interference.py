@@ -371,6 +371,7 @@ def test_every_command_is_asked():
     assert set(leaves(typer.main.get_command(program))) == COMMANDS.keys() | WITHOUT_WORKSPACE
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_shows_the_same(ask, copies, command):
     bare, busy = copies
@@ -383,6 +384,7 @@ def test_a_command_shows_the_same(ask, copies, command):
         assert not named, (line, shown)
 
 
+@pytest.mark.full
 def test_the_sitting_is_listed_and_judged_in_it(ask, copies):
     path = copies[1]
     listed = json.loads(ask(path, "items WS --json")[0])
@@ -405,6 +407,7 @@ def test_the_sitting_is_listed_and_judged_in_it(ask, copies):
         assert len(own.labels) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("line", REFUSED)
 def test_what_rests_on_others_is_refused_and_differs_otherwise(ask, copies, monkeypatch, line):
     for path in copies:
@@ -417,6 +420,7 @@ def test_what_rests_on_others_is_refused_and_differs_otherwise(ask, copies, monk
     assert ask(copies[0], line) != ask(copies[1], line)
 
 
+@pytest.mark.full
 def test_the_coordinator_is_not_sealed_nor_a_rater_once_the_study_is_closed(ask, copies, monkeypatch):
     monkeypatch.setenv("WORKBENCH_RATER", "nora")
     bare, busy = copies
@@ -740,6 +744,7 @@ COMMANDS_OFF = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("restriction", COMMANDS_OFF)
 def test_without_a_restriction_commands_differ(ask, copies, off, restriction):
     name, instead, line = COMMANDS_OFF[restriction]

@@ -93,6 +93,7 @@ def test_the_same_codes_as_in_float64(monkeypatch, type_):
         compare(queries, codes, top, exact_top(queries, [Held(one) for one in codes], top))
 
 
+@pytest.mark.full
 def test_2_000_queries_and_50_000_codes(monkeypatch):
     rng = numpy.random.default_rng(5)
     queries, codes = adversarial(rng, 2000, 50_000, (64, 32))
