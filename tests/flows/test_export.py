@@ -208,6 +208,7 @@ async def test_a_failure_is_said_also_where_the_form_was_changed_meanwhile(
             assert foot.saving
             assert "Exporting" in screen_text(app)
             file.value = "another.jsonl"
+            await settled(app)
             go.set()
             await says(pilot, "The disk is full.")
             await pilot.press("ctrl+s")
