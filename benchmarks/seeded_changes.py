@@ -175,7 +175,7 @@ def main() -> int:
             caught = is_caught(copy, change, options.tier)
             word = "caught" if caught else "MISSED"
             print(
-                f"{number:2} {word} {change.path}: {change.wrong.strip()} ({time.monotonic() - began:.0f} s)",
+                f"{number:2} {word} {change.path}: {change.wrong.strip()!r} ({time.monotonic() - began:.0f} s)",
                 flush=True,
             )
             if not caught:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from functools import partial
 from threading import Event
 
 import pytest
 from app_at_work import until
-from settling import Gate
+from settling import Gate, settled
 from textual.app import App
 
-from screens.threads import in_thread
+from screens.threads import Soon, follow, in_thread, underway
 from store.errors import WorkbenchError
 
 
@@ -57,3 +59,32 @@ async def test_writes_beside_each_other_all_deliver() -> None:
         in_thread(app, first, shown.append, group="write", exclusive=False)
         in_thread(app, both.set, lambda _: shown.append("second"), group="write", exclusive=False)
         await until(pilot, lambda: sorted(shown) == ["first", "second"])
+
+
+@pytest.mark.asyncio
+async def test_what_is_begun_is_under_way_until_it_is_delivered() -> None:
+    goes_on, written = Gate(), Future[str]()
+    shown: list[str] = []
+
+    def slow() -> str:
+        assert goes_on.wait(60)
+        return "read"
+
+    app: App[None] = App()
+    async with app.run_test():
+        in_thread(app, slow, shown.append, group="read")
+        follow(app, written, shown.append, lambda error: shown.append(str(error)), group="write")
+        rest = Soon(app, 0.1, group="rest")
+        for word in ("first", "second"):
+            rest.call(partial(shown.append, word), again=True)
+        rest.call(partial(shown.append, "third"))
+        assert {*underway(app)} == {"read", "write", "rest"}
+        goes_on.set()
+        written.set_exception(OSError("the disk is full"))
+        await settled(app)
+        assert sorted(shown) == ["read", "second", "the disk is full"]
+        assert underway(app) == []
+        rest.call(partial(shown.append, "stopped"))
+        rest.stop()
+        await settled(app)
+        assert "stopped" not in shown
