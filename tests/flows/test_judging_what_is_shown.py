@@ -307,7 +307,7 @@ async def test_what_is_found_while_a_comment_is_written_does_not_move_it_away(
         assert looking.is_set()
         await pilot.press("m", *"one")
         go.set()
-        await pilot.pause(0.2)
+        await settled(app)
         await pilot.press(*" and 0", "enter")
         assert marks(workspace) == [(1, "comment", True, "one and 0", "independent")]
         assert judgments(workspace) == []

@@ -266,7 +266,6 @@ async def test_blind_no_key_chooses_or_compares_runs_and_nothing_of_them_is_read
             assert isinstance(app.screen, QueueScreen)
             assert app.screen._complete
             await pilot.press("a")
-            await pilot.pause(0.3)
             assert isinstance(app.screen, QueueScreen)
             assert agents_of(app) == [None] * 5
             seen += screen_text(app) + sentence(app)

@@ -132,7 +132,6 @@ async def _judge_first(pilot: Pilot[Any], app: WorkbenchApp) -> None:
     await pilot.press("enter")
     assert isinstance(app.screen, ReviewScreen)
     assert app.screen.item is not None
-    await pilot.pause(0.2)
     await pilot.press("1")
 
 
