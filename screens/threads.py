@@ -26,7 +26,7 @@ rest = asyncio.sleep
 """Waits for some seconds."""
 
 _followed: WeakKeyDictionary[App[Any], Counter[str]] = WeakKeyDictionary()
-"""How many futures of each app have not been reported to it."""
+"""The number of unfinished futures of each app, by group."""
 
 
 def underway(app: App[Any]) -> list[str]:
@@ -173,13 +173,9 @@ class Soon:
     def __init__(self, node: DOMNode, seconds: float, *, group: str) -> None:
         self._node = node
         self._seconds = seconds
-        self._group = group
+        # Not the group of what is begun then, which cancels what is under way in its own.
+        self._group = f"{group} soon"
         self._worker: Worker[None] | None = None
-
-    @property
-    def is_due(self) -> bool:
-        """Whether somebody will be called."""
-        return self._worker is not None
 
     def call(self, callback: Callable[[], object], *, again: bool = False) -> None:
         """Call back when the rest is over.
@@ -188,7 +184,7 @@ class Soon:
             callback: What is called.
             again: Whether a rest that has begun ends, and this one is taken; otherwise that one is kept.
         """
-        if self._worker is not None:
+        if self._worker is not None and not self._worker.is_cancelled:
             if not again:
                 return
             self._worker.cancel()

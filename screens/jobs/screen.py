@@ -747,7 +747,7 @@ class JobsScreen(BaseScreen):
         if wanted is not shown:
             self._shown_id = _id(wanted)
             self._forget()
-            self._moved.call(self._read_parts)
+            self._moved.call(self._read_parts, again=True)
             self._lay_out()
 
     def action_back(self) -> None:

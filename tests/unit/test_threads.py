@@ -78,7 +78,7 @@ async def test_what_is_begun_is_under_way_until_it_is_delivered() -> None:
         for word in ("first", "second"):
             rest.call(partial(shown.append, word), again=True)
         rest.call(partial(shown.append, "third"))
-        assert {*underway(app)} == {"read", "write", "rest"}
+        assert {*underway(app)} == {"read", "write", "rest soon"}
         goes_on.set()
         written.set_exception(OSError("the disk is full"))
         await settled(app)
@@ -88,3 +88,17 @@ async def test_what_is_begun_is_under_way_until_it_is_delivered() -> None:
         rest.stop()
         await settled(app)
         assert "stopped" not in shown
+
+
+@pytest.mark.asyncio
+async def test_a_read_does_not_take_away_what_is_due_after_a_rest() -> None:
+    """As Home reads at once, on its own account, while it is to read again soon."""
+    shown: list[str] = []
+    app: App[None] = App()
+    async with app.run_test():
+        soon = Soon(app, 0.1, group="read")
+        for word in ("first", "second"):
+            soon.call(partial(shown.append, word))
+            in_thread(app, lambda: "read", lambda _: None, group="read")
+            await settled(app)
+        assert shown == ["first", "second"]
