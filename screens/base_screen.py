@@ -34,11 +34,18 @@ class BaseScreen(Screen[None]):
         self.context = context
         self.navigator = navigator
 
-    def on_mount(self) -> None:
-        """Take the class of the terminal's width before the first layout; Textual gives it after that."""
-        width = self.app.size.width
-        names = [name for least, name in self.app.HORIZONTAL_BREAKPOINTS or () if least <= width]
-        self.add_class(*names[-1:])
+    def on_compose(self) -> None:
+        """Take the classes of the terminal's size before there is anything to style and to lay out.
+
+        Textual gives them after that, and then styles and lays out everything once more.
+        """
+        size = self.app.size
+        for cells, points in (
+            (size.width, self.app.HORIZONTAL_BREAKPOINTS),
+            (size.height, self.VERTICAL_BREAKPOINTS),
+        ):
+            names = [name for least, name in points or () if least <= cells]
+            self.add_class(*names[-1:])
 
     def key_of(self, command: str) -> str:
         """Return the first key of a command, as a person reads it.

@@ -60,7 +60,6 @@ class TextScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Load the text in a thread, and show it."""
-        super().on_mount()
         settings = self.context.settings
         self._pane.begin_code(wrap=settings.wrap, numbers=settings.line_numbers)
         self._pane.load("", title=self._title, empty="Reading …")

@@ -64,17 +64,15 @@ def _sweep(prefix: str) -> None:
 def tuned_for_throughput() -> Iterator[None]:
     """Let threads change and garbage be collected less often: for a command that nobody types into.
 
-    What was frozen before stays so: to thaw it would make every later collection look through all of it.
+    What is there now is not looked through for garbage any more, nor is it later: the process ends with the
+    command.
     """
-    interval, thresholds, is_frozen = sys.getswitchinterval(), gc.get_threshold(), gc.get_freeze_count() > 0
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(_SWITCH_SECONDS)
-    if not is_frozen:
-        gc.freeze()
+    gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
     try:
         yield
     finally:
         sys.setswitchinterval(interval)
         gc.set_threshold(*thresholds)
-        if not is_frozen:
-            gc.unfreeze()

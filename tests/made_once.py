@@ -1,6 +1,10 @@
-"""What a test process makes once, since each of thousands of tests would make the same: style sheets, empty workspaces.
+"""What a test process makes once, since each of thousands of tests would make the same.
 
-Measured in processor time: of an app's start a tenth, of a new workspace of two pairs 23 of 63 ms.
+That is style sheets, statements as text, and empty workspaces. A workspace of a few rows is read by one thread,
+as DuckDB does it anyway: only the others are not waited for.
+
+Measured in processor time: of an app's start a tenth, of a new workspace of two pairs 23 of 63 ms, of a command
+that lists items a fifth; and of tests of reports a fifth, for the threads.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 import duckdb
+import sqlalchemy
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
@@ -33,6 +38,46 @@ def _parse_rules_once(sheet: Stylesheet, *source: Any, **more: Any) -> list[Rule
 
 
 Stylesheet._parse_rules = _parse_rules_once  # type: ignore[method-assign]
+
+_connect_to_database = duckdb.connect
+
+SMALL = 8_000_000
+"""Bytes of a database that one thread reads; DuckDB gives each thread 122,880 rows at a time."""
+
+
+def _connect_by_one_thread(database: Any = ":memory:", *more: Any, **named: Any) -> duckdb.DuckDBPyConnection:
+    """Connect to a database; a small one with one thread."""
+    path = Path(database)
+    if one_thread and (not path.exists() or path.stat().st_size < SMALL):
+        named["config"] = {"threads": 1, **named.get("config", {})}
+    return _connect_to_database(database, *more, **named)
+
+
+one_thread = True
+"""Whether a test is of a few rows; those with real data say that they are not."""
+
+duckdb.connect = _connect_by_one_thread
+
+_create_engine = sqlalchemy.create_engine
+
+
+def _create_engine_like_the_first(*url: Any, **more: Any) -> sqlalchemy.Engine:
+    """Create an engine that shares its dialect, and with it all statements that were compiled before."""
+    engine = _create_engine(*url, **more)
+    first = _first_engine(*url)
+    engine.dialect = engine.pool._dialect = first.dialect  # type: ignore[assignment]
+    engine._compiled_cache = first._compiled_cache
+    return engine
+
+
+@cache
+def _first_engine(*url: Any) -> sqlalchemy.Engine:
+    engine = _create_engine(*url, query_cache_size=5_000)
+    engine.connect().close()
+    return engine
+
+
+sqlalchemy.create_engine = _create_engine_like_the_first
 
 _connect, _migrations = store.workspace.duckdb.connect_to_newest, schema.migrations
 

@@ -92,6 +92,10 @@ class HomeScreen(BaseScreen):
         self._loading_sample = False
         self._soon = Soon(self, READ_SECONDS, group="facts")
 
+    def on_compose(self) -> None:
+        """Take the classes that it begins with, before there is anything to style."""
+        self.update_classes(self._classes_of(self._message()))
+
     def compose(self) -> ComposeResult:
         """Lay out the panels, and the lines at the foot."""
         yield TopLine("home")
@@ -238,15 +242,13 @@ class HomeScreen(BaseScreen):
         return not self.empty
 
     def _lay_out(self) -> None:
-        self.set_class(self.failure is not None, "-failed")
         message = self._message()
-        self.set_class(bool(message), "-message")
+        self.update_classes(self._classes_of(message))
         self.query_one("#message", Static).update(Content("\n".join(message)))
-        short = self.app.size.width < WIDE_CELLS or self.app.size.height < HIGH_LINES
+        short = self._is_short
         for panel in self.query(Panel):
             panel.set_class(short and panel.id not in ("yours", "next"), "-short")
             panel.show(self._cursor)
-        self.set_class(short, "-short")
         figures = self._figures()
         if self._cursor not in figures and figures:
             self._move_to("resume" if "resume" in figures else next(iter(figures)))
@@ -254,6 +256,14 @@ class HomeScreen(BaseScreen):
         notes += [self.plan.sandbox] if self.plan is not None and self.plan.sandbox else []
         self.query_one("#notes", Static).update(Content("\n".join(notes)))
         self.refresh_bindings()
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether there is room for one line only of each lower panel."""
+        return self.app.size.width < WIDE_CELLS or self.app.size.height < HIGH_LINES
+
+    def _classes_of(self, message: list[str]) -> dict[str, bool]:
+        return {"-failed": self.failure is not None, "-message": bool(message), "-short": self._is_short}
 
     def _message(self) -> list[str]:
         """Return what stands in place of figures; nothing where there are some."""

@@ -23,7 +23,12 @@ class LogPane(Log):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
+        self._told: tuple[LogLine, ...] = ()
         self._shown: tuple[int, tuple[LogLine, ...]] | None = None
+
+    def on_resize(self) -> None:
+        """Fold the lines to the width."""
+        self._fold()
 
     def show(self, lines: Sequence[LogLine], empty: str) -> None:
         """Show lines, or a sentence in the border without any.
@@ -33,15 +38,19 @@ class LogPane(Log):
             empty: The sentence for no lines.
         """
         self.border_subtitle = None if lines else empty
+        self._told = tuple(lines)
+        self._fold()
+
+    def _fold(self) -> None:
         # The room beside a scrollbar, also before there is one: no line is laid out twice.
         width = max(20, (self.size.width or self.app.size.width) - self.styles.scrollbar_size_vertical)
-        shown = (width, tuple(lines))
+        shown = (width, self._told)
         if shown == self._shown:
             return
         self._shown = shown
         at_end, place = self.is_vertical_scroll_end, self.scroll_y
         self.clear()
-        self.write_lines([part for line in lines for part in folded(line, width)], scroll_end=False)
+        self.write_lines([part for line in self._told for part in folded(line, width)], scroll_end=False)
         if at_end:
             self.scroll_end(animate=False, immediate=True, x_axis=False)
         else:

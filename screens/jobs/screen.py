@@ -765,8 +765,6 @@ class JobsScreen(BaseScreen):
         if following:
             self._part = following[0]
             self._lay_out()
-            # What was hidden has no size before it is laid out.
-            self.call_after_refresh(self._write_log)
 
     def action_log(self, screens: int) -> None:
         """Scroll the log by a screen."""

@@ -132,8 +132,10 @@ class QueueScreen(BaseScreen):
         self._take_up()
 
     def on_resize(self) -> None:
-        """Fit the sentence to the width."""
+        """Fit the sentence to the width, and show the item under the cursor where there is room now."""
         self._lay_out()
+        if self.items.item_id is not None:
+            self._preview_later(self.items.item_id)
 
     def on_screen_resume(self) -> None:
         """Go to the item that was reviewed last, and look for what is new."""
@@ -393,11 +395,15 @@ class QueueScreen(BaseScreen):
 
     @on(CursorMoved)
     def _cursor_moved(self, message: CursorMoved) -> None:
-        if not self.has_class("-wide"):
-            return
-        self._preview_soon.call(partial(self._read_preview, message.item_id), again=True)
+        self._preview_later(message.item_id)
+
+    def _preview_later(self, item_id: int) -> None:
+        self._preview_soon.call(partial(self._read_preview, item_id), again=True)
 
     def _read_preview(self, item_id: int) -> None:
+        if not self.has_class("-wide"):
+            return
+
         def read() -> ItemView:
             return self.reader.kept(item_id) or self.reader.read(item_id)
 

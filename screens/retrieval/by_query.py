@@ -97,7 +97,6 @@ class ByQueryScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Say that the rankings are read."""
-        super().on_mount()
         self._lay_out()
 
     def on_resize(self) -> None:

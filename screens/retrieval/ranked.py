@@ -114,7 +114,6 @@ class RankedScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Say that the rankings are read."""
-        super().on_mount()
         self._lay_out()
         one, other = (self.query_one(f"#{side}", RowList) for side in SIDES)
         for rows, beside in ((one, other), (other, one)):

@@ -222,16 +222,7 @@ class PaneController:
         subject, switcher = self.active == SUBJECT, self._switcher
         part_id = switcher.current if subject else self.active
         without = self._side_without_text(part_id)
-        # At once: each change has all that is on the screen styled again.
-        self._shared.screen.update_classes(
-            {
-                "-single": self.narrow,
-                "-subject": subject,
-                "-in-case": not subject,
-                "-in-prompt": self._in_prompt,
-                "-stacked": self.is_small and self.has_both,
-            }
-        )
+        self.update_classes()
         for side in (SUBJECT, CASE):
             # Not a class of the screen, since this one changes between items.
             self._shared.screen.query_one(f"#{side}").set_class(side == without, "-without-text")
@@ -243,6 +234,18 @@ class PaneController:
         settings = self._shared.context.settings
         self._shared.screen.query_one(CaseTabs).show(self._tabs(), shown, with_keys(settings, note))
         self._fit_prompt()
+
+    def update_classes(self) -> None:
+        """Give the screen its classes, all at once: each change has everything on it styled again."""
+        self._shared.screen.update_classes(
+            {
+                "-single": self.narrow,
+                "-subject": self.active == SUBJECT,
+                "-in-case": self.active != SUBJECT,
+                "-in-prompt": self._in_prompt,
+                "-stacked": self.is_small and self.has_both,
+            }
+        )
 
     def _shown_part(self, pane_id: str | None) -> PaneText:
         """Return a part of the case as it is shown; one without text where there is none."""

@@ -178,6 +178,10 @@ class ReviewScreen(BaseScreen):
 
     # -- layout ---------------------------------------------------------------------------------------
 
+    def on_compose(self) -> None:
+        """Take the classes of the panes, as of the terminal's size, before there is anything to style."""
+        self.panes.update_classes()
+
     def compose(self) -> ComposeResult:
         """Lay out prompt, claim, subject and case; the lines at the foot."""
         yield PlaceLine(id="place")

@@ -126,8 +126,9 @@ def question_number(connection: Connection, name: str) -> int:
 
 def kind_question_numbers(connection: Connection, kind: str) -> dict[str, int]:
     """Return the keys of a kind's questions by name, in order, stored where they are new; in the lane."""
+    stored = _stored_questions(connection)
     for spec in task_kinds()[kind].questions:
-        _add_question(connection, kind, spec)
+        _add_question(connection, kind, spec, stored.get(spec.name))
     return {spec.name: question_number(connection, spec.name) for spec in task_kinds()[kind].questions}
 
 
@@ -178,32 +179,36 @@ def register_kinds(workspace: Workspace) -> None:
     guideline = table_of(Guideline)
 
     def write(connection: Connection) -> None:
+        stored = _stored_questions(connection)
+        known = select(guideline.c.task_kind, guideline.c.version)
+        explained = {tuple(row) for row in connection.execute(known)}
         for kind in task_kinds().values():
             if kind.record.schema:
                 connection.exec_driver_sql(kind.record.schema)
             for spec in kind.questions:
-                _add_question(connection, kind.name, spec)
-            key = {"task_kind": kind.name, "version": kind.guideline_version}
-            _add(connection, guideline, key, {"text": kind.guideline})
+                _add_question(connection, kind.name, spec, stored.get(spec.name))
+            if (kind.name, kind.guideline_version) not in explained:
+                row = {"task_kind": kind.name, "version": kind.guideline_version, "text": kind.guideline}
+                connection.execute(insert(guideline).values(id=next_number(connection, guideline), **row))
 
     workspace.lane.submit(write, urgent=True).result()
 
 
-def _add_question(connection: Connection, kind: str, spec: QuestionSpec) -> None:
+def _stored_questions(connection: Connection) -> dict[str, tuple[str, str]]:
+    """Return the words and the scale of each question, by its name."""
+    table = table_of(Question)
+    rows = connection.execute(select(table.c.name, table.c.text, table.c.scale))
+    return {name: (text, scale) for name, text, scale in rows}
+
+
+def _add_question(
+    connection: Connection, kind: str, spec: QuestionSpec, stored: tuple[str, str] | None
+) -> None:
     table, scale = table_of(Question), spec.scale.to_json()
     fields = {"text": spec.text, "scale": scale}
-    stored = connection.execute(select(table.c.text, table.c.scale).where(table.c.name == spec.name)).first()
     if stored is None:
         fields |= {"task_kind": kind}
         connection.execute(insert(table).values(id=next_number(connection, table), name=spec.name, **fields))
-    elif (stored.text, stored.scale) != (spec.text, scale) and (
-        {*Scale.from_json(stored.scale).allowed} <= {*spec.scale.allowed}
-    ):
+    elif stored != (spec.text, scale) and ({*Scale.from_json(stored[1]).allowed} <= {*spec.scale.allowed}):
         # An earlier version had other words, fewer values or another level; what was judged is still valid.
         connection.execute(update(table).where(table.c.name == spec.name).values(**fields))
-
-
-def _add(connection: Connection, table: Table, key: dict[str, str], fields: dict[str, str]) -> None:
-    known = select(table.c.id).where(*(table.c[name] == value for name, value in key.items()))
-    if connection.execute(known).first() is None:
-        connection.execute(insert(table).values(id=next_number(connection, table), **key, **fields))

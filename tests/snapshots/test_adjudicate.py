@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from app_at_work import app_of
 from judging import Desk
-from pictures import NARROW, states
+from pictures import NARROW, Sizes, states
 from review_bench import CASES, IS_BLANK, bench
 from settling import settled
 from textual.pilot import Pilot
@@ -46,7 +46,7 @@ def judged(workspace: Workspace) -> None:
 
 @states(("working", "finished", "empty"), in_both=("working",), otherwise=NARROW)
 def test_adjudication(
-    snap_compare: Callable[..., bool], workspace: Workspace, state: str, size: tuple[int, int]
+    snap_compare: Callable[..., bool], workspace: Workspace, state: str, sizes: Sizes
 ) -> None:
     if state != "empty":
         judged(workspace)
@@ -68,6 +68,4 @@ def test_adjudication(
             await pilot.press("n", "n")
             assert pilot.app.screen.guard.is_bare
 
-    assert snap_compare(
-        app_of(workspace, "eve", start_with="adjudicate"), terminal_size=size, run_before=arrive
-    )
+    assert snap_compare(app_of(workspace, "eve", start_with="adjudicate"), sizes=sizes, run_before=arrive)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 from app_at_work import BEGAN, app_of, import_of, until
-from pictures import MEDIUM, NARROW, WIDE, at
+from pictures import MEDIUM, NARROW, WIDE, Sizes, at
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -100,18 +100,18 @@ async def jobs(pilot: Pilot[Any]) -> None:
 
 @at(NARROW, MEDIUM, WIDE)
 @pytest.mark.parametrize("state", ["running", "paused", "done", "failed"])
-def test_search(corpus: Workspace, snap_compare: Snap, size: tuple[int, int], state: JobState) -> None:
-    assert snap_compare(searched(corpus, state), terminal_size=size, run_before=jobs)
+def test_search(corpus: Workspace, snap_compare: Snap, sizes: Sizes, state: JobState) -> None:
+    assert snap_compare(searched(corpus, state), sizes=sizes, run_before=jobs)
 
 
 @at(NARROW, MEDIUM, WIDE)
-def test_home_with_a_running_search(corpus: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    assert snap_compare(searched(corpus, "running"), terminal_size=size, run_before=home)
+def test_home_with_a_running_search(corpus: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
+    assert snap_compare(searched(corpus, "running"), sizes=sizes, run_before=home)
 
 
 @at(NARROW, MEDIUM, WIDE)
 @pytest.mark.parametrize("models", ["bm25", "minilm,codebert", "bm25,minilm"])
-def test_dialog(corpus: Workspace, snap_compare: Snap, size: tuple[int, int], models: str) -> None:
+def test_dialog(corpus: Workspace, snap_compare: Snap, sizes: Sizes, models: str) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         app = pilot.app
         await home(pilot)
@@ -124,4 +124,4 @@ def test_dialog(corpus: Workspace, snap_compare: Snap, size: tuple[int, int], mo
             await pilot.press("enter")
             await until(pilot, lambda: "! " in str(app.screen.query_one("#wrong", Static).content))
 
-    assert snap_compare(app_of(corpus), terminal_size=size, run_before=steps)
+    assert snap_compare(app_of(corpus), sizes=sizes, run_before=steps)

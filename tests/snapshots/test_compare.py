@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from app_at_work import app_of
-from pictures import NARROW, WIDE, at
+from pictures import NARROW, WIDE, Sizes, at
 from real_comparisons import real_comparisons
 from review_bench import press, review_app, screen_text
 from settling import settled
@@ -41,29 +41,29 @@ def pressed(*keys: str) -> Callable[[Pilot[Any]], Any]:
 
 
 @at(*SIZES)
-def test_codes(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
-    assert snap_compare(review_app(workspace, blind=True), terminal_size=size, run_before=pressed())
+def test_codes(snap_compare: Snap, workspace: Workspace, sizes: Sizes) -> None:
+    assert snap_compare(review_app(workspace, blind=True), sizes=sizes, run_before=pressed())
 
 
 @at(*SIZES)
-def test_answers(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
-    assert snap_compare(review_app(workspace, blind=True), terminal_size=size, run_before=pressed("n"))
+def test_answers(snap_compare: Snap, workspace: Workspace, sizes: Sizes) -> None:
+    assert snap_compare(review_app(workspace, blind=True), sizes=sizes, run_before=pressed("n"))
 
 
 @at(NARROW, WIDE)
-def test_differences(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+def test_differences(snap_compare: Snap, workspace: Workspace, sizes: Sizes) -> None:
     app = review_app(workspace, blind=True)
-    assert snap_compare(app, terminal_size=size, run_before=pressed("equals_sign"))
+    assert snap_compare(app, sizes=sizes, run_before=pressed("equals_sign"))
 
 
 @at(WIDE)
-def test_both_bad(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+def test_both_bad(snap_compare: Snap, workspace: Workspace, sizes: Sizes) -> None:
     app = review_app(workspace, blind=True)
-    assert snap_compare(app, terminal_size=size, run_before=pressed("0", "p"))
+    assert snap_compare(app, sizes=sizes, run_before=pressed("0", "p"))
 
 
 @at(*SIZES)
-def test_changed(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+def test_changed(snap_compare: Snap, workspace: Workspace, sizes: Sizes) -> None:
     protocol = StudyProtocol("comparison", seed=3, scale="forced", texts=tuple(CHANGES))
     new_study(workspace, "rq1", protocol, [ChosenItem(1), ChosenItem(2)], ("ana",))
     freeze_study(workspace, "rq1")
@@ -74,11 +74,11 @@ def test_changed(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]
         app.resume()
         await press(pilot)
 
-    assert snap_compare(app, terminal_size=size, run_before=steps)
+    assert snap_compare(app, sizes=sizes, run_before=steps)
 
 
 @at(NARROW, WIDE)
-def test_form(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+def test_form(snap_compare: Snap, workspace: Workspace, sizes: Sizes) -> None:
     app = app_of(workspace)
 
     async def steps(pilot: Pilot[Any]) -> None:
@@ -90,4 +90,4 @@ def test_form(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -
             box.cursor_blink = False
         await settled(pilot.app)
 
-    assert snap_compare(app, terminal_size=size, run_before=steps)
+    assert snap_compare(app, sizes=sizes, run_before=steps)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from app_at_work import app_of, context_of, label, recorded
-from pictures import NARROW, WIDE, at
+from pictures import NARROW, WIDE, Sizes, at
 from review_bench import screen_text
 from settling import settled
 from small_workspace import GOOD, pairs_workspace
@@ -31,9 +31,9 @@ SHOWN: dict[str, tuple[str, ...]] = {
 }
 
 
-@at(NARROW, WIDE)
+@at(WIDE, NARROW)
 @pytest.mark.parametrize("shown", SHOWN, ids=("export", "refused", "views", "save-view", "help"))
-def test_export(snap_compare: Any, tmp_path: Path, shown: str, size: tuple[int, int]) -> None:
+def test_export(snap_compare: Any, tmp_path: Path, shown: str, sizes: Sizes) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         await settled(pilot.app)
         for key in SHOWN[shown]:
@@ -54,4 +54,4 @@ def test_export(snap_compare: Any, tmp_path: Path, shown: str, size: tuple[int, 
         recorded(workspace, context.rater, *[label(workspace, context.rater, item, 1.0) for item in (1, 2)])
         for name, query in VIEWS.items():
             save_view(workspace, context.scope, name, query)
-        assert snap_compare(app_of(workspace), run_before=steps, terminal_size=size)
+        assert snap_compare(app_of(workspace), run_before=steps, sizes=sizes)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from app_at_work import context_of
-from pictures import NARROW, WIDE, at
+from pictures import NARROW, WIDE, Sizes, at, named
 from review_bench import painted, screen_text
 from settling import settled
 from textual.pilot import Pilot
@@ -45,13 +45,13 @@ def first_run(*workspaces: str) -> WelcomeApp:
     )
 
 
-@at(NARROW, WIDE)
+@pytest.mark.parametrize("sizes", [(NARROW,), (WIDE,)], ids=named)
 @pytest.mark.parametrize(
     ("name", "keys"), [("empty", ""), ("here", ""), ("details", "i"), ("keys", "question_mark")]
 )
-def test_first_run(snap_compare: Snap, size: tuple[int, int], name: str, keys: str) -> None:
+def test_first_run(snap_compare: Snap, sizes: Sizes, name: str, keys: str) -> None:
     app = first_run(*(("pilot.duckdb", "study.duckdb") if name == "here" else ()))
-    assert snap_compare(app, terminal_size=size, press=keys.split())
+    assert snap_compare(app, sizes=sizes, run_before=lambda pilot: pilot.press(*keys.split()))
 
 
 @pytest.fixture
@@ -93,5 +93,5 @@ async def go_to_the_end(pilot: Pilot[Any]) -> None:
 
 @at(NARROW, WIDE)
 @pytest.mark.parametrize("steps", [answer_wrong, go_to_the_end], ids=["answered", "end"])
-def test_practice(practice: WorkbenchApp, snap_compare: Snap, size: tuple[int, int], steps: Steps) -> None:
-    assert snap_compare(practice, terminal_size=size, run_before=steps)
+def test_practice(practice: WorkbenchApp, snap_compare: Snap, sizes: Sizes, steps: Steps) -> None:
+    assert snap_compare(practice, sizes=sizes, run_before=steps)

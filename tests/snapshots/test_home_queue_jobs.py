@@ -22,7 +22,7 @@ from app_at_work import (
     recorded,
     until,
 )
-from pictures import MEDIUM, NARROW, WIDE, at, states
+from pictures import MEDIUM, NARROW, WIDE, Sizes, at, named, states
 from settling import settled
 from small_workspace import GOOD, WRONG, pairs_workspace
 from sqlalchemy import Connection, insert
@@ -307,61 +307,61 @@ async def at_jobs(pilot: Pilot[Any]) -> JobsScreen:
 
 
 @at(NARROW, WIDE)
-def test_home(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_home(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     app = app_of(workspace, sandbox=SANDBOX)
-    assert snap_compare(app, terminal_size=size, run_before=at_home)
+    assert snap_compare(app, sizes=sizes, run_before=at_home)
 
 
 @at(NARROW)
 def test_home_of_the_sample_with_a_kept_session(
-    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
+    workspace: Workspace, snap_compare: Snap, sizes: Sizes
 ) -> None:
     save_session(workspace, ensure_rater(workspace, "dana").id, "review", {"item": 17}).result()
     annotation = JobSettings(model="scripted:x")
     app = app_of(workspace, sandbox=SANDBOX, is_sample=lambda: True, annotation=annotation)
-    assert snap_compare(app, terminal_size=size, run_before=at_home)
+    assert snap_compare(app, sizes=sizes, run_before=at_home)
 
 
 @at(NARROW, WIDE)
-def test_home_of_several_kinds(sample: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_home_of_several_kinds(sample: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     annotation = JobSettings(model="scripted:x")
     app = app_of(sample, sandbox=SANDBOX, is_sample=lambda: True, annotation=annotation)
-    assert snap_compare(app, terminal_size=size, run_before=at_home)
+    assert snap_compare(app, sizes=sizes, run_before=at_home)
 
 
 @at(NARROW)
-def test_home_empty(empty: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    assert snap_compare(app_of(empty, sandbox=SANDBOX), terminal_size=size, run_before=at_home)
+def test_home_empty(empty: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
+    assert snap_compare(app_of(empty, sandbox=SANDBOX), sizes=sizes, run_before=at_home)
 
 
 @at(NARROW)
 def test_home_loading(
-    workspace: Workspace, snap_compare: Snap, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, snap_compare: Snap, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HomeScreen, "read", lambda self: None)
-    assert snap_compare(app_of(workspace, sandbox=SANDBOX), terminal_size=size, run_before=still)
+    assert snap_compare(app_of(workspace, sandbox=SANDBOX), sizes=sizes, run_before=still)
 
 
 @at(NARROW)
-def test_home_blind(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    assert snap_compare(app_of(workspace, blind=True), terminal_size=size, run_before=at_home)
+def test_home_blind(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
+    assert snap_compare(app_of(workspace, blind=True), sizes=sizes, run_before=at_home)
 
 
 @at(NARROW)
-def test_home_without_a_rater(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    assert snap_compare(app_of(workspace, rater=None), terminal_size=size, run_before=at_home)
+def test_home_without_a_rater(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
+    assert snap_compare(app_of(workspace, rater=None), sizes=sizes, run_before=at_home)
 
 
 @at(NARROW)
 def test_home_with_a_running_job(
-    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
+    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, sizes: Sizes
 ) -> None:
     app = at_work(workspace, StillJob(built[1]), sandbox=SANDBOX)
-    assert snap_compare(app, terminal_size=size, run_before=at_home)
+    assert snap_compare(app, sizes=sizes, run_before=at_home)
 
 
 @at(NARROW)
-def test_home_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_home_error(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     async def fail(pilot: Pilot[Any]) -> None:
         await at_home(pilot)
         screen = pilot.app.screen
@@ -369,7 +369,7 @@ def test_home_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, i
         screen._read_failed(WorkbenchError("Disk full", "The disk took no more."))
         await still(pilot)
 
-    assert snap_compare(app_of(workspace, sandbox=SANDBOX), terminal_size=size, run_before=fail)
+    assert snap_compare(app_of(workspace, sandbox=SANDBOX), sizes=sizes, run_before=fail)
 
 
 def import_steps(name: str, outcome: str) -> Steps:
@@ -398,13 +398,13 @@ def import_steps(name: str, outcome: str) -> Steps:
     [("pa", ""), ("pairs.jsonl", "preview"), ("pairs.jsonl", "-done"), ("bad.jsonl", "-failed")],
 )
 def test_import(
-    empty: Workspace, in_folder: Path, snap_compare: Snap, size: tuple[int, int], name: str, outcome: str
+    empty: Workspace, in_folder: Path, snap_compare: Snap, sizes: Sizes, name: str, outcome: str
 ) -> None:
     good = '{"id": "a1", "query": "add", "code": "def add(a, b): return a + b"}\n'
     import_of(in_folder, good)
     import_of(in_folder, good + '{"id": "a2", "query": "no code"}\n' + "{", "bad.jsonl")
     (in_folder / "parts").mkdir()
-    assert snap_compare(app_of(empty), terminal_size=size, run_before=import_steps(name, outcome))
+    assert snap_compare(app_of(empty), sizes=sizes, run_before=import_steps(name, outcome))
 
 
 # -- queue --------------------------------------------------------------------------------------------
@@ -426,63 +426,59 @@ def queue_steps(*keys: str, asked: tuple[QueueFilter, QueueSort] | None = None) 
 
 
 @at(NARROW, WIDE)
-def test_queue(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("down", "down"))
+def test_queue(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=queue_steps("down", "down"))
 
 
 @at(NARROW, WIDE)
-def test_queue_grouped(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("g", "home", "down"))
+def test_queue_grouped(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=queue_steps("g", "home", "down"))
 
 
 @at(NARROW, WIDE)
 @pytest.mark.parametrize("kind", ["completion", "answer", ""])
-def test_queue_of_several_kinds(
-    sample: Workspace, snap_compare: Snap, size: tuple[int, int], kind: str
-) -> None:
+def test_queue_of_several_kinds(sample: Workspace, snap_compare: Snap, sizes: Sizes, kind: str) -> None:
     # All kinds side by side at the end, where one follows the other.
     keys = ("down",) if kind else ("end", *["up"] * 9)
     steps = queue_steps(*keys, asked=(QueueFilter(kind=kind or None), QueueSort()))
-    assert snap_compare(app_of(sample), terminal_size=size, run_before=steps)
+    assert snap_compare(app_of(sample), sizes=sizes, run_before=steps)
 
 
 @at(NARROW)
-def test_queue_whose_tests_wait_for_a_sandbox(
-    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
-) -> None:
+def test_queue_whose_tests_wait_for_a_sandbox(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     refused = f"{NEEDS_SANDBOX}: nothing here can run a test program."
     labelled_by_agents(workspace, [(1, 1.0, "screened")], [(7, refused), (14, refused)])
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps())
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=queue_steps())
 
 
 @at(NARROW)
-def test_queue_at_its_end(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("end"))
+def test_queue_at_its_end(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=queue_steps("end"))
 
 
 @at(NARROW)
-def test_queue_filtered_and_ordered(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_queue_filtered_and_ordered(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     asked = QueueFilter(status="open", agent="1", text="file"), QueueSort("title", descending=True)
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps(asked=asked))
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=queue_steps(asked=asked))
 
 
 @at(NARROW)
-def test_queue_where_nothing_matches(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_queue_where_nothing_matches(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     asked = QueueFilter(status="judged", text="no such text"), QueueSort()
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps(asked=asked))
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=queue_steps(asked=asked))
 
 
 @at(NARROW)
-def test_queue_blind(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    assert snap_compare(app_of(workspace, blind=True), terminal_size=size, run_before=queue_steps())
+def test_queue_blind(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
+    assert snap_compare(app_of(workspace, blind=True), sizes=sizes, run_before=queue_steps())
 
 
 @at(NARROW)
 def test_queue_loading(
-    workspace: Workspace, snap_compare: Snap, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, snap_compare: Snap, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(QueueScreen, "_take_up", lambda self: None)
-    assert snap_compare(app_of(workspace, start_with="queue"), terminal_size=size, run_before=still)
+    assert snap_compare(app_of(workspace, start_with="queue"), sizes=sizes, run_before=still)
 
 
 def test_queue_before_the_first_preview(
@@ -500,64 +496,62 @@ def test_queue_before_the_first_preview(
         await still(pilot)
 
     app = app_of(workspace, start_with="queue")
-    assert snap_compare(app, terminal_size=(120, 40), run_before=wait)
+    assert snap_compare(app, sizes=(WIDE,), run_before=wait)
 
 
 @at(NARROW)
-def test_queue_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_queue_error(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     async def fail(pilot: Pilot[Any]) -> None:
         screen = await at_queue(pilot)
         screen._order_failed(screen._generation, WorkbenchError("Disk full", "The disk took no more."))
         await still(pilot)
 
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=fail)
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=fail)
 
 
 @at(NARROW)
-def test_queue_of_an_empty_workspace(empty: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_queue_of_an_empty_workspace(empty: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     async def wait(pilot: Pilot[Any]) -> None:
         await settled(pilot.app)
         assert isinstance(pilot.app.screen, QueueScreen)
         assert pilot.app.screen._complete
         await still(pilot)
 
-    assert snap_compare(app_of(empty, start_with="queue"), terminal_size=size, run_before=wait)
+    assert snap_compare(app_of(empty, start_with="queue"), sizes=sizes, run_before=wait)
 
 
 @at(NARROW)
 def test_queue_with_a_running_job(
-    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
+    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, sizes: Sizes
 ) -> None:
     app = at_work(workspace, StillJob(built[1]))
-    assert snap_compare(app, terminal_size=size, run_before=queue_steps())
+    assert snap_compare(app, sizes=sizes, run_before=queue_steps())
 
 
 @at(NARROW)
-def test_queue_with_records_on_their_way(
-    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
-) -> None:
+def test_queue_with_records_on_their_way(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await at_queue(pilot)
         screen.items.show_unsaved({2, 5}, {4})
         await still(pilot)
 
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=steps)
 
 
 @at(NARROW)
-def test_queue_search_line(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_queue_search_line(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await at_queue(pilot)
         screen.query_one("#find", Input).cursor_blink = False
         await pilot.press("slash", *"a file")
         await still(pilot)
 
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=steps)
 
 
 @at(NARROW)
 @pytest.mark.parametrize("blind", [False, True], ids=["open", "blind"])
-def test_filter(workspace: Workspace, snap_compare: Snap, size: tuple[int, int], blind: bool) -> None:
+def test_filter(workspace: Workspace, snap_compare: Snap, sizes: Sizes, blind: bool) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         await at_queue(pilot)
         await pilot.press("f")
@@ -565,11 +559,11 @@ def test_filter(workspace: Workspace, snap_compare: Snap, size: tuple[int, int],
         await pilot.press("down", "right", "down")
         await still(pilot)
 
-    assert snap_compare(app_of(workspace, blind=blind), terminal_size=size, run_before=steps)
+    assert snap_compare(app_of(workspace, blind=blind), sizes=sizes, run_before=steps)
 
 
 @at(NARROW)
-def test_order(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_order(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         await at_queue(pilot)
         await pilot.press("o")
@@ -577,11 +571,11 @@ def test_order(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) 
         await pilot.press("down", "d")
         await still(pilot)
 
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=steps)
 
 
 @at(NARROW)
-def test_choice_of_a_run(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_choice_of_a_run(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     labelled_by_agents(
         workspace, [(1, 0.0, "read")], name="single/a-long-name-of-a-model/bb22cc33", fullness=1
     )
@@ -593,7 +587,7 @@ def test_choice_of_a_run(workspace: Workspace, snap_compare: Snap, size: tuple[i
         await pilot.press("down")
         await still(pilot)
 
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=steps)
 
 
 # -- jobs ---------------------------------------------------------------------------------------------
@@ -606,16 +600,16 @@ async def jobs(pilot: Pilot[Any]) -> None:
 
 @at(NARROW)
 def test_jobs_of_earlier_sessions_and_no_model(
-    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
+    workspace: Workspace, snap_compare: Snap, sizes: Sizes
 ) -> None:
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=jobs)
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=jobs)
 
 
 @at(NARROW)
 @pytest.mark.parametrize("model", ["", "scripted:x"], ids=["no-model", "model"])
-def test_jobs_empty(empty: Workspace, snap_compare: Snap, size: tuple[int, int], model: str) -> None:
+def test_jobs_empty(empty: Workspace, snap_compare: Snap, sizes: Sizes, model: str) -> None:
     annotation = JobSettings(model=model) if model else None
-    assert snap_compare(app_of(empty, annotation=annotation), terminal_size=size, run_before=jobs)
+    assert snap_compare(app_of(empty, annotation=annotation), sizes=sizes, run_before=jobs)
 
 
 PAUSED_FOR = WorkbenchError(
@@ -627,12 +621,12 @@ PAUSED_FOR = WorkbenchError(
 
 @states(["running", "paused", "stopping", "stopped", "failed", "done"], in_both=["running"], otherwise=NARROW)
 def test_jobs(
-    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], state: JobState
+    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, sizes: Sizes, state: JobState
 ) -> None:
     job = StillJob(built[1], state=state, error=PAUSED_FOR if state == "failed" else None)
     app = at_work(workspace, job, annotation=JobSettings(model="scripted:x"))
 
-    assert snap_compare(app, terminal_size=size, run_before=job_steps(app, built[1]))
+    assert snap_compare(app, sizes=sizes, run_before=job_steps(app, built[1]))
 
 
 def job_steps(app: WorkbenchApp, run_id: UUID, *keys: str, reason: WorkbenchError | None = None) -> Steps:
@@ -661,7 +655,7 @@ def job_steps(app: WorkbenchApp, run_id: UUID, *keys: str, reason: WorkbenchErro
 
 @at(NARROW)
 def test_jobs_paused_by_failures(
-    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
+    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, sizes: Sizes
 ) -> None:
     job = StillJob(built[1], state="paused")
     app = at_work(workspace, job, annotation=JobSettings(model="scripted:x"))
@@ -671,25 +665,25 @@ def test_jobs_paused_by_failures(
         "Mend the cause, then go on: items that failed are tried again by the next job.",
     )
     steps = job_steps(app, built[1], reason=reason)
-    assert snap_compare(app, terminal_size=size, run_before=steps)
+    assert snap_compare(app, sizes=sizes, run_before=steps)
 
 
-PARTS_SHOWN = [(1, NARROW), (2, NARROW), (3, NARROW), (0, MEDIUM), (1, MEDIUM), (0, WIDE)]
+PARTS_SHOWN = [(0, (MEDIUM, WIDE)), (1, (NARROW, MEDIUM)), (2, (NARROW,)), (3, (NARROW,))]
 
 
 @pytest.mark.parametrize(
-    ("tabs", "size"), PARTS_SHOWN, ids=[f"{tabs}-{size[0]}x{size[1]}" for tabs, size in PARTS_SHOWN]
+    ("tabs", "sizes"), PARTS_SHOWN, ids=[f"{tabs}-{named(sizes)}" for tabs, sizes in PARTS_SHOWN]
 )
 def test_jobs_part(
-    runs: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], tabs: int
+    runs: Workspace, built: tuple[Path, UUID], snap_compare: Snap, sizes: Sizes, tabs: int
 ) -> None:
     job = StillJob(built[1], spent=Spent(109, 104_100, 0.0271), budget=Budget(money=0.03))
     app = at_work(runs, job, annotation=JobSettings(model="scripted:x"))
-    assert snap_compare(app, terminal_size=size, run_before=job_steps(app, built[1], *["tab"] * tabs))
+    assert snap_compare(app, sizes=sizes, run_before=job_steps(app, built[1], *["tab"] * tabs))
 
 
 @at(NARROW, MEDIUM, WIDE)
-def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     app = app_of(runs, annotation=JobSettings(model="scripted:x"))
 
     async def steps(pilot: Pilot[Any]) -> None:
@@ -698,7 +692,7 @@ def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, s
         await until(pilot, lambda: screen.run_shown is not screen.runs[0] and screen.is_read)
         await still(pilot)
 
-    assert snap_compare(app, terminal_size=size, run_before=steps)
+    assert snap_compare(app, sizes=sizes, run_before=steps)
 
 
 @at(NARROW)
@@ -707,9 +701,7 @@ def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, s
     [("down", []), ("down", ["tab", "tab", "tab"]), ("up", ["shift+tab"])],
     ids=["failed", "message", "labelled"],
 )
-def test_items_of_a_run(
-    runs: Workspace, snap_compare: Snap, size: tuple[int, int], run: str, keys: list[str]
-) -> None:
+def test_items_of_a_run(runs: Workspace, snap_compare: Snap, sizes: Sizes, run: str, keys: list[str]) -> None:
     app = app_of(runs, annotation=JobSettings(model="scripted:x"))
 
     async def steps(pilot: Pilot[Any]) -> None:
@@ -723,13 +715,11 @@ def test_items_of_a_run(
         await until(pilot, lambda: screen.items.row_of(screen.items.item_id) is not None)
         await still(pilot)
 
-    assert snap_compare(app, terminal_size=size, run_before=steps)
+    assert snap_compare(app, sizes=sizes, run_before=steps)
 
 
 @at(NARROW)
-def test_items_of_a_run_that_failed_on_none(
-    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
-) -> None:
+def test_items_of_a_run_that_failed_on_none(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         await at_jobs(pilot)
         await pilot.press("enter")
@@ -737,14 +727,14 @@ def test_items_of_a_run_that_failed_on_none(
         await still(pilot)
 
     labelled_by_agents(workspace, [(number, 1.0, "screened") for number in range(1, 9)])
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=steps)
 
 
 @at(NARROW)
-def test_jobs_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+def test_jobs_error(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
     async def fail(pilot: Pilot[Any]) -> None:
         screen = await at_jobs(pilot)
         screen._not_read(WorkbenchError("Disk full", "The disk took no more."))
         await still(pilot)
 
-    assert snap_compare(app_of(workspace), terminal_size=size, run_before=fail)
+    assert snap_compare(app_of(workspace), sizes=sizes, run_before=fail)

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pictures import of_one_size, sizes_of
+
 FOLDER = Path(__file__).parent
 PICTURES = FOLDER / "__snapshots__"
 
@@ -18,7 +20,11 @@ def test_every_picture_is_one_of_a_test():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     tests = [line.partition("::") for line in done.stdout.splitlines() if "::" in line]
-    known = {f"{Path(file).stem}/{name}.svg" for file, _, name in tests}
+    known = {
+        f"{Path(file).stem}/{of_one_size(name, size)}.svg"
+        for file, _, name in tests
+        for size in sizes_of(name) or [""]
+    }
 
     left = {path.relative_to(PICTURES).as_posix() for path in PICTURES.rglob("*.svg")} - known
     assert left == set(), "delete them, or bring back the tests that look at them"

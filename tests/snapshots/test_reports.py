@@ -9,7 +9,7 @@ import pytest
 from app_at_work import app_of, labelled_by_agents
 from comparisons_bench import comparisons, judged
 from judging import Desk
-from pictures import NARROW, WIDE, at, states
+from pictures import NARROW, WIDE, Sizes, at, states
 from review_bench import screen_text
 from settling import settled
 from split_bench import labelled_pairs
@@ -69,18 +69,18 @@ def pictured(app: WorkbenchApp, title: str, shows: str, keys: tuple[str, ...]) -
 
 
 @states(SHOWN, in_both=("list", "agreement", "confusion", "time"))
-def test_reports(snap_compare: Any, tmp_path: Path, state: str, size: tuple[int, int]) -> None:
+def test_reports(snap_compare: Any, tmp_path: Path, state: str, sizes: Sizes) -> None:
     with workspace_of(tmp_path) as workspace:
         app = app_of(workspace)
-        assert snap_compare(app, terminal_size=size, run_before=pictured(app, *SHOWN[state]))
+        assert snap_compare(app, sizes=sizes, run_before=pictured(app, *SHOWN[state]))
 
 
 @at(NARROW, WIDE)
-def test_a_blind_review(snap_compare: Any, tmp_path: Path, size: tuple[int, int]) -> None:
+def test_a_blind_review(snap_compare: Any, tmp_path: Path, sizes: Sizes) -> None:
     with labelled_pairs(tmp_path) as workspace:
         app = app_of(workspace, rater="ben", blind=True)
         steps = pictured(app, "Labels by question", "Blind review", ())
-        assert snap_compare(app, terminal_size=size, run_before=steps)
+        assert snap_compare(app, sizes=sizes, run_before=steps)
 
 
 @pytest.mark.parametrize("title", ["Ratings", "Win matrix", "Position bias"])
@@ -91,9 +91,7 @@ def test_comparisons(snap_compare: Any, tmp_path: Path, title: str) -> None:
         orders = (("better", "worse"), ("equal", "equal"), ("better", "better"), ("worse", "better"))
         judged(workspace, tmp_path, {f"d/{number}": orders[number % 4] for number in range(8)})
         app = app_of(workspace)
-        assert snap_compare(
-            app, terminal_size=NARROW, run_before=pictured(app, title, "votes of", ("enter",))
-        )
+        assert snap_compare(app, sizes=(NARROW,), run_before=pictured(app, title, "votes of", ("enter",)))
 
 
 def judge_all(workspace: Workspace, rater: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from app_at_work import app_of, until
-from pictures import NARROW, WIDE, at
+from pictures import NARROW, WIDE, Sizes, at
 from ranked_bench import ranked_workspace, report
 from review_bench import screen_text
 from settling import settled
@@ -36,7 +36,7 @@ STEPS = {
 @at(NARROW, WIDE)
 @pytest.mark.parametrize("shown", STEPS)
 def test_retrieval(
-    snap_compare: Callable[..., bool], ranked: Path, tmp_path: Path, shown: str, size: tuple[int, int]
+    snap_compare: Callable[..., bool], ranked: Path, tmp_path: Path, shown: str, sizes: Sizes
 ) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         app: Any = pilot.app
@@ -49,4 +49,4 @@ def test_retrieval(
                 return
 
     with Workspace.open(Path(shutil.copy(ranked, tmp_path / "s.duckdb"))) as workspace:
-        assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+        assert snap_compare(app_of(workspace), sizes=sizes, run_before=steps)

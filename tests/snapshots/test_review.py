@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from app_at_work import until
-from pictures import WIDE, at, states
+from pictures import WIDE, Sizes, at, states
 from review_bench import (
     ALONE,
     CASES,
@@ -234,40 +234,38 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 
 @states(STATES, in_both={"tested", "override-asks", "comment", "last-item", "editor", "hostile", "help"})
-def test_review(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
+def test_review(snap_compare: Snap, workspace: Workspace, state: str, sizes: Sizes) -> None:
     at, steps = STATES[state]
     app = review_app(workspace, at=at, make_expert_runs=lambda: ExpertTests(workspace, lambda: NOWHERE))
-    assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
+    assert snap_compare(app, sizes=sizes, run_before=_then_still(steps))
 
 
 @states(["open", "revealed"], in_both=["open", "revealed"])
-def test_revealed_by_an_answer(
-    snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]
-) -> None:
+def test_revealed_by_an_answer(snap_compare: Snap, workspace: Workspace, state: str, sizes: Sizes) -> None:
     async def revealed(pilot: Pilot[Any]) -> None:
         await press(pilot, "1")
 
     app = review_app(workspace, at=3, settings=ScreenSettings(reveal_after_answer=True))
     steps = keys() if state == "open" else revealed
-    assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
+    assert snap_compare(app, sizes=sizes, run_before=_then_still(steps))
 
 
 @states(["open", "judged", "accept"], in_both=["open"])
-def test_blind(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
+def test_blind(snap_compare: Snap, workspace: Workspace, state: str, sizes: Sizes) -> None:
     steps = {"open": keys(), "judged": keys("1", "p"), "accept": keys("tab", "a")}[state]
     app = review_app(workspace, at=3, blind=True)
-    assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
+    assert snap_compare(app, sizes=sizes, run_before=_then_still(steps))
 
 
 @at(WIDE)
-def test_without_a_rater(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+def test_without_a_rater(snap_compare: Snap, workspace: Workspace, sizes: Sizes) -> None:
     app = review_app(workspace, rater=None)
-    assert snap_compare(app, terminal_size=size, run_before=_then_still(keys("1")))
+    assert snap_compare(app, sizes=sizes, run_before=_then_still(keys("1")))
 
 
 @at(WIDE)
 def test_not_saved(
-    snap_compare: Snap, workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    snap_compare: Snap, workspace: Workspace, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from store.workspace.journal import Journal
 
@@ -277,26 +275,26 @@ def test_not_saved(
     monkeypatch.setattr(Journal, "append", full)
     monkeypatch.setattr(Recorder, "RETRY_SECONDS", 600.0)
     app = review_app(workspace)
-    assert snap_compare(app, terminal_size=size, run_before=_then_still(nothing_saved))
+    assert snap_compare(app, sizes=sizes, run_before=_then_still(nothing_saved))
 
 
 @at(WIDE)
-def test_unreadable(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+def test_unreadable(snap_compare: Snap, workspace: Workspace, sizes: Sizes) -> None:
     workspace.native().execute("UPDATE item SET kind = 'riddle' WHERE id = 2")
     app = review_app(workspace)
-    assert snap_compare(app, terminal_size=size, run_before=_then_still(unreadable_opened))
+    assert snap_compare(app, sizes=sizes, run_before=_then_still(unreadable_opened))
 
 
 @at(WIDE)
 @pytest.mark.parametrize("theme", ["textual-light", "ansi-dark"])
-def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, size: tuple[int, int]) -> None:
+def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, sizes: Sizes) -> None:
 
     async def judged(pilot: Pilot[Any]) -> None:
         await press(pilot, "0")
         await painted(pilot, 5)
 
     app = review_app(workspace, at=3, settings=ScreenSettings(theme=theme))
-    assert snap_compare(app, terminal_size=size, run_before=_then_still(judged))
+    assert snap_compare(app, sizes=sizes, run_before=_then_still(judged))
 
 
 @at(WIDE)
@@ -306,11 +304,11 @@ def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, siz
     ids=["simulated", "alone"],
 )
 def test_agents_that_execute_nothing(
-    snap_compare: Snap, tmp_path: Path, case: Case, run_name: str, size: tuple[int, int]
+    snap_compare: Snap, tmp_path: Path, case: Case, run_name: str, sizes: Sizes
 ) -> None:
     with bench(tmp_path, [case], run_name) as made:
         app = review_app(made)
-        assert snap_compare(app, terminal_size=size, run_before=_then_still(keys("tab")))
+        assert snap_compare(app, sizes=sizes, run_before=_then_still(keys("tab")))
 
 
 def _then_still(steps: Steps) -> Steps:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from entry_bench import ANSWERS, PREDICTIONS, QUESTIONS, TASKS, answer, entries
 from kinds import prediction
-from pictures import WIDE, at, states
+from pictures import WIDE, Sizes, at, states
 from review_bench import painted, press, review_app
 from settling import settled
 from textual.pilot import Pilot
@@ -138,31 +138,29 @@ PARTS: dict[str, tuple[int, Steps]] = {
         "question-scores-line",
     },
 )
-def test_kinds(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
+def test_kinds(snap_compare: Snap, workspace: Workspace, state: str, sizes: Sizes) -> None:
     at, steps = STATES[state]
-    assert snap_compare(review_app(workspace, at=at), terminal_size=size, run_before=steps)
+    assert snap_compare(review_app(workspace, at=at), sizes=sizes, run_before=steps)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_parts(snap_compare: Snap, workspace: Workspace, part: str) -> None:
     at, steps = PARTS[part]
-    assert snap_compare(review_app(workspace, at=at), terminal_size=WIDE, run_before=steps)
+    assert snap_compare(review_app(workspace, at=at), sizes=(WIDE,), run_before=steps)
 
 
 @at(WIDE)
 @pytest.mark.parametrize(("at", "name"), [(TASK, "completion"), (QUESTION, "question")])
-def test_blind(snap_compare: Snap, workspace: Workspace, at: int, name: str, size: tuple[int, int]) -> None:
+def test_blind(snap_compare: Snap, workspace: Workspace, at: int, name: str, sizes: Sizes) -> None:
     app = review_app(workspace, at=at, blind=True)
-    assert snap_compare(
-        app, terminal_size=size, run_before=shown("comparison" if at == TASK else "response-B")
-    )
+    assert snap_compare(app, sizes=sizes, run_before=shown("comparison" if at == TASK else "response-B"))
 
 
 @at(WIDE)
 def test_not_saved(
     snap_compare: Snap,
     workspace: Workspace,
-    size: tuple[int, int],
+    sizes: Sizes,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from store.workspace.journal import Journal
@@ -181,7 +179,7 @@ def test_not_saved(
 
     monkeypatch.setattr(Journal, "append", full)
     monkeypatch.setattr(Recorder, "RETRY_SECONDS", 600.0)
-    assert snap_compare(review_app(workspace, at=QUESTION), terminal_size=size, run_before=judged)
+    assert snap_compare(review_app(workspace, at=QUESTION), sizes=sizes, run_before=judged)
 
 
 @states(["found", "missing"], in_both={"found"})
@@ -189,7 +187,7 @@ def test_file(
     snap_compare: Snap,
     workspace: Workspace,
     state: str,
-    size: tuple[int, int],
+    sizes: Sizes,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -210,12 +208,12 @@ def test_file(
         await settled(pilot.app)
 
     app = review_app(workspace, at=TASK, settings=ScreenSettings(repositories=Path("checkouts")))
-    assert snap_compare(app, terminal_size=size, run_before=opened)
+    assert snap_compare(app, sizes=sizes, run_before=opened)
 
 
 @at(WIDE)
 def test_loading(
-    snap_compare: Snap, workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    snap_compare: Snap, workspace: Workspace, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def not_yet(pilot: Pilot[Any]) -> None:
         app = pilot.app
@@ -226,4 +224,4 @@ def test_loading(
 
     # A thread that were kept waiting would keep the app from ending.
     monkeypatch.setattr(ReviewScreen, "_read_item", lambda *_: None)
-    assert snap_compare(review_app(workspace, at=QUESTION), terminal_size=size, run_before=not_yet)
+    assert snap_compare(review_app(workspace, at=QUESTION), sizes=sizes, run_before=not_yet)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from app_at_work import BEGAN
 from kinds import json_lines
-from pictures import NARROW, WIDE, at
+from pictures import NARROW, WIDE, Sizes, at
 from review_bench import painted, press, review_app, review_of
 from settling import settled
 from textual.pilot import Pilot
@@ -80,5 +80,5 @@ async def edits_shown(pilot: Pilot[Any]) -> None:
 
 @at(NARROW, WIDE)
 @pytest.mark.parametrize("state", [editor_opened, edits_shown], ids=["editor", "edits"])
-def test_revising(snap_compare: Snap, workspace: Workspace, state: Any, size: tuple[int, int]) -> None:
-    assert snap_compare(review_app(workspace), terminal_size=size, run_before=state)
+def test_revising(snap_compare: Snap, workspace: Workspace, state: Any, sizes: Sizes) -> None:
+    assert snap_compare(review_app(workspace), sizes=sizes, run_before=state)

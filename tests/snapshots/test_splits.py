@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from app_at_work import BEGAN, app_of
-from pictures import NARROW, WIDE, at
+from pictures import NARROW, WIDE, Sizes, at
 from review_bench import screen_text
 from settling import settled
 from split_bench import labelled_pairs, torn_split
@@ -38,7 +38,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
 
 @at(NARROW, WIDE)
 @pytest.mark.parametrize("shown", SHOWN, ids=("empty", "leak", "form"))
-def test_splits(snap_compare: Any, tmp_path: Path, shown: str, size: tuple[int, int]) -> None:
+def test_splits(snap_compare: Any, tmp_path: Path, shown: str, sizes: Sizes) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         for key in SHOWN[shown]:
             await pilot.press(key)
@@ -52,4 +52,4 @@ def test_splits(snap_compare: Any, tmp_path: Path, shown: str, size: tuple[int, 
     with labelled_pairs(tmp_path) as workspace:
         if "tab" in SHOWN[shown]:
             torn_split(workspace)
-        assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+        assert snap_compare(app_of(workspace), sizes=sizes, run_before=steps)

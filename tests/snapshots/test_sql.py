@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from app_at_work import app_of, label, recorded
-from pictures import states
+from pictures import Sizes, states
 from review_bench import bench, screen_text
 from settling import settled
 from textual.pilot import Pilot
@@ -31,7 +31,7 @@ def test_sql(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     state: str,
-    size: tuple[int, int],
+    sizes: Sizes,
 ) -> None:
     original = SqlRun.result
 
@@ -56,4 +56,4 @@ def test_sql(
     with bench(tmp_path) as workspace:
         dana = ensure_rater(workspace, "dana")
         recorded(workspace, dana, label(workspace, dana, 1, 1.0))
-        assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+        assert snap_compare(app_of(workspace), sizes=sizes, run_before=steps)

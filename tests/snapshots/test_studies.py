@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from app_at_work import BEGAN, app_of, until
-from pictures import states
+from pictures import Sizes, states
 from review_bench import bench, painted, press, screen_text
 from settling import settled
 from study_app import CONSENT, assigned, give, open_study, rater_app
@@ -88,7 +88,7 @@ RATER: dict[str, tuple[str, Steps]] = {
 
 
 @states(RATER, in_both=("consent", "home", "sitting-done", "finished"))
-def test_rater(snap_compare: Snap, tmp_path: Path, state: str, size: tuple[int, int]) -> None:
+def test_rater(snap_compare: Snap, tmp_path: Path, state: str, sizes: Sizes) -> None:
     place, steps = RATER[state]
     with bench(tmp_path) as workspace:
         study = open_study(workspace, consent=CONSENT, repeats=2, reveal="revealed tests")
@@ -103,7 +103,7 @@ def test_rater(snap_compare: Snap, tmp_path: Path, state: str, size: tuple[int, 
         for one in own[: done.get(place, 0)]:
             give(workspace, "ana", one, 1.0, at=BEGAN)
         app = rater_app(workspace)
-        assert snap_compare(app, terminal_size=size, run_before=steps)
+        assert snap_compare(app, sizes=sizes, run_before=steps)
 
 
 # -- a coordinator ------------------------------------------------------------------------------------
@@ -166,9 +166,9 @@ COORDINATOR: dict[str, tuple[bool, Steps]] = {
 
 
 @states(COORDINATOR, in_both=("studies", "form", "dashboard"))
-def test_coordinator(snap_compare: Snap, tmp_path: Path, state: str, size: tuple[int, int]) -> None:
+def test_coordinator(snap_compare: Snap, tmp_path: Path, state: str, sizes: Sizes) -> None:
     has_studies, steps = COORDINATOR[state]
     with bench(tmp_path) as workspace:
         if has_studies:
             working(workspace)
-        assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+        assert snap_compare(app_of(workspace), sizes=sizes, run_before=steps)

@@ -849,6 +849,11 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if self._tells_rest:
             self._update_note()
 
+    def watch_show_horizontal_scrollbar(self) -> None:
+        """Tell what is below once more: the bar may lie over the last line."""
+        if self._tells_rest:
+            self._update_note()
+
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         """Remember how far the reader scrolled to the right."""
         super().watch_scroll_x(old_value, new_value)
