@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from app_at_work import until
+from settling import until
 from textual.pilot import Pilot
 from textual.widgets import Static
 

@@ -240,9 +240,8 @@ def agents_at_work(folder: Path) -> None:
 
 async def on_screen(file: Path) -> None:
     """Judge a pair and two reports by keys, some of which mean other things where they are no values."""
-    from app_at_work import until
     from review_bench import judgments, line_of, painted, press, review_app, said, screen_text
-    from settling import settled
+    from settling import settled, until
 
     from screens.judging.keys import JudgingKeyLine
     from screens.review.bars import ClaimLine

@@ -1,9 +1,9 @@
 """What a test process makes once, since each of thousands of tests would make the same.
 
-That is style sheets, statements as text, and empty workspaces. A workspace of a few rows is read by one thread,
+That is statements as text, and empty workspaces. A workspace of a few rows is read by one thread,
 as DuckDB does it anyway: only the others are not waited for.
 
-Measured in processor time: of an app's start a tenth, of a new workspace of two pairs 23 of 63 ms, of a command
+Measured in processor time: of a new workspace of two pairs 23 of 63 ms, of a command
 that lists items a fifth; and of tests of reports a fifth, for the threads.
 """
 
@@ -18,26 +18,11 @@ from uuid import uuid4
 
 import duckdb
 import sqlalchemy
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
 
 import store.workspace.duckdb
 from store.errors import WorkbenchError
 from store.kinds.spec import task_kinds
 from store.workspace import schema
-
-_parse_rules, _rules = Stylesheet._parse_rules, dict[tuple[Any, ...], list[RuleSet]]()
-
-
-def _parse_rules_once(sheet: Stylesheet, *source: Any, **more: Any) -> list[RuleSet]:
-    """Parse a source; apps of the same theme share what came of it."""
-    key = (source, *more.items(), *sheet._variables.items())
-    if key not in _rules:
-        _rules[key] = _parse_rules(sheet, *source, **more)
-    return _rules[key]
-
-
-Stylesheet._parse_rules = _parse_rules_once  # type: ignore[method-assign]
 
 _connect_to_database = duckdb.connect
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
-from app_at_work import until
 from review_bench import screen_text
+from settling import until
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from app_at_work import BEGAN, context_of
+from apps import context_of
 from scopes import scope
 from settling import settled
-from small_workspace import pairs_workspace
+from small_workspace import BEGAN, pairs_workspace
 from sqlalchemy import Connection, insert, select
 from textual.app import App
 from textual.pilot import Pilot

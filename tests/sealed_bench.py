@@ -9,10 +9,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from app_at_work import labelled_by_agents
 from judging import Desk
 from review_bench import BEGAN, CASES, MODEL, RUN_NAME, TEST, Ran, uid, write_case, write_expert_run
 from several_kinds import ANSWERS, QUESTIONS
+from small_workspace import labelled_by_agents
 from sqlalchemy import Connection, insert, select, update
 
 from store.ingest.importing import import_files

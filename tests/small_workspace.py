@@ -6,17 +6,35 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection, insert, select
 
 from agents.jobs.events import JobEvent
+from agents.settings import JobSettings
+from store.record.actions import Action, Recorder
 from store.record.ids import now
+from store.record.raters import ensure_rater, question_number
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Source
+from store.tables.people import Rater
+from store.tables.record import Judgment, Mark
 from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.workspace.duckdb import Workspace
+
+BEGAN = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)
+"""When everything in these workspaces happened, so that pictures of them stay the same."""
+
+CAUSES = {
+    "Rate limited": "rate_limited",
+    "Model declined": "refused",
+    "Reply malformed": "malformed",
+    "Needs a sandbox": "needs_sandbox",
+}
+"""The causes that agents record with errors of these titles."""
 
 GOOD = "def double(x):\n    return 2 * x\n"
 WRONG = "def double(x):\n    return x + 2\n"
@@ -188,3 +206,142 @@ def executions(workspace: Workspace) -> list[dict[str, Any]]:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def labelled_by_agents(
+    workspace: Workspace,
+    verdicts: Iterable[tuple[int, float, str]],
+    failures: Iterable[tuple[int, str]] = (),
+    *,
+    name: str = "cosqa-plus:scripted",
+    fullness: int = 0,
+) -> UUID:
+    """Store a run that is done.
+
+    Args:
+        workspace: Where it is stored.
+        verdicts: As (item, value, path); each has a screener's step.
+        failures: Items without a verdict, each with the error of its screener's step.
+        name: The run's name; another run has another one.
+        fullness: The place of its configuration, the fullest last.
+    """
+    rater = ensure_rater(workspace, name, "agent")
+    run_id = workspace.ids.next()
+    steps: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    for item_id, value, path in verdicts:
+        clear = "clear_match" if value else "clear_nonmatch"
+        assessment = clear if path == "screened" else "unclear"
+        reply = f'{{"assessment": "{assessment}", "justification": "as it reads"}}'
+        step = {"id": workspace.ids.next(), "run_id": run_id, "item_id": item_id, "attempt": 0}
+        step |= {"role": "screener", "outcome": "ok", "reply": reply, "tokens_in": 400, "tokens_out": 20}
+        step |= {
+            "request_hash": "",
+            "error": "",
+            "cause": "",
+            "model": "scripted",
+            "tokens_cached": 0,
+            "money": 0.0001,
+        }
+        steps.append({**step, "requests": 1, "seconds": 0.5, "created_at": BEGAN})
+        verdict = {
+            "id": workspace.ids.next(),
+            "run_id": run_id,
+            "item_id": item_id,
+            "question_id": 1,
+            "value": value,
+        }
+        rows.append({**verdict, "path": path, "reason": "as it reads", "created_at": BEGAN})
+
+    for item_id, error in failures:
+        failed = {
+            "id": workspace.ids.next(),
+            "item_id": item_id,
+            "outcome": "failed",
+            "reply": "",
+            "error": error,
+            "cause": CAUSES[error.partition(":")[0]],
+        }
+        steps.append({**steps[0], **failed})
+
+    def write(connection: Connection) -> None:
+        run = {"id": run_id, "kind": "pair", "name": name, "configuration": f'"{name}"', "fullness": fullness}
+        run |= {"model": "scripted", "rater_id": rater.id, "state": "done", "total": len(rows)}
+        ended = BEGAN + timedelta(minutes=3)
+        connection.execute(insert(table_of(Run)).values(**run, started_at=BEGAN, ended_at=ended))
+        if rows:
+            connection.execute(insert(table_of(StepRow)), steps)
+            connection.execute(insert(table_of(VerdictRow)), rows)
+
+    workspace.lane.submit(write).result()
+    return run_id
+
+
+def label(
+    workspace: Workspace, rater: Rater, item_id: int, value: float, question: str = "pair.match"
+) -> Action:
+    """An action that gives an item a label."""
+    with workspace.reading() as connection:
+        question_id = question_number(connection, question)
+    action = workspace.ids.next()
+    record = Judgment(
+        id=workspace.ids.next(),
+        action=action,
+        item_id=item_id,
+        question_id=question_id,
+        rater_id=rater.id,
+        value=value,
+        created_at=BEGAN,
+    )
+    return Action(action, (record,))
+
+
+def mark(workspace: Workspace, rater: Rater, item_id: int, kind: str) -> Action:
+    """An action that marks an item."""
+    action = workspace.ids.next()
+    record = Mark(
+        id=workspace.ids.next(),
+        action=action,
+        item_id=item_id,
+        rater_id=rater.id,
+        kind=kind,
+        created_at=BEGAN,
+    )
+    return Action(action, (record,))
+
+
+def recorded(workspace: Workspace, rater: Rater, *actions: Action) -> None:
+    """Store actions."""
+    recorder = Recorder(workspace, rater)
+    for action in actions:
+        recorder.submit(action).result()
+
+
+def script(
+    folder: Path, replies: Iterable[tuple[str, str, float]], name: str = "replies.jsonl"
+) -> JobSettings:
+    """Settings of a job that answers one item after another from a file.
+
+    Args:
+        folder: Where the file is written.
+        replies: (item's external id, assessment or "!kind" of an error, seconds it takes).
+        name: The file's name.
+    """
+    lines = []
+    for subject, word, seconds in replies:
+        line: dict[str, Any] = {"role": "screener", "subject": subject, "delay_seconds": seconds}
+        line["usage"] = {"tokens_in": 400, "tokens_out": 20}
+        if word.startswith("!"):
+            line["error"] = word[1:]
+        else:
+            line["reply"] = {"assessment": word, "justification": "as it reads"}
+        lines.append(json.dumps(line))
+    path = import_of(folder, "\n".join(lines) + "\n", name)
+    return JobSettings(model=f"scripted:{path}", concurrency=1, stop_seconds=0.0)
+
+
+def import_of(folder: Path, text: str, name: str = "pairs.jsonl") -> Path:
+    """A file with a text."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path

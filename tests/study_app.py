@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from app_at_work import context_of
+from apps import context_of
 from sqlalchemy import select
 
 from screens.app import WorkbenchApp

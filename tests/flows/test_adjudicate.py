@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from adjudication_bench import pressed, ready, screen_of, shown
-from app_at_work import app_of
+from apps import app_of
 from judging import Desk
 from review_bench import CASES, Ran, screen_text, write_expert_run
 from settling import settled

@@ -12,10 +12,10 @@ from typing import Any
 import numpy
 import pytest
 import tiny_models
-from app_at_work import app_of, import_of, script, until
+from apps import app_of
 from review_bench import bench, judgments, painted, press, review_app, screen_text
-from settling import Gate
-from small_workspace import GOOD, pairs_workspace, rows
+from settling import Gate, until
+from small_workspace import GOOD, import_of, pairs_workspace, rows, script
 from sqlalchemy import select
 from sqlalchemy import text as sql
 from study_app import open_study, rater_app

@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from app_at_work import context_of, until
+from apps import context_of
 from comparisons_bench import STUDY, comparisons, firsts, judged, recorded, study_of
 from review_bench import (
     line_of,
@@ -21,7 +21,7 @@ from review_bench import (
     text_of,
 )
 from sealed_bench import plain, session_of
-from settling import settled
+from settling import settled, until
 
 from screens.app import WorkbenchApp
 from screens.items.judges import judges_claim

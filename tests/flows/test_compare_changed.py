@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudication_bench import pressed, ready, shown
-from app_at_work import app_of
+from apps import app_of
 from judging import Desk
 from real_comparisons import real_comparisons
 from review_bench import line_of, painted, press, said, screen_text, text_of

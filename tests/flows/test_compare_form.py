@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from app_at_work import app_of
+from apps import app_of
 from review_bench import screen_text
 from settling import settled
 from textual.widgets import Checkbox, Input, Select

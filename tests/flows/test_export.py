@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, context_of, label, recorded
+from apps import app_of, context_of
 from review_bench import screen_text
 from settling import Gate, settled
-from small_workspace import GOOD, pairs_workspace
+from small_workspace import GOOD, label, pairs_workspace, recorded
 from textual.pilot import Pilot
 from textual.widgets import Checkbox, Input, Select
 

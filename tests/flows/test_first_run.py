@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import context_of, import_of, until
+from apps import context_of
 from review_bench import judgments, painted, review_of, screen_text
-from settling import settled
+from settling import settled, until
+from small_workspace import import_of
 from textual.widgets import Input, Static
 from tmux_terminal import TmuxTerminal
 

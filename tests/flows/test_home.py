@@ -6,20 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import (
-    app_of,
-    context_of,
+from apps import app_of, context_of
+from kinds import json_lines, task
+from settling import Gate, settled, until
+from small_workspace import (
+    GOOD,
     import_of,
     label,
     labelled_by_agents,
     mark,
+    pairs_workspace,
     recorded,
     script,
-    until,
 )
-from kinds import json_lines, task
-from settling import Gate, settled
-from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import func, select
 from textual.widgets import Input, Static
 

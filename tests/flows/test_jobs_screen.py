@@ -9,11 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from app_at_work import BEGAN, app_of, labelled_by_agents, script, until
+from apps import app_of
 from loopback_models import LoopbackModels, Outcome, Seen, Status
 from review_bench import screen_text
-from settling import Gate
-from small_workspace import GOOD, pairs_workspace, rows, verdicts
+from settling import Gate, until
+from small_workspace import BEGAN, GOOD, labelled_by_agents, pairs_workspace, rows, script, verdicts
 from textual.widgets import Input, Log, Static
 
 from agents.jobs.budget import Budget

@@ -6,7 +6,7 @@ import time
 from typing import ClassVar
 from uuid import UUID
 
-from app_at_work import app_of
+from apps import app_of
 from review_bench import CASES, judgments, marks
 from settling import settled
 from textual import events, on

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from app_at_work import app_of
+from apps import app_of
 from loopback_models import LoopbackModels, Reply
 from review_bench import CASES, judgments, marks, painted, review_app, said, screen_text
 from settling import Gate, settled

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded
+from apps import app_of, context_of
 from entry_bench import QUESTIONS, TASKS, entries
 from review_bench import screen_text
 from rich.cells import cell_len
 from scopes import scope
 from settling import Gate, settled
 from several_kinds import three_kinds
-from small_workspace import GOOD, WRONG, pairs_workspace
+from small_workspace import GOOD, WRONG, label, labelled_by_agents, mark, pairs_workspace, recorded
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 

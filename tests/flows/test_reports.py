@@ -6,10 +6,11 @@ import csv
 from pathlib import Path
 
 import pytest
-from app_at_work import app_of, labelled_by_agents, until
+from apps import app_of
 from judging import Desk
 from review_bench import screen_text
-from settling import Gate, settled
+from settling import Gate, settled, until
+from small_workspace import labelled_by_agents
 from split_bench import labelled_pairs
 from textual.pilot import Pilot
 

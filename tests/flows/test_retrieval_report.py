@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of
+from apps import app_of
 from ranked_bench import ranked_workspace, report
 from review_bench import painted, screen_text
 from settling import settled

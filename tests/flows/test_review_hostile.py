@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_at_work import context_of, until
+from apps import context_of
 from hostile_texts import DANGEROUS, ESCAPES, HOSTILE, MARKUP, harmless
 from review_bench import (
     Case,
@@ -24,7 +24,7 @@ from review_bench import (
     screen_text,
     text_of,
 )
-from settling import settled
+from settling import settled, until
 from textual import events
 from textual.widgets import Input
 

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import until
 from entry_bench import answer, entries
 from hostile_texts import BIDI, DANGEROUS, ESCAPES, HOSTILE, MARKUP, harmless
 from kinds import prediction, task
 from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, text_of
 from rich.cells import cell_len
-from settling import settled
+from settling import settled, until
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp

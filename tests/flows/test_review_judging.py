@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import BEGAN, label, recorded, until
 from review_bench import (
     CASES,
     Case,
@@ -29,8 +28,8 @@ from review_bench import (
     write_case,
 )
 from scopes import scope
-from settling import Gate, settled
-from small_workspace import rows
+from settling import Gate, settled, until
+from small_workspace import BEGAN, label, recorded, rows
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import Input

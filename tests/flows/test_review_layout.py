@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from app_at_work import labelled_by_agents
 from kinds import task
 from review_bench import (
     bench,
@@ -19,6 +18,7 @@ from review_bench import (
     text_of,
 )
 from several_kinds import three_kinds
+from small_workspace import labelled_by_agents
 from textual.geometry import Region
 
 from screens.items.signs import sign_spans

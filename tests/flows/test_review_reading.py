@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_at_work import until
 from review_bench import (
     CASES,
     IS_BLANK,
@@ -24,6 +23,7 @@ from review_bench import (
     screen_text,
     text_of,
 )
+from settling import until
 from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widgets import Input

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import pytest
-from app_at_work import app_of, labelled_by_agents, until
+from apps import app_of
 from review_bench import line_of, painted, review_app, said, screen_text, text_of
-from settling import settled
-from small_workspace import GOOD, pairs_workspace
+from settling import settled, until
+from small_workspace import GOOD, labelled_by_agents, pairs_workspace
 from sqlalchemy import event, select
 from textual.app import App
 from textual.pilot import Pilot

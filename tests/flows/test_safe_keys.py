@@ -6,7 +6,6 @@ import asyncio
 import time
 
 import pytest
-from app_at_work import until
 from review_bench import (
     CASES,
     Case,
@@ -18,7 +17,7 @@ from review_bench import (
     review_of,
     said,
 )
-from settling import settled
+from settling import settled, until
 from textual import events
 from textual.widgets import Input
 

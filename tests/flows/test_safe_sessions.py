@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import until
 from review_bench import (
     CASES,
     Case,
@@ -23,7 +22,7 @@ from review_bench import (
     said,
     text_of,
 )
-from settling import settled
+from settling import settled, until
 from textual.widgets import Input
 
 from screens.home.screen import HomeScreen

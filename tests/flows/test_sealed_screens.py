@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import context_of
+from apps import context_of
 from review_bench import painted, screen_text
 from sealed_bench import SECRETS, STUDY, items_of, plain, session_of, study_pair
 from settling import settled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from app_at_work import app_of
+from apps import app_of
 from judging import Desk
 from review_bench import painted, screen_text
 from settling import settled

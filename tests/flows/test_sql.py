@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from app_at_work import app_of, label, recorded, until
+from apps import app_of
 from review_bench import bench, screen_text
-from settling import left_alone, settled
+from settling import left_alone, settled, until
+from small_workspace import label, recorded
 from textual.widgets import DataTable, Input
 
 from screens.sql.completion import common_start, completions

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from app_at_work import app_of, context_of
+from apps import app_of, context_of
 from settling import Gate, settled
 from small_workspace import GOOD, pairs_workspace
 from textual.pilot import Pilot

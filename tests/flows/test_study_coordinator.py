@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from app_at_work import app_of
+from apps import app_of
 from review_bench import bench, screen_text
 from settling import settled
 from sqlalchemy import select

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from app_at_work import until
 from review_bench import bench, judgments, line_of, painted, press, said, screen_text, text_of
-from settling import settled
+from settling import settled, until
 from sqlalchemy import select
 from study_app import CONSENT, assigned, open_study, rater_app
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of
+from apps import app_of
 from judging import Desk
 from pictures import NARROW, Sizes, states
 from review_bench import CASES, IS_BLANK, bench

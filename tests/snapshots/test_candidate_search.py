@@ -9,8 +9,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from app_at_work import BEGAN, app_of, import_of, until
+from apps import app_of
 from pictures import MEDIUM, NARROW, WIDE, Sizes, at
+from settling import until
+from small_workspace import BEGAN, import_of
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of
+from apps import app_of
 from pictures import NARROW, WIDE, Sizes, at
 from real_comparisons import real_comparisons
 from review_bench import press, review_app, screen_text

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import context_of
+from apps import context_of
 from pictures import NARROW, WIDE, Sizes, at, named
 from review_bench import painted, screen_text
 from settling import settled

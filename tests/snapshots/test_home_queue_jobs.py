@@ -10,21 +10,21 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from app_at_work import (
+from apps import app_of, context_of
+from pictures import MEDIUM, NARROW, WIDE, Sizes, at, named, states
+from settling import settled, until
+from small_workspace import (
     BEGAN,
     CAUSES,
-    app_of,
-    context_of,
+    GOOD,
+    WRONG,
     import_of,
     label,
     labelled_by_agents,
     mark,
+    pairs_workspace,
     recorded,
-    until,
 )
-from pictures import MEDIUM, NARROW, WIDE, Sizes, at, named, states
-from settling import settled
-from small_workspace import GOOD, WRONG, pairs_workspace
 from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
 from textual.widgets import Input, Static

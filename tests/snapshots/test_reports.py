@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, labelled_by_agents
+from apps import app_of
 from comparisons_bench import comparisons, judged
 from judging import Desk
 from pictures import NARROW, WIDE, Sizes, at, states
 from review_bench import screen_text
 from settling import settled
+from small_workspace import labelled_by_agents
 from split_bench import labelled_pairs
 from textual.pilot import Pilot
 

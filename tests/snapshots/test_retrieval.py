@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, until
+from apps import app_of
 from pictures import NARROW, WIDE, Sizes, at
 from ranked_bench import ranked_workspace, report
 from review_bench import screen_text
-from settling import settled
+from settling import settled, until
 from textual.pilot import Pilot
 
 from store.workspace.duckdb import Workspace

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import until
 from pictures import WIDE, Sizes, at, states
 from review_bench import (
     ALONE,
@@ -28,7 +27,7 @@ from review_bench import (
     write_expert_run,
 )
 from scopes import scope
-from settling import settled
+from settling import settled, until
 from textual.pilot import Pilot
 
 from agents.jobs.expert_tests import ExpertTests

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import BEGAN
 from kinds import json_lines
 from pictures import NARROW, WIDE, Sizes, at
 from review_bench import painted, press, review_app, review_of
 from settling import settled
+from small_workspace import BEGAN
 from textual.pilot import Pilot
 
 from screens.judging.judgment_builder import SessionProgress

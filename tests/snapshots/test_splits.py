@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import BEGAN, app_of
+from apps import app_of
 from pictures import NARROW, WIDE, Sizes, at
 from review_bench import screen_text
 from settling import settled
+from small_workspace import BEGAN
 from split_bench import labelled_pairs, torn_split
 from textual.pilot import Pilot
 from textual.widgets import Input

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import app_of, label, recorded
+from apps import app_of
 from pictures import Sizes, states
 from review_bench import bench, screen_text
 from settling import settled
+from small_workspace import label, recorded
 from textual.pilot import Pilot
 from textual.widgets import Input
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_at_work import BEGAN, app_of, until
+from apps import app_of
 from pictures import Sizes, states
 from review_bench import bench, painted, press, screen_text
-from settling import settled
+from settling import settled, until
+from small_workspace import BEGAN
 from study_app import CONSENT, assigned, give, open_study, rater_app
 from textual.pilot import Pilot
 from textual.widgets import Input, Select

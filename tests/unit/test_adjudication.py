@@ -4,9 +4,9 @@ import json
 import shutil
 
 import pytest
-from app_at_work import labelled_by_agents
 from judging import EVIDENCE, Desk, judged_workspace, judgments
 from several_kinds import three_kinds
+from small_workspace import labelled_by_agents
 from sqlalchemy import select
 
 from screens.items.reader import ItemReader

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from app_at_work import labelled_by_agents, script
+from small_workspace import labelled_by_agents, script
 
 from store.workspace.duckdb import Workspace
 

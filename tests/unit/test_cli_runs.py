@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from app_at_work import labelled_by_agents
+from small_workspace import labelled_by_agents
 
 from store.formats.protocol import formats
 from store.workspace.duckdb import Workspace

@@ -86,7 +86,8 @@ def test_a_key(tmp_path):
 SCREEN = """
 import asyncio
 from pathlib import Path
-from app_at_work import app_of, until
+from apps import app_of
+from settling import until
 from review_bench import screen_text
 from small_workspace import pairs_workspace
 from screens.home.screen import HomeScreen

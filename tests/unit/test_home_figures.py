@@ -10,10 +10,10 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from app_at_work import context_of, import_of, label, labelled_by_agents, recorded
+from apps import context_of
 from scopes import scope
 from several_kinds import three_kinds
-from small_workspace import GOOD, pairs_workspace
+from small_workspace import GOOD, import_of, label, labelled_by_agents, pairs_workspace, recorded
 
 from screens.home import panels
 from screens.home.facts import HomeDetails, read_facts

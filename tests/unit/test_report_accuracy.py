@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from app_at_work import labelled_by_agents
 from judging import Desk, judged_workspace
+from small_workspace import labelled_by_agents
 from small_workspace import rows as stored
 from sqlalchemy import insert
 

@@ -10,9 +10,9 @@ from statistics import median, quantiles
 
 import numpy
 import pytest
-from app_at_work import labelled_by_agents
 from judging import Desk, judged_workspace
 from several_kinds import three_kinds
+from small_workspace import labelled_by_agents
 from split_bench import labelled_pairs
 
 from screens.reports.drawing import draw

@@ -4,9 +4,8 @@ import json
 
 import pyarrow
 import pytest
-from app_at_work import labelled_by_agents
 from judging import Desk, judged_workspace
-from small_workspace import rows
+from small_workspace import labelled_by_agents, rows
 from sqlalchemy import column, insert, table
 
 from store.queries.pair_figures import (

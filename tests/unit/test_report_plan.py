@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from app_at_work import labelled_by_agents
+from small_workspace import labelled_by_agents
 
 from store.measures.planning import AccuracyDesign, AgreementDesign, expected_half_width, mcnemar_sample_size
 from store.workspace.duckdb import Workspace

@@ -7,9 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from app_at_work import BEGAN, labelled_by_agents
 from rich.cells import cell_len
-from small_workspace import GOOD, pairs_workspace
+from small_workspace import BEGAN, GOOD, labelled_by_agents, pairs_workspace
 from sqlalchemy import Connection, insert
 
 from screens.jobs.jobs import LogLine

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy
 import pytest
-from app_at_work import labelled_by_agents
-from small_workspace import pairs_workspace
+from small_workspace import labelled_by_agents, pairs_workspace
 
 from store.errors import WorkbenchError
 from store.ingest.importing import import_files

@@ -7,8 +7,7 @@ from functools import partial
 from threading import Event
 
 import pytest
-from app_at_work import until
-from settling import Gate, settled
+from settling import Gate, settled, until
 from textual.app import App
 
 from screens.threads import Soon, follow, in_thread, underway
