@@ -121,7 +121,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give the files that use a Docker Engine to one process: they count what is left in it, and may share it."""
+    """Give files to one process that use a Docker Engine, which they count and may share, or that import torch."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -129,13 +129,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     @cache
     def scope_of(file: str) -> str:
         text = (config.rootpath / file).read_text(encoding="utf-8")
-        return "engine" if "docker_settings" in text or "docker_sandbox" in text else file
+        if "docker_settings" in text or "docker_sandbox" in text:
+            return "engine"
+        # The models are loaded once, and torch with them, which takes 4 seconds of a processor.
+        return "models" if "tiny_models" in text or "minilm" in text else file
 
-    class OneEngine(LoadFileScheduling):
+    class FilesTogether(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return scope_of(super()._split_scope(nodeid))
 
-    return OneEngine(config, log)
+    return FilesTogether(config, log)
 
 
 @pytest.fixture(autouse=True)
