@@ -9,14 +9,17 @@ that lists items a fifth; and of tests of reports a fifth, for the threads.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import duckdb
+import pytest
 import sqlalchemy
 
 import store.workspace.duckdb
@@ -74,6 +77,33 @@ def _empty_file(_kinds: tuple[str, ...]) -> bytes:
         path = Path(folder, "empty.duckdb")
         _connect(path).close()
         return path.read_bytes()
+
+
+def built_once(build: Callable[..., Path]) -> Any:
+    """Make a fixture of a function that fills the folder of a test: it is called once, later tests have a copy.
+
+    The function takes `in_folder` or `tmp_path`, closes what it opens, and returns a path in that folder.
+    """
+
+    @wraps(build)
+    def copied(**fixtures: Any) -> Path:
+        folder: Path = fixtures.get("in_folder") or fixtures["tmp_path"]
+        key = (build.__module__, build.__qualname__, *task_kinds())
+        if key in _built:
+            kept, name = _built[key]
+            shutil.copytree(kept, folder, dirs_exist_ok=True)
+            return folder / name
+        path = build(**fixtures)
+        kept = folder.with_name(f"built-{len(_built)}")
+        shutil.copytree(folder, kept)
+        _built[key] = kept, path.relative_to(folder).as_posix()
+        return path
+
+    return pytest.fixture(copied)
+
+
+_built: dict[tuple[str, ...], tuple[Path, str]] = {}
+"""What was built: the folder, and the name of the path in it."""
 
 
 def _connect_to_copy(path: Path) -> duckdb.DuckDBPyConnection:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from made_once import built_once
 from small_workspace import labelled_by_agents, script
 
 from store.workspace.duckdb import Workspace
@@ -23,7 +24,7 @@ WORDS = (
 PAIR = {"id": "q/1", "query": "add two numbers", "code": "def add(a, b):\n    return a + b\n"}
 
 
-@pytest.fixture
+@built_once
 def study(workbench, in_folder):
     (in_folder / "pairs.jsonl").write_text(json.dumps(PAIR) + "\n", encoding="utf-8")
     assert workbench("import", "study.duckdb", "pairs.jsonl").code == 0

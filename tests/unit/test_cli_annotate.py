@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from loopback_models import LoopbackModels, Status
+from made_once import built_once
 
 from agents.jobs.runner import JobRunner
 from workbench import signals
@@ -40,7 +41,7 @@ def write(path, records):
     return path
 
 
-@pytest.fixture
+@built_once
 def study(workbench, in_folder):
     pairs = [
         {"id": f"q{number}", "query": f"add {number}", "code": CODE + f"# {number}\n"} for number in range(4)

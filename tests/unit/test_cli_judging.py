@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from made_once import built_once
 from review_bench import Ran, bench, write_expert_run
 from several_kinds import three_kinds
 from sqlalchemy import select
@@ -24,7 +25,7 @@ PAIRS = [
 ]
 
 
-@pytest.fixture
+@built_once
 def study(workbench, in_folder):
     text = "".join(json.dumps(pair) + "\n" for pair in PAIRS)
     (in_folder / "pairs.jsonl").write_text(text, encoding="utf-8")

@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+from made_once import built_once
 from small_workspace import labelled_by_agents
 
 from store.formats.protocol import formats
@@ -17,7 +18,7 @@ PAIRS = [
 ]
 
 
-@pytest.fixture
+@built_once
 def study(workbench, in_folder):
     """Three pairs: two runs say otherwise of the first, only the less full one labels the second."""
     (in_folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in PAIRS))

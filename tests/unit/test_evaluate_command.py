@@ -5,6 +5,7 @@ import json
 
 import pytest
 import tiny_models
+from made_once import built_once
 
 PAIRS = [
     ("open a file", "def open_file(path): return open(path)", 1),
@@ -18,7 +19,7 @@ PAIRS = [
 ]
 
 
-@pytest.fixture
+@built_once
 def labelled(workbench, in_folder):
     """A workspace with pairs that dana labelled, and a code that no pair has."""
     with (in_folder / "pairs.csv").open("w", encoding="utf-8", newline="") as file:

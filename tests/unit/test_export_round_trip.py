@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from judging import EVIDENCE
+from made_once import built_once
 from sqlalchemy import select
 
 from store.errors import ExportFailed, ImportFailed, UnknownName
@@ -56,8 +57,8 @@ def new_workspace(parent):
         yield workspace
 
 
-@pytest.fixture
-def judged(tmp_path):
+@built_once
+def stored(tmp_path):
     """A workspace with three pairs and a history: labels of a file, judgments, undos, redos, marks."""
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(pair) + "\n" for pair in PAIRS), encoding="utf-8")
@@ -69,7 +70,13 @@ def judged(tmp_path):
             workspace,
             [(0, 1), (0, 0), "undo", "redo", (1, "flag"), (1, 1), "undo", (2, "cannot_decide"), (2, 0)],
         )
-        yield workspace
+    return workspace.path
+
+
+@pytest.fixture
+def judged(stored):
+    with Workspace.open(stored) as opened:
+        yield opened
 
 
 def history(workspace, steps, rater="dana"):
@@ -322,6 +329,7 @@ def test_pairs_of_other_files_get_numbers_in_cosqa_plus(judged, tmp_path):
 
 
 def test_what_cannot_be_written_is_said_and_nothing_is_left_behind(judged, tmp_path):
+    ensure_rater(judged, "fresh")
     before = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(ExportFailed, match=r"of one rater.*--rater"):
         export(judged, tmp_path / "x.json", "cosqa")
@@ -331,7 +339,6 @@ def test_what_cannot_be_written_is_said_and_nothing_is_left_behind(judged, tmp_p
         export(judged, tmp_path / "x.csv", "judgments")
     with pytest.raises(ExportFailed, match="is not a folder"):
         export(judged, tmp_path / "nowhere" / "x.csv", "csv")
-    ensure_rater(judged, "fresh")
     with pytest.raises(ExportFailed, match="no current label"):
         export(judged, tmp_path / "x.csv", "csv", rater="fresh")
     assert sorted(path.name for path in tmp_path.iterdir()) == before

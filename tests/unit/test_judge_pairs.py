@@ -10,6 +10,7 @@ from collections import Counter
 
 import pytest
 from loopback_models import LoopbackModels, Refusal, Slow
+from made_once import built_once
 from small_workspace import rows
 
 from store.kinds.comparison import AS_LISTED, SWAPPED
@@ -36,7 +37,7 @@ def places(seen):
     return dict(BLOCK.findall(seen.text))
 
 
-@pytest.fixture
+@built_once
 def comparisons(workbench, in_folder):
     """Six comparisons, each of a good and a bad code; the first has a reference answer."""
     lines = [

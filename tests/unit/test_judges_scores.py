@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from made_once import built_once
 
 from screens.items.answer import ANSWER_PART
 from store.errors import JudgmentRefused
@@ -26,7 +27,7 @@ def score(value, number, measure="accuracy", judge="ours-70b"):
     return {"judge": judge, "measure": measure, "score": value, "repeat": number}
 
 
-@pytest.fixture
+@built_once
 def study(workbench, in_folder):
     (in_folder / "q.jsonl").write_text(json.dumps({"id": "t1", "question": "Where?", "answer": "There."}))
     given = [score(7, 1), score(8, 2), score(4, 1, "clarity"), score(5, 2, "clarity"), score(5, 3, "clarity")]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kinds import Expert, json_lines, kept, many, new_workspace, task
+from made_once import built_once
 
 from store.errors import ExportFailed, RecordsRefused
 from store.export.exporting import export
@@ -88,13 +89,19 @@ def files(tmp_path):
     return [json_lines(tmp_path / f"{name}.jsonl", records) for name, records in every.items()]
 
 
-@pytest.fixture
-def workspace(tmp_path, files):
+@built_once
+def stored(tmp_path, files):
     """A workspace with two completions and three repository questions."""
     with Workspace.create(tmp_path / "w.duckdb") as made:
         register_kinds(made)
         import_files(made, files)
-        yield made
+    return made.path
+
+
+@pytest.fixture
+def workspace(stored):
+    with Workspace.open(stored) as opened:
+        yield opened
 
 
 def judge(workspace):

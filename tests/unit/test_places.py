@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from made_once import built_once
 
 from store.errors import ExportFailed, ImportFailed
 from store.export.exporting import export
@@ -23,13 +24,19 @@ def pairs(tmp_path):
     return path
 
 
-@pytest.fixture
-def workspace(tmp_path):
+@built_once
+def stored(tmp_path):
     good = tmp_path / "good.jsonl"
     good.write_text(json.dumps(GOOD) + "\n")
     with Workspace.create(tmp_path / "w.duckdb") as workspace:
         import_files(workspace, [good])
-        yield workspace
+    return workspace.path
+
+
+@pytest.fixture
+def workspace(stored):
+    with Workspace.open(stored) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("name", ["workspace", "journal", "link"])

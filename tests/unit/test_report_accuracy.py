@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from judging import Desk, judged_workspace
+from made_once import built_once
 from small_workspace import labelled_by_agents
 from small_workspace import rows as stored
 from sqlalchemy import insert
@@ -25,7 +26,7 @@ LABELS = {
 """The majority: 1 1 0 0 1 0 0 1; ann is always with it, and the agents but once."""
 
 
-@pytest.fixture
+@built_once
 def study(tmp_path):
     """Eight pairs, two to a query, judged blind by three experts and labelled by two runs of the agents."""
     with judged_workspace(tmp_path, 8) as workspace:

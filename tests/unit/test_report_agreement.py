@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from judging import Desk, judged_workspace
+from made_once import built_once
 from recorded import RATERS, recorded_workspace
 from sqlalchemy import insert
 
@@ -115,7 +116,7 @@ def test_nobody_and_one_rater_alone_have_no_agreement(tmp_path):
     assert (alone.figures.why, alone.figures.dropped_units) == ("no unit has two values", 1)
 
 
-@pytest.fixture
+@built_once
 def study(workbench, in_folder):
     pairs = [{"id": f"p{n}", "query": "q", "code": f"c{n}"} for n in range(1, 5)]
     (in_folder / "p.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs), encoding="utf-8")
@@ -194,7 +195,7 @@ def answered(question, model, scores=(), **fields):
     return {**told, "scores": [{"judge": "ours-70b", "measure": name, "score": n} for name, n in scores]}
 
 
-@pytest.fixture
+@built_once
 def answers(workbench, in_folder):
     """Two questions with three answers and one without any; dana and eli scored some of them."""
     asked = [{"id": f"r{n}", "question": f"why {n}?", "answer": "so"} for n in (1, 2, 3)]

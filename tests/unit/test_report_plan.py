@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from made_once import built_once
 from small_workspace import labelled_by_agents
 
 from store.measures.planning import AccuracyDesign, AgreementDesign, expected_half_width, mcnemar_sample_size
@@ -13,7 +14,7 @@ QUICK = ("--per-query", "20", "--correlation", "0.1")
 GIVEN = ("--alpha", "0.6", "--rater-count", "3", "--prevalence", "0.3", "--accuracy", "0.8", *QUICK)
 
 
-@pytest.fixture
+@built_once
 def study(workbench, in_folder):
     """Six pairs of three queries."""
     lines = [

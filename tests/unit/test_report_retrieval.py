@@ -7,6 +7,7 @@ import duckdb
 import numpy
 import pytest
 from full_disk import largest_file
+from made_once import built_once
 
 from store.errors import WorkspaceError
 from store.measures.ranking import PRESETS
@@ -22,7 +23,7 @@ GONE = "0" * 32
 ANA = ("--rater", "sample-ana")
 
 
-@pytest.fixture
+@built_once
 def sample(workbench, in_folder, repository):
     """The workspace of docs/retrieval.md: pairs with labels, and a corpus."""
     data = repository / "sample_data"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from judging import Desk
 from kinds import json_lines, kept
+from made_once import built_once
 from scopes import scope
 
 from screens.items.answer import load
@@ -37,12 +38,18 @@ def questions(tmp_path: Path) -> Path:
     return json_lines(tmp_path / "questions.jsonl", [QUESTION])
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, questions: Path) -> Any:
+@built_once
+def stored(tmp_path: Path, questions: Path) -> Path:
     with Workspace.create(tmp_path / "w.duckdb") as made:
         import_files(made, [questions])
         register_kinds(made)
-        yield made
+    return made.path
+
+
+@pytest.fixture
+def workspace(stored: Path) -> Any:
+    with Workspace.open(stored) as opened:
+        yield opened
 
 
 def view(workspace: Workspace, desk: Desk, *, blind: bool = False) -> ItemView:

@@ -4,11 +4,12 @@ import hashlib
 import json
 
 import pytest
+from made_once import built_once
 
 CODE = "def inc(x):\n    return x + 1\n"
 
 
-@pytest.fixture
+@built_once
 def study(workbench, in_folder):
     """Forty pairs: 24 labelled 1 and 8 labelled 0 by eli, the rest unlabelled; 30 agents' labels."""
     pairs = [

@@ -4,6 +4,7 @@ import json
 from typing import get_args
 
 import pytest
+from made_once import built_once
 from small_workspace import GOOD, LACKING, TEST, WRONG, clear, script_file, through_test
 
 from agents.sandbox.protocol import ExitReason, Outcome
@@ -13,7 +14,7 @@ NO_EXECUTION = "0190a6f0-0000-7000-8000-000000000001"
 CUT_OF_TEXTS = '{"at": "0", "bytes": 1, "lines": 1}'
 
 
-@pytest.fixture
+@built_once
 def study(workbench, in_folder):
     """Three pairs through a run with executions, and a fourth on which it failed."""
     codes = {"good": GOOD, "wrong": WRONG, "clear": GOOD + "# again\n", "lost": LACKING}
