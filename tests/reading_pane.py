@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from rich.cells import cell_len
+from settling import settled
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
@@ -46,8 +47,8 @@ class Reading(App[None]):
 
 async def quiet(pilot: Pilot[None]) -> None:
     """Wait until colours, layout and searches are done and painted."""
-    await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
+    # Textual's wait for workers fails where one is cancelled meanwhile, as the next search cancels the last.
+    await settled(pilot.app)
 
 
 def rows(pane: TextPane) -> list[str]:

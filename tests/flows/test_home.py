@@ -225,8 +225,6 @@ async def test_a_blind_home_counts_nothing_of_the_agents(workspace: Workspace) -
     app = app_of(workspace, blind=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause()
         assert home_of(app).details.runs == ()
         assert "blind: the agents' labels not read" in about(app)
         assert "agree" not in about(app)

@@ -91,6 +91,7 @@ async def test_other_marks_of_the_same_text_keep_the_place_and_the_search() -> N
     async with app.run_test(size=(60, 12)) as pilot:
         pane = app.pane
         pane.search("line 50")
+        await quiet(pilot)
         pane.restore(Place(40))
         await quiet(pilot)
         pane.load(text, spans=[Span(text.index("line 41"), text.index("line 41"), "cursor")])

@@ -306,6 +306,7 @@ async def test_search_goes_round_and_says_so() -> None:
         pane.load(text)
         pane.restore(Place(20))
         pane.search("NEEDLE")
+        await quiet(pilot)
         assert pane.search_status == "no match"
         pane.search("needle")
         await quiet(pilot)
