@@ -32,7 +32,7 @@ for _folder in (REPOSITORY / "tests", REPOSITORY):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
-import made_once  # noqa: E402 - found by the lines above, and at work from here on
+import made_once  # noqa: E402, F401 - found by the lines above, and at work from here on
 import settling  # noqa: E402 - so is this
 
 # Modules of assertions say what they compared, as tests do.
@@ -154,13 +154,6 @@ def _own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: py
         monkeypatch.setenv(name, str(home / folder))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("NO_COLOR", raising=False)
-
-
-@pytest.fixture(autouse=True)
-def _threads_for_real_data(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let data of real size be read by as many threads as a person's is."""
-    is_real = "real_data" in request.path.parts or request.node.get_closest_marker("full") is not None
-    monkeypatch.setattr(made_once, "one_thread", not is_real)
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,8 @@
 """What a test process makes once, since each of thousands of tests would make the same.
 
-That is statements as text, and empty workspaces. A workspace of a few rows is read by one thread,
-as DuckDB does it anyway: only the others are not waited for.
+That is statements as text, empty workspaces, and those with which many tests begin.
 
-Measured in processor time: of a new workspace of two pairs 23 of 63 ms, of a command
-that lists items a fifth; and of tests of reports a fifth, for the threads.
+Measured in processor time: of a new workspace of two pairs 23 of 63 ms, of a command that lists items a fifth.
 """
 
 from __future__ import annotations
@@ -26,43 +24,25 @@ import store.workspace.duckdb
 from store.errors import WorkbenchError
 from store.kinds.spec import task_kinds
 from store.workspace import schema
+from store.workspace.duckdb import Workspace
 
-_connect_to_database = duckdb.connect
-
-SMALL = 8_000_000
-"""Bytes of a database that one thread reads; DuckDB gives each thread 122,880 rows at a time."""
-
-
-def _connect_by_one_thread(database: Any = ":memory:", *more: Any, **named: Any) -> duckdb.DuckDBPyConnection:
-    """Connect to a database; a small one with one thread."""
-    path = Path(database)
-    if one_thread and (not path.exists() or path.stat().st_size < SMALL):
-        named["config"] = {"threads": 1, **named.get("config", {})}
-    return _connect_to_database(database, *more, **named)
-
-
-one_thread = True
-"""Whether a test is of a few rows; those with real data say that they are not."""
-
-duckdb.connect = _connect_by_one_thread
-
-_create_engine = sqlalchemy.create_engine
+_create_engine, _compiled = sqlalchemy.create_engine, dict[Any, Any]()
 
 
 def _create_engine_like_the_first(*url: Any, **more: Any) -> sqlalchemy.Engine:
-    """Create an engine that shares its dialect, and with it all statements that were compiled before."""
+    """Create an engine that knows all statements that were compiled before, which are those of one dialect."""
     engine = _create_engine(*url, **more)
-    first = _first_engine(*url)
-    engine.dialect = engine.pool._dialect = first.dialect  # type: ignore[assignment]
-    engine._compiled_cache = first._compiled_cache
+    engine.dialect = _dialect(*url)
+    engine.update_execution_options(compiled_cache=_compiled)
     return engine
 
 
 @cache
-def _first_engine(*url: Any) -> sqlalchemy.Engine:
-    engine = _create_engine(*url, query_cache_size=5_000)
+def _dialect(*url: Any) -> sqlalchemy.Dialect:
+    engine = _create_engine(*url)
+    # It asks the database about itself with the first connection.
     engine.connect().close()
-    return engine
+    return engine.dialect
 
 
 sqlalchemy.create_engine = _create_engine_like_the_first
@@ -79,6 +59,20 @@ def _empty_file(_kinds: tuple[str, ...]) -> bytes:
         return path.read_bytes()
 
 
+def copied(build: Callable[[Path], Workspace], path: Path) -> Workspace:
+    """Open a copy, at a path, of the workspace that a function makes in a folder; it is called once."""
+    path.write_bytes(_file_of(build, tuple(task_kinds())))
+    return Workspace.open(path)
+
+
+@cache
+def _file_of(build: Callable[[Path], Workspace], _kinds: tuple[str, ...]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        made = build(Path(folder))
+        made.close()
+        return made.path.read_bytes()
+
+
 def built_once(build: Callable[..., Path]) -> Any:
     """Make a fixture of a function that fills the folder of a test: it is called once, later tests have a copy.
 
@@ -86,7 +80,7 @@ def built_once(build: Callable[..., Path]) -> Any:
     """
 
     @wraps(build)
-    def copied(**fixtures: Any) -> Path:
+    def filled(**fixtures: Any) -> Path:
         folder: Path = fixtures.get("in_folder") or fixtures["tmp_path"]
         key = (build.__module__, build.__qualname__, *task_kinds())
         if key in _built:
@@ -99,7 +93,7 @@ def built_once(build: Callable[..., Path]) -> Any:
         _built[key] = kept, path.relative_to(folder).as_posix()
         return path
 
-    return pytest.fixture(copied)
+    return pytest.fixture(filled)
 
 
 _built: dict[tuple[str, ...], tuple[Path, str]] = {}

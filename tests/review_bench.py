@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from apps import context_of
+from made_once import copied
 from scopes import scope
 from settling import settled
 from small_workspace import BEGAN, pairs_workspace
@@ -26,7 +25,6 @@ from screens.queue.query import QueueQuery
 from screens.review.screen import ReviewScreen
 from screens.widgets.text.view import TextPane
 from store.cuts import Cut, cut_as_text
-from store.kinds.spec import task_kinds
 from store.queries.queue import queue_ids
 from store.record.raters import ensure_rater, register_kinds
 from store.tables.columns import table_of
@@ -209,18 +207,12 @@ def bench(folder: Path, cases: Sequence[Case] = CASES, run_name: str = RUN_NAME)
     """A new workspace with cases; item ids count from 1, ids and times are always the same."""
     if cases is not CASES or run_name != RUN_NAME:
         return _make(folder, cases, run_name)
-    path = folder / "pairs.duckdb"
-    path.write_bytes(_usual_file(tuple(task_kinds())))
-    return Workspace.open(path)
+    # Most tests of screens use these, and a copy costs a quarter.
+    return copied(_make_usual, folder / "pairs.duckdb")
 
 
-@cache
-def _usual_file(_kinds: tuple[str, ...]) -> bytes:
-    """The file of the usual cases, made once a process, since a copy costs a quarter: most tests of screens use it."""
-    with tempfile.TemporaryDirectory() as folder:
-        made = _make(Path(folder), CASES, RUN_NAME)
-        made.close()
-        return made.path.read_bytes()
+def _make_usual(folder: Path) -> Workspace:
+    return _make(folder, CASES, RUN_NAME)
 
 
 def _make(folder: Path, cases: Sequence[Case], run_name: str) -> Workspace:

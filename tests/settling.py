@@ -2,8 +2,11 @@
 
 `settled(app)` is what Textual's pilot waits for here behind every key and in every pause. Textual's own answer is that
 the process used next to no processor time for 20 ms, which is slow, and wrong where the machine is busy: a process that
-is not let run uses none either. An app has settled when nothing that `screens.threads` counts is under way, every
-message is dealt with, what was asked for is painted, and the item of a review can be judged.
+is not let run uses none either. It is discussed in Textualize/textual #1675, and #2584, which has each widget answer a
+message; neither tells when an app has nothing left to do.
+
+An app has settled when nothing that `screens.threads` counts is under way, every message is dealt with, what was asked
+for is painted, and the item of a review can be judged.
 
 What a test keeps from ending is left out: a thread that waits in a `Gate`, and what it names to `left_alone`.
 """
@@ -188,10 +191,6 @@ async def until(
 
 
 # -- in the place of Textual's ---------------------------------------------------------------------------
-
-
-# Its public threads are Textualize/textual #1675, which waits until the processor rests, and #2584, which sends
-# messages. Both say that they are guesses; nothing public tells when an app has nothing left to do.
 
 
 async def _wait_for_idle(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from made_once import copied
+
 from store.ingest.importing import import_files
-from store.kinds.spec import task_kinds
 from store.workspace.duckdb import Workspace
 
 PAIR, FIRST_TASK, SECOND_TASK, ANSWERED, SCORED, UNANSWERED = "p1", "sum/1", "sum/2", "q1", "q2", "q3"
@@ -46,17 +45,7 @@ ANSWERS: list[dict[str, Any]] = [
 
 def three_kinds(folder: Path) -> Workspace:
     """A new workspace; the items are numbered in the order of their names above, from 1."""
-    path = folder / "kinds.duckdb"
-    path.write_bytes(_file(tuple(task_kinds())))
-    return Workspace.open(path)
-
-
-@cache
-def _file(_kinds: tuple[str, ...]) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        made = _make(Path(folder))
-        made.close()
-        return made.path.read_bytes()
+    return copied(_make, folder / "kinds.duckdb")
 
 
 def _make(folder: Path) -> Workspace:

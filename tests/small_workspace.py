@@ -228,7 +228,7 @@ def labelled_by_agents(
     rater = ensure_rater(workspace, name, "agent")
     run_id = workspace.ids.next()
     steps: list[dict[str, Any]] = []
-    rows: list[dict[str, Any]] = []
+    labels: list[dict[str, Any]] = []
     for item_id, value, path in verdicts:
         clear = "clear_match" if value else "clear_nonmatch"
         assessment = clear if path == "screened" else "unclear"
@@ -251,7 +251,7 @@ def labelled_by_agents(
             "question_id": 1,
             "value": value,
         }
-        rows.append({**verdict, "path": path, "reason": "as it reads", "created_at": BEGAN})
+        labels.append({**verdict, "path": path, "reason": "as it reads", "created_at": BEGAN})
 
     for item_id, error in failures:
         failed = {
@@ -266,12 +266,12 @@ def labelled_by_agents(
 
     def write(connection: Connection) -> None:
         run = {"id": run_id, "kind": "pair", "name": name, "configuration": f'"{name}"', "fullness": fullness}
-        run |= {"model": "scripted", "rater_id": rater.id, "state": "done", "total": len(rows)}
+        run |= {"model": "scripted", "rater_id": rater.id, "state": "done", "total": len(labels)}
         ended = BEGAN + timedelta(minutes=3)
         connection.execute(insert(table_of(Run)).values(**run, started_at=BEGAN, ended_at=ended))
-        if rows:
+        if labels:
             connection.execute(insert(table_of(StepRow)), steps)
-            connection.execute(insert(table_of(VerdictRow)), rows)
+            connection.execute(insert(table_of(VerdictRow)), labels)
 
     workspace.lane.submit(write).result()
     return run_id
