@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+CLOSED: dict[str, Any] = {
+    "enable_external_access": False,
+    "python_enable_replacements": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "temp_directory": "",
+    "threads": 2,
+}
+"""How DuckDB is set up where a statement or a file of somebody else is looked at, beside its memory."""
+
 
 def quoted(text: str) -> str:
     """Return a text as a literal."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def named(name: str) -> str:
+    """Return the name of a table or column as statements have it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def count(cursor: duckdb.DuckDBPyConnection, statement: str) -> int:

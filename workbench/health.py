@@ -11,6 +11,7 @@ from sqlmodel import SQLModel
 
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
+from store.sql import named
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
@@ -137,7 +138,7 @@ def health(workspace: Workspace) -> Health:
         schema = connection.execute(text("SELECT max(version) FROM schema_version")).scalar_one()
         for name in connection.execute(text("SELECT table_name FROM duckdb_tables()")).scalars().all():
             # Counts are known without a look at the rows; a damaged block is found by reading it.
-            connection.execute(text(f'SELECT bit_xor(hash(entry)) FROM "{name}" AS entry'))
+            connection.exec_driver_sql(f"SELECT bit_xor(hash(entry)) FROM {named(name)} AS entry")
         own = _tables_of_kinds(connection)
         tables = [*(table_of(model) for model in _COUNTED), *own]
         rows = {

@@ -16,7 +16,7 @@ from store.export.pseudonyms import Pseudonyms
 from store.formats.bundle import MANIFEST, SORT, VERSION, Manifest, TableFile, table_path
 from store.formats.protocol import WriteResult
 from store.record.ids import now
-from store.sql import count, quoted
+from store.sql import count, named, quoted
 from store.workspace.schema import tables_of, version_of
 
 _GONE = "SELECT assignment_id FROM studied WHERE withdrawn_at IS NOT NULL"
@@ -73,7 +73,7 @@ def write_bundle(
         with_withdrawn: Whether the records of raters who withdrew are written, too.
     """
     columns = tables_of(cursor)
-    chosen = {table: _Rows(f'"{table}"') for table in columns}
+    chosen = {table: _Rows(named(table)) for table in columns}
     if without_replies:
         chosen["reply"].where.append("false")
         chosen["step"].replaced |= {"reply": _DECISION, "reply_id": "NULL::UUID"}
@@ -91,7 +91,7 @@ def write_bundle(
         for place, (table, rows) in enumerate(chosen.items()):
             progress(Progress(f"writing {table}", place, len(chosen)))
             written[table] = _write(cursor, table_path(folder, table), rows.select, columns[table])
-            if left := count(cursor, f'SELECT count(*) FROM "{table}"') - written[table].rows:
+            if left := count(cursor, f"SELECT count(*) FROM {named(table)}") - written[table].rows:
                 left_out[table] = left
             if people is not None:
                 found = people.left_in(cursor, table_path(folder, table))

@@ -25,7 +25,7 @@ from store.kinds.spec import NamedQuestion, task_kinds
 from store.queries.labels import named_question
 from store.record.ids import now
 from store.record.revisions import current_texts
-from store.sql import count, quoted
+from store.sql import count, named, quoted
 from store.workspace.schema import tables_of
 
 _ROWS, _LINES = 5_000, 1_000
@@ -279,7 +279,9 @@ class WorkspaceContent:
     def bundle(self) -> WriteResult:
         """Write every table of the workspace, and a manifest, to the target."""
         if self.dry_run:
-            rows = (count(self.cursor, f'SELECT count(*) FROM "{table}"') for table in tables_of(self.cursor))
+            rows = (
+                count(self.cursor, f"SELECT count(*) FROM {named(table)}") for table in tables_of(self.cursor)
+            )
             self.end_dry_run(
                 WriteResult(sum(rows), estimated=self.without_replies or not self.with_withdrawn)
             )

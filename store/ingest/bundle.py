@@ -17,7 +17,7 @@ from store.errors import ImportFailed, WorkbenchError
 from store.events import Progress, Report, silent
 from store.formats.bundle import MANIFEST, Manifest, TableFile, read_manifest, table_path
 from store.kinds.spec import task_kinds
-from store.sql import any_row, count, parquet
+from store.sql import any_row, count, named, parquet
 from store.workspace.connecting import check_path, connect
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import check_journal, journal_path
@@ -136,7 +136,7 @@ def _check_empty(path: Path) -> None:
             cursor = workspace.native()
             try:
                 tables = [name for name in tables_of(cursor) if name not in _IN_EVERY_WORKSPACE]
-                filled = [name for name in tables if any_row(cursor, f'"{name}"')]
+                filled = [name for name in tables if any_row(cursor, named(name))]
             finally:
                 cursor.close()
         held = f"{path} has rows in {', '.join(filled[:3])}" if filled else ""
@@ -205,8 +205,8 @@ def _make(path: Path, folder: Path, manifest: Manifest, report: Report) -> None:
             report(Progress(f"importing {name}", place, len(manifest.tables)))
             rows = parquet(table_path(folder, name))
             _check_content(master, rows, name, table)
-            master.execute(f'DELETE FROM "{name}"')
-            master.execute(f'INSERT INTO "{name}" BY NAME FROM {rows}')
+            master.execute(f"DELETE FROM {named(name)}")
+            master.execute(f"INSERT INTO {named(name)} BY NAME FROM {rows}")
         found = master.execute("SELECT max(version) FROM schema_version").fetchone()
         if found != (schema,):
             raise _changed(f"schema_version.parquet does not say schema {schema}")
@@ -253,7 +253,9 @@ def _check_content(master: duckdb.DuckDBPyConnection, rows: str, name: str, tabl
     if counted != table.rows:
         raise _changed(f"{name}.parquet has {counted:,} rows, and the manifest says {table.rows:,}")
     texts = [
-        f'coalesce(sum(strlen("{column}")), 0)' for column, type_ in columns.items() if type_ == "VARCHAR"
+        f"coalesce(sum(strlen({named(column)})), 0)"
+        for column, type_ in columns.items()
+        if type_ == "VARCHAR"
     ]
     if cells <= most and texts:
         (letters,) = master.execute(f"SELECT {' + '.join(texts)} FROM {rows}").fetchone() or (0,)

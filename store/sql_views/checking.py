@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from store.errors import SqlError
-from store.sql_views.child import CONFIG
+from store.sql import CLOSED
 from store.sql_views.views import views
 
 TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "json_each", "json_tree", "repeat"})
@@ -58,7 +58,7 @@ def check_statement(text: str) -> CheckedStatement:
     except UnicodeEncodeError as error:
         raise SqlError("SQL error", "The statement is no UTF-8.", VIEWS_HINT) from error
     # Parsing alone opens files: those of IMPORT DATABASE.
-    database = duckdb.connect(":memory:", config=CONFIG)
+    database = duckdb.connect(":memory:", config=CLOSED)
     try:
         found = database.extract_statements(text)
         if not found:

@@ -15,21 +15,10 @@ import json
 import resource
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import duckdb
 import pyarrow
-
-CONFIG: dict[str, Any] = {
-    "enable_external_access": False,
-    "python_enable_replacements": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "temp_directory": "",
-    "threads": 2,
-}
-"""How DuckDB is set up, beside its memory; nothing of it can be changed afterwards."""
 
 BATCH_ROWS = 2_048
 
@@ -42,7 +31,7 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
         target: Where the result goes.
     """
     request = json.loads(source.readline())
-    database = duckdb.connect(":memory:", config=CONFIG | {"memory_limit": f"{request['memory']}B"})
+    database = duckdb.connect(":memory:", config=request["config"])
     database.execute("SET TimeZone = 'UTC'")
     for name in request["views"]:
         with pyarrow.ipc.open_stream(source) as rows:
@@ -50,7 +39,7 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
     database.execute("SET lock_configuration = true")
     # What is imported late is imported by this, while files can still be opened.
     _collect(database, "SELECT 1 AS n, 'a' AS text, now() AS moment, 1::DECIMAL(4, 1) AS number", None)
-    _limit(request["memory"], request["seconds"])
+    _limit(request["memory"], request["seconds"] * request["config"]["threads"])
     try:
         result = _collect(database, request["statement"], request["rows"])
     except (duckdb.Error, pyarrow.ArrowException, MemoryError, OSError) as error:
@@ -80,11 +69,11 @@ def _collect(database: duckdb.DuckDBPyConnection, statement: str, rows: int | No
 
 
 def _limit(memory: int, seconds: int) -> None:
-    """Let the process take no more than some memory beside what it has, open nothing and write no file."""
+    """Let the process take so much memory and processor, open nothing and write no file."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # In case that nobody is left to end it.
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds * CONFIG["threads"] + 10,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds + 10,) * 2)
     taken = Path("/proc/self/statm")
     if taken.exists():
         size = int(taken.read_text(encoding="ascii").split()[0]) * resource.getpagesize()

@@ -17,6 +17,7 @@ import pyarrow
 
 from store.errors import SqlError
 from store.formatting import pluralize
+from store.sql import CLOSED
 from store.sql_views import child
 from store.sql_views.checking import check_statement, sql_error
 from store.sql_views.views import views
@@ -135,6 +136,7 @@ class SqlRun:
             "rows": None if self._rows is None else self._rows + 1,
             "seconds": self._seconds,
             "memory": self._memory,
+            "config": CLOSED | {"memory_limit": f"{self._memory}B"},
         }
         process.stdin.write(json.dumps(request).encode() + b"\n")
         with self._workspace.reading() as connection:

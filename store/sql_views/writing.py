@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from store.errors import ExportFailed
-from store.sql_views.child import CONFIG
+from store.sql import CLOSED
 
 if TYPE_CHECKING:
     import pyarrow
@@ -60,7 +60,7 @@ def _values(column: pyarrow.Array[Any]) -> list[Any]:
         if not pyarrow.types.is_interval(column.type):
             found: list[Any] = column.to_pylist()
             return found
-    with duckdb.connect(":memory:", config=CONFIG) as database:
+    with duckdb.connect(":memory:", config=CLOSED) as database:
         database.execute("SET TimeZone = 'UTC'")
         database.register("own", pyarrow.table({"value": column}))
         return [text for (text,) in database.execute("SELECT value::VARCHAR FROM own").fetchall()]

@@ -42,7 +42,7 @@ from store.tables.people import Assignment, Guideline, Packet, Question, Study, 
 from store.tables.record import MARK_KINDS, Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.responses import ResponseRef
 from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
-from store.workspace.attaching import OTHER, attached, check_place, check_version, check_whole
+from store.workspace.attaching import OTHER, attached
 from store.workspace.connecting import refusal
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path
@@ -200,12 +200,9 @@ class _Reading:
         Raises:
             WorkspaceError: It is refused.
         """
-        check_place(self._workspace, self._path, "packet")
         cursor = self._workspace.native()
         try:
-            with attached(cursor, self._path):
-                check_whole(cursor, self._path, "packet")
-                check_version(cursor, self._path, "packet")
+            with attached(self._workspace, cursor, self._path, "packet"):
                 arrived, mapping = self._check(cursor)
                 _Records(cursor, self._workspace, arrived, mapping).read()
                 return arrived

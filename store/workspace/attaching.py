@@ -1,20 +1,34 @@
-"""Other workspace files, attached to be read: a copy, a packet. Neither they nor their logs change."""
+"""Other workspace files, attached to be read: a copy, a packet. Neither they nor their logs change.
+
+Whoever had such a file may have put anything into it. It is copied to a folder of the workspace's own, looked
+through there by a process that can open nothing else, and attached only if it holds the tables of a workspace
+and nothing beside them.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import IO, Any, Literal
 
 import duckdb
 
 from store.errors import WorkspaceError, WorkspaceLocked
-from store.sql import quoted
+from store.sql import CLOSED, quoted
+from store.workspace import foreign_child
 from store.workspace.connecting import refusal
 from store.workspace.duckdb import Workspace, is_open_here
-from store.workspace.schema import migrations, version_of
+from store.workspace.schema import migrations, refuse_newer, refuse_other_program
 
 OTHER = "other"
 """The name of the attached file in statements."""
@@ -26,15 +40,16 @@ _ONE_AT_A_TIME = threading.Lock()
 """Held while a file is attached, since all are under one name."""
 _HEADER_BYTES = 3 * 4096
 """The header before the blocks of a DuckDB file."""
+_MEMORY = 1 << 30
+"""Bytes that the process which looks through a file may take."""
+_SECONDS = 60
+_BYTES_A_SECOND = 4 << 20
+"""How long it may take: some seconds, and one more for each so many bytes."""
+_SHOWN = 3
 
 
-def check_place(workspace: Workspace, path: Path, word: Word) -> None:
-    """Refuse a path where no file is that could be attached.
-
-    Raises:
-        WorkspaceError: There is no file, or it is the workspace itself.
-        WorkspaceLocked: This process has it open.
-    """
+def _check_place(workspace: Workspace, path: Path, word: Word) -> None:
+    """Refuse a path where no file is that could be attached."""
     if not path.exists():
         raise WorkspaceError(
             f"No {word}", f"There is no file {path}.", f"Name the {word}: WORKSPACE {word.upper()}"
@@ -53,16 +68,29 @@ def check_place(workspace: Workspace, path: Path, word: Word) -> None:
 
 
 @contextmanager
-def attached(cursor: duckdb.DuckDBPyConnection, path: Path) -> Iterator[None]:
-    """Attach a file as `OTHER`, read-only: neither it nor its log is changed.
+def attached(
+    workspace: Workspace, cursor: duckdb.DuckDBPyConnection, path: Path, word: Word
+) -> Iterator[None]:
+    """Attach a private copy of a file as `OTHER`, read-only, once it was looked through.
+
+    Args:
+        workspace: The open workspace.
+        cursor: A cursor of it, in no transaction.
+        path: The file, whose log is read, too.
+        word: The word for it in errors.
 
     Raises:
-        WorkspaceError: It is no database, or cannot be read.
-        WorkspaceLocked: Another process holds it.
+        WorkspaceError: There is no such file, it is the workspace itself or no database, it cannot be read,
+            or it holds anything but the tables of a workspace of this version.
+        WorkspaceLocked: Another process holds it, or this one does.
+        WorkspaceTooNew: A newer version of the program wrote it.
     """
-    with _ONE_AT_A_TIME:
+    _check_place(workspace, path, word)
+    with _ONE_AT_A_TIME, _private_copy(workspace, path) as own:
+        tables = _tables(cursor)
+        _check(_looked_through(own, tables), tables, path, own.stat().st_size, word)
         try:
-            cursor.execute(f"ATTACH {quoted(str(path.absolute()))} AS {OTHER} (READ_ONLY)")
+            cursor.execute(f"ATTACH {quoted(str(own))} AS {OTHER} (READ_ONLY)")
         except duckdb.Error as error:
             raise refusal(path, error) from error
         try:
@@ -72,44 +100,147 @@ def attached(cursor: duckdb.DuckDBPyConnection, path: Path) -> Iterator[None]:
                 cursor.execute(f"DETACH {OTHER}")
 
 
-def check_whole(cursor: duckdb.DuckDBPyConnection, path: Path, word: Word) -> None:
-    """Refuse an attached file whose end is missing; DuckDB would notice only where it reads that.
+@contextmanager
+def _private_copy(workspace: Workspace, path: Path) -> Iterator[Path]:
+    """Copy a file and its log to a folder beside the workspace that only its owner can open."""
+    folder, prefix = workspace.path.parent, f".{workspace.path.name}.incoming-"
+    # Those of a process that was killed: nobody else has this workspace open.
+    for left in folder.iterdir():
+        if left.name.startswith(prefix):
+            shutil.rmtree(left, ignore_errors=True)
+    private = Path(tempfile.mkdtemp(dir=folder, prefix=prefix))
+    try:
+        own = private / "other.duckdb"
+        _copy_with_log(path, own)
+        yield own
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
 
-    The number of blocks in its header is no help: free ones may be cut off a file's end.
+
+def _copy_with_log(path: Path, target: Path) -> None:
+    try:
+        with _opened(path) as file:
+            _lock(file, path)
+            _copy(file, target)
+            with suppress(FileNotFoundError), _opened(path.with_name(path.name + ".wal")) as log:
+                _copy(log, target.with_name(target.name + ".wal"))
+    except OSError as error:
+        raise WorkspaceError(
+            "Cannot be copied",
+            f"{path} could not be copied beside the workspace: {error.strerror or error}. "
+            "Nothing was merged.",
+            "Check that it can be read, and that there is room for a copy of it beside the workspace.",
+        ) from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a file that is to be copied; a pipe, or a link in the place of a log, is none."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    file = os.fdopen(number, "rb")
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        file.close()
+        raise OSError(f"{path} is no file")
+    return file
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Keep others from writing into a file until it is closed, as DuckDB does.
+
+    Raises:
+        WorkspaceLocked: Another process writes into it.
     """
-    tables = cursor.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = ?", [OTHER])
-    blocks = [f"SELECT block_id FROM pragma_metadata_info('{OTHER}')"]
-    for (name,) in tables.fetchall():
-        stored = f"pragma_storage_info('{OTHER}.{name}')"
-        blocks += [f"SELECT block_id FROM {stored}", f"SELECT unnest(additional_block_ids) FROM {stored}"]
-    ((last,),) = cursor.execute(f"SELECT max(block_id) FROM ({' UNION ALL '.join(blocks)})").fetchall()
-    ((used, block_size),) = cursor.execute(
-        "SELECT used_blocks, block_size FROM pragma_database_size() WHERE database_name = ?", [OTHER]
-    ).fetchall()
-    # Those of indexes are only counted.
-    least = max(used, 0 if last is None else last + 1)
-    if path.stat().st_size < _HEADER_BYTES + least * block_size:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        # DuckDB says who it is.
+        if error := _looked_through(path, {}).get("error"):
+            raise refusal(path, duckdb.IOException(error)) from None
+        raise WorkspaceLocked("Workspace in use", f"{path} was held just now.", "Try again.") from None
+    except OSError:
+        # A file system without locks.
+        return
+
+
+def _copy(file: IO[bytes], target: Path) -> None:
+    with target.open("xb") as copy:
+        shutil.copyfileobj(file, copy, 1 << 20)
+
+
+def _tables(cursor: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Return the tables of the workspace, each with the statement that makes it."""
+    found = cursor.execute(
+        "SELECT table_name, sql FROM duckdb_tables() "
+        "WHERE database_name = current_database() AND NOT temporary"
+    )
+    return dict(found.fetchall())
+
+
+def _looked_through(path: Path, tables: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a process of its own finds in a file: see `foreign_child`; nothing where that was ended."""
+    seconds = _SECONDS + path.stat().st_size // _BYTES_A_SECOND
+    request = {
+        "path": str(path),
+        "tables": tables,
+        "memory": _MEMORY,
+        "seconds": seconds,
+        "config": CLOSED | {"allow_persistent_secrets": False, "memory_limit": f"{_MEMORY}B"},
+    }
+    try:
+        process = subprocess.run(
+            [sys.executable, "-P", str(Path(foreign_child.__file__))],
+            input=json.dumps(request).encode() + b"\n",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
+        answer: dict[str, Any] = json.loads(process.stdout)
+    except (subprocess.TimeoutExpired, ValueError):
+        return {}
+    return answer
+
+
+def _check(answer: Mapping[str, Any], tables: Mapping[str, str], path: Path, size: int, word: Word) -> None:
+    """Refuse a file by what was found in it.
+
+    Raises:
+        WorkspaceError: It cannot be read, or is no workspace of this version and nothing else.
+        WorkspaceTooNew: It is of a newer one.
+    """
+    if not answer:
+        raise WorkspaceError(
+            f"Damaged {word}",
+            f"{path} takes more time or memory to read than any {word}. Nothing was merged.",
+            "Ask for another copy of it.",
+        )
+    if error := answer.get("error"):
+        raise refusal(path, duckdb.Error(error) if answer["opened"] else duckdb.IOException(error))
+    found: dict[str, str] = answer["tables"]
+    if not found and not answer["others"]:
+        raise WorkspaceError("Not a workspace", f"{path} is an empty DuckDB file.", f"Name the {word}.")
+    refuse_other_program(found, path)
+    if (version := answer.get("version")) is not None:
+        refuse_newer(version, path)
+        newest = migrations()[-1][0]
+        if version < newest:
+            raise WorkspaceError(
+                f"{word.capitalize()} of an older version",
+                f"{path} has schema {version}, the workspace has {newest}. Nothing was merged.",
+                f"Open the {word} once, which brings it to {newest} and keeps the old file beside it: "
+                f"workbench report {path}",
+            )
+    wrong = [f"the {what} {name[:60]!a}" for what, name in answer["others"]]
+    wrong += [f"the table {name[:60]!a}" for name in sorted(dict(found.items() ^ tables.items()))]
+    if wrong:
+        raise WorkspaceError(
+            f"Not a {word} as it was made",
+            f"{path} holds something else than the tables of a workspace: {', '.join(wrong[:_SHOWN])}. "
+            "Nothing was merged.",
+            f"Ask for the {word} as the program left it.",
+        )
+    if size < _HEADER_BYTES + answer["bytes"]:
         raise WorkspaceError(
             f"Truncated {word}",
             f"The end of {path} is missing. Nothing was merged.",
             "Copy it here once more.",
-        )
-
-
-def check_version(cursor: duckdb.DuckDBPyConnection, path: Path, word: Word) -> None:
-    """Refuse an attached file that is no workspace, or one of another version.
-
-    Raises:
-        WorkspaceError: It is no workspace, or of an older version.
-        WorkspaceTooNew: It is of a newer one.
-    """
-    version, newest = version_of(cursor, path, OTHER), migrations()[-1][0]
-    if version == 0:
-        raise WorkspaceError("Not a workspace", f"{path} is an empty DuckDB file.", f"Name the {word}.")
-    if version < newest:
-        raise WorkspaceError(
-            f"{word.capitalize()} of an older version",
-            f"{path} has schema {version}, the workspace has {newest}. Nothing was merged.",
-            f"Open the {word} once, which brings it to {newest} and keeps the old file beside it: "
-            f"workbench report {path}",
         )

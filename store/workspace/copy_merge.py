@@ -16,7 +16,7 @@ from store.errors import WorkspaceError
 from store.events import Progress, Report, silent
 from store.formatting import pluralize
 from store.record.expert_runs import journal_line
-from store.workspace.attaching import attached, check_place, check_version, check_whole
+from store.workspace.attaching import attached
 from store.workspace.comparison import Comparison, RunGain
 from store.workspace.connecting import refusal
 from store.workspace.duckdb import Workspace
@@ -155,13 +155,10 @@ def merge(
     refuse_packet(workspace, "Copies are merged")
     path = Path(copy)
     path = path.resolve() if path.is_symlink() else path
-    check_place(workspace, path, "copy")
     report = progress or silent
     cursor = workspace.native()
     try:
-        with attached(cursor, path), _transaction(cursor, path, write=not dry_run):
-            check_whole(cursor, path, "copy")
-            check_version(cursor, path, "copy")
+        with attached(workspace, cursor, path, "copy"), _transaction(cursor, path, write=not dry_run):
             return _merge(workspace, cursor, path, dry_run=dry_run, report=report)
     finally:
         cursor.close()

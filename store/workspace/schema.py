@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -37,35 +38,50 @@ def tables_of(cursor: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
     return tables
 
 
-def version_of(master: duckdb.DuckDBPyConnection, path: Path, catalog: str | None = None) -> int:
+def version_of(master: duckdb.DuckDBPyConnection, path: Path) -> int:
     """Return the schema version of a file, 0 for an empty one.
 
     Args:
         master: A connection to it.
         path: Its name, for what is said of it.
-        catalog: Its name in the connection; None for the connection's own file.
 
     Raises:
         WorkspaceError: It is a database of another program.
         WorkspaceTooNew: A newer version of this program wrote it.
     """
     found = master.execute(
-        "SELECT table_name FROM information_schema.tables "
-        "WHERE table_catalog = coalesce($catalog, current_database())",
-        {"catalog": catalog},
+        "SELECT table_name FROM information_schema.tables WHERE table_catalog = current_database()"
     )
     tables = {row[0] for row in found.fetchall()}
     if not tables:
         return 0
-    if not tables >= _MARKS:
+    refuse_other_program(tables, path)
+    row = master.execute("SELECT max(version) FROM schema_version").fetchone()
+    version = int(row[0]) if row and row[0] is not None else 0
+    refuse_newer(version, path)
+    return version
+
+
+def refuse_other_program(tables: Iterable[str], path: Path) -> None:
+    """Refuse a file of other tables than a workspace has in every version.
+
+    Raises:
+        WorkspaceError: It lacks one of those.
+    """
+    if not set(tables) >= _MARKS:
         raise WorkspaceError(
             "Not a workspace",
             f"{path} is a DuckDB file of another program (tables: {', '.join(sorted(tables)[:5])}).",
             "Choose another file; this one was not changed.",
         )
-    whose = f"{catalog}." if catalog else ""
-    row = master.execute(f"SELECT max(version) FROM {whose}schema_version").fetchone()
-    version = int(row[0]) if row and row[0] is not None else 0
+
+
+def refuse_newer(version: int, path: Path) -> None:
+    """Refuse a file of a schema version that is not known yet.
+
+    Raises:
+        WorkspaceTooNew: It is of one.
+    """
     newest = migrations()[-1][0]
     if version > newest:
         raise WorkspaceTooNew(
@@ -73,7 +89,6 @@ def version_of(master: duckdb.DuckDBPyConnection, path: Path, catalog: str | Non
             f"{path} has schema {version}; this program knows up to {newest}. Nothing was changed.",
             "Upgrade workbench, or open a copy made before the upgrade.",
         )
-    return version
 
 
 def migrate(master: duckdb.DuckDBPyConnection, path: Path, version: int, newest: int | None = None) -> None:
