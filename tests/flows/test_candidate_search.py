@@ -174,7 +174,7 @@ def found(workspace: Workspace) -> list[tuple[Any, ...]]:
         return sorted(tuple(row) for row in connection.execute(asked))
 
 
-async def test_from_the_message_of_home_to_pairs_in_the_queue(
+async def test_from_the_message_of_home_through_the_dialog_to_pairs_in_the_queue(
     corpus: Workspace, searching: Searching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notices: list[str] = []
@@ -183,6 +183,39 @@ async def test_from_the_message_of_home_to_pairs_in_the_queue(
     async with app.run_test(size=(80, 24)) as pilot:
         await home(pilot)
         assert "f searches the best codes of each query" in text(app, "#message")
+        # The dialog refuses before anything starts.
+        await dialog(pilot)
+        for models, top, words in (
+            (
+                "bm25,minilm",
+                "20",
+                "The scores of bm25 have no upper bound: in a mean with others they decide alone.",
+            ),
+            ("mean=nowhere", "20", "There is no folder nowhere."),
+            ("wide=nowhere", "20", "'wide' is no layout of a model."),
+            (" , ", "20", "No model is named."),
+            ("bm25", "0", "0 is no number of codes of each query."),
+            ("bm25", "", "0 is no number of codes of each query."),
+            ("bm25", "1001", "1,001 is no number of codes of each query. Give 1 to 1,000."),
+            ("bm25", "many", "Codes of each query: 'many' is no whole number."),
+        ):
+            app.screen.query_one("#models", Input).value = models
+            app.screen.query_one("#top", Input).value = top
+            await until(pilot, lambda: text(app, "#wrong") == "")
+            await pilot.press("enter")
+            await until(pilot, lambda words=words: words in " ".join(text(app, "#wrong").split()))
+            assert isinstance(app.screen, CandidatesScreen)
+        app.screen.query_one("#top", Input).value = "20"
+        await until(pilot, lambda: text(app, "#plan").endswith("It can be stopped."))
+        combined = app.screen.query_one("#combine", Select)
+        assert not combined.is_on_screen
+        app.screen.query_one("#models", Input).value = "minilm,unixcoder"
+        await until(pilot, lambda: combined.is_on_screen)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert not app.context.searches.started
+
+        # A search adds its pairs.
         await dialog(pilot, "bm25", "3")
         assert "12 queries and 90 codes are compared." in text(app, "#plan")
         await until(pilot, lambda: "The best 3 of each query: 36 pairs" in text(app, "#plan"))
@@ -276,30 +309,13 @@ async def test_paused_stopped_and_started_again_it_finds_what_the_command_finds(
         assert len(pairs) == 2 * 60
 
 
-async def test_an_error_in_the_middle_is_shown_and_leaves_the_workspace_as_it_was(
+async def test_errors_are_shown_and_leave_the_workspace_as_it_was(
     corpus: Workspace, searching: Searching, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Turns(monkeypatch, broken_at=3).give(100)
-    sources = len(rows(corpus, Source))
-    app = searching(corpus)
+    sources, vectors = len(rows(corpus, Source)), import_of(tmp_path, "no folder", "vectors")
+    app = searching(corpus, vectors=vectors)
     async with app.run_test(size=(100, 30)) as pilot:
-        await home(pilot)
-        await begun(pilot, tiny)
-        search = await ended(pilot, "failed")
-        await pilot.press("J")
-        await until(pilot, lambda: "! Not a number" in text(app, "#now"))
-        assert "Nothing of this block was stored." in text(app, "#now")
-        assert "failed: " in log_of(app)
-        assert search.log[-1].level == "error"
-    assert (rows(corpus, Item), len(rows(corpus, Source))) == ([], sources)
-    assert len(list((tmp_path / "vectors").rglob("*.vectors"))) == 2
-
-
-async def test_vectors_that_cannot_be_written_are_an_error_with_a_hint(
-    corpus: Workspace, searching: Searching, tiny: str, tmp_path: Path
-) -> None:
-    app = searching(corpus, vectors=import_of(tmp_path, "no folder", "file"))
-    async with app.run_test(size=(100, 30)) as pilot:
+        # Vectors that cannot be written are an error with a hint.
         await home(pilot)
         await begun(pilot, tiny)
         await ended(pilot, "failed")
@@ -307,33 +323,59 @@ async def test_vectors_that_cannot_be_written_are_an_error_with_a_hint(
         await until(pilot, lambda: "! Vectors not written" in text(app, "#now"))
         assert "Make room on the disk" in text(app, "#now")
         assert "f goes on" in text(app, "#now")
-    assert rows(corpus, Item) == []
+        assert rows(corpus, Item) == []
 
+        # So is a model that breaks in the middle; the blocks before that are kept.
+        vectors.unlink()
+        Turns(monkeypatch, broken_at=3).give(100)
+        await begun(pilot, tiny)
+        search = await ended(pilot, "failed")
+        await until(pilot, lambda: "! Not a number" in text(app, "#now"))
+        assert "Nothing of this block was stored." in text(app, "#now")
+        assert "failed: " in log_of(app)
+        assert search.log[-1].level == "error"
+        assert (rows(corpus, Item), len(rows(corpus, Source))) == ([], sources)
+        assert len(list(vectors.rglob("*.vectors"))) == 2
 
-async def test_a_mistake_of_the_program_ends_the_search_and_not_the_app(
-    corpus: Workspace, searching: Searching, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: Any) -> None:
-        raise ZeroDivisionError("no such number")
+        # A mistake of the program ends the search and not the app.
+        def broken(*_: Any) -> None:
+            raise ZeroDivisionError("no such number")
 
-    monkeypatch.setattr("agents.retrieval.candidate_search.add_candidates", broken)
-    app = searching(corpus)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await home(pilot)
+        monkeypatch.setattr("agents.retrieval.candidate_search.add_candidates", broken)
         await begun(pilot, "bm25")
         search = await ended(pilot, "failed")
-        await pilot.press("J")
         await until(pilot, lambda: "! The search broke" in text(app, "#now"))
     assert any("Traceback" in line.text for line in search.log)
 
 
-async def test_quitting_ends_it_and_keeps_whole_blocks(
+async def test_it_ends_when_it_is_stopped_and_when_the_app_is_left(
     corpus: Workspace, searching: Searching, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = Turns(monkeypatch)
+    # As the load of a model, which cannot be interrupted.
+    loads, loaded, encode = Gate(), Gate(), LocalEncoder.encode
+
+    def loading(*given: Any) -> Encoded:
+        loads.set()
+        assert loaded.wait(60)
+        return encode(*given)
+
+    monkeypatch.setattr(LocalEncoder, "encode", loading)
     app = searching(corpus)
     async with app.run_test(size=(80, 24)) as pilot:
+        # While a search stops, the key says what to do.
         await home(pilot)
+        search = await begun(pilot, tiny)
+        await until(pilot, loads.is_set)
+        search.stop()
+        await pilot.press("f")
+        await until(pilot, lambda: "Press f again when it has stopped." in said(app))
+        assert search.state == "stopping"
+        assert isinstance(app.screen, HomeScreen)
+        loaded.set()
+        await ended(pilot, "stopped")
+
+        # Quitting ends it, and keeps whole blocks.
+        turns = Turns(monkeypatch)
         turns.give(3)
         search = await begun(pilot, tiny)
         await until(pilot, lambda: turns.taken == 3)
@@ -388,7 +430,7 @@ async def test_agents_and_a_search_run_beside_each_other(
         async with app.run_test(size=(80, 24)) as pilot:
             await home(pilot)
             await pilot.press("g")
-            await until(pilot, lambda: isinstance(app.screen, StartScreen) and not app.screen._is_estimating)
+            assert isinstance(app.screen, StartScreen)
             await pilot.press("enter")
             await until(pilot, lambda: app.context.jobs.running is not None)
             search = await begun(pilot, tiny)
@@ -416,68 +458,6 @@ async def test_agents_and_a_search_run_beside_each_other(
             await ended(pilot, "stopped")
             assert app.context.jobs.running is not None
             turns.give(1)
-
-
-async def test_while_a_search_stops_the_key_says_what_to_do(
-    corpus: Workspace, searching: Searching, tiny: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # As the load of a model, which cannot be interrupted.
-    loads, loaded, encode = Gate(), Gate(), LocalEncoder.encode
-
-    def loading(*given: Any) -> Encoded:
-        loads.set()
-        assert loaded.wait(60)
-        return encode(*given)
-
-    monkeypatch.setattr(LocalEncoder, "encode", loading)
-    app = searching(corpus)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await home(pilot)
-        search = await begun(pilot, tiny)
-        await until(pilot, loads.is_set)
-        search.stop()
-        await pilot.press("f")
-        await until(pilot, lambda: "Press f again when it has stopped." in said(app))
-        assert search.state == "stopping"
-        assert isinstance(app.screen, HomeScreen)
-        loaded.set()
-        await ended(pilot, "stopped")
-
-
-async def test_the_dialog_refuses_before_anything_starts(corpus: Workspace, searching: Searching) -> None:
-    app = searching(corpus)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await home(pilot)
-        await dialog(pilot)
-        for models, top, words in (
-            (
-                "bm25,minilm",
-                "20",
-                "The scores of bm25 have no upper bound: in a mean with others they decide alone.",
-            ),
-            ("mean=nowhere", "20", "There is no folder nowhere."),
-            ("wide=nowhere", "20", "'wide' is no layout of a model."),
-            (" , ", "20", "No model is named."),
-            ("bm25", "0", "0 is no number of codes of each query."),
-            ("bm25", "", "0 is no number of codes of each query."),
-            ("bm25", "1001", "1,001 is no number of codes of each query. Give 1 to 1,000."),
-            ("bm25", "many", "Codes of each query: 'many' is no whole number."),
-        ):
-            app.screen.query_one("#models", Input).value = models
-            app.screen.query_one("#top", Input).value = top
-            await until(pilot, lambda: text(app, "#wrong") == "")
-            await pilot.press("enter")
-            await until(pilot, lambda words=words: words in " ".join(text(app, "#wrong").split()))
-            assert isinstance(app.screen, CandidatesScreen)
-        app.screen.query_one("#top", Input).value = "20"
-        await until(pilot, lambda: text(app, "#plan").endswith("It can be stopped."))
-        combined = app.screen.query_one("#combine", Select)
-        assert not combined.is_on_screen
-        app.screen.query_one("#models", Input).value = "minilm,unixcoder"
-        await until(pilot, lambda: combined.is_on_screen)
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-    assert not app.context.searches.started
 
 
 async def test_without_queries_the_dialog_says_what_is_missing(tmp_path: Path, searching: Searching) -> None:

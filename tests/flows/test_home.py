@@ -94,6 +94,24 @@ def keys(app: WorkbenchApp) -> str:
     return str(app.screen.query_one(KeyLine).content)
 
 
+def figures(app: WorkbenchApp) -> list[str]:
+    """The names of the figures that open something, in the order in which the cursor comes to them."""
+    return [piece.key for panel in home_of(app).query(Panel) for piece in panel.figures]
+
+
+def listed(app: WorkbenchApp) -> tuple[str, list[int]]:
+    """The sentence and the items of the queue, which must be what is shown, and read."""
+    assert isinstance(app.screen, QueueScreen)
+    sentence = str(app.screen.query_one("#sentence", Static).content)
+    assert "counting" not in sentence
+    return sentence, app.screen.items.ids.tolist()
+
+
+def notices(app: WorkbenchApp) -> list[str]:
+    """What the app told in toasts."""
+    return [each.message for each in app._notifications]
+
+
 def items_in(workspace: Workspace) -> int:
     """How many items are stored."""
     with workspace.reading() as connection:
@@ -108,7 +126,11 @@ async def ready(pilot: Any) -> None:
     await pilot.pause()
 
 
-async def test_an_empty_workspace_teaches_the_ways_in(empty: Workspace) -> None:
+async def test_an_empty_workspace_teaches_the_ways_in_and_takes_a_file(
+    empty: Workspace, in_folder: Path
+) -> None:
+    import_of(in_folder, PAIRS, "some_pairs.jsonl")
+    import_of(in_folder, PAIRS + '{"id": "a2", "query": "no code"}\n', "bad.jsonl")
     app = app_of(empty)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
@@ -116,9 +138,55 @@ async def test_an_empty_workspace_teaches_the_ways_in(empty: Workspace) -> None:
         assert list(steps(app)) == ["i", "d"]
         assert "workbench import study.duckdb FILE" in steps(app)["i"]
         assert all(panel.display == (panel.id == "next") for panel in home_of(app).query(Panel))
+        # Keys without effect are not named, and say why they have none.
         assert "resume" not in keys(app)
-        await pilot.press("enter", "tab", "g")
+        for key in ("enter", "tab", "g"):
+            await pilot.press(key)
+            assert "The workspace is empty. i imports a file." in notices(app)
+            app.clear_notifications()
+            assert home_of(app)
+
+        # A faulty file imports nothing, and what was typed is kept.
+        await pilot.press("i", *"bad.jsonl", "enter")
+        modal = app.screen
+        outcome = modal.query_one("#outcome", Static)
+        assert modal.has_class("-failed")
+        assert "! Nothing was imported\n1 record cannot be taken" in str(outcome.content)
+        assert modal.query_one("#path", Input).value == "bad.jsonl"
+        assert outcome.region.bottom <= 24
+        (in_folder / "odd.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
+        await pilot.press("ctrl+u", *"odd.jsonl")
+        assert "--map" in str(outcome.content)
+        assert "Options are for the command line: workbench import WORKSPACE FILE" in str(outcome.content)
+        assert outcome.region.bottom <= 24
+        await pilot.press("escape")
         assert home_of(app)
+        assert items_in(empty) == 0
+
+        # A file is imported, and home knows of it.
+        await pilot.press("i")
+        assert isinstance(app.screen, ImportScreen)
+        modal = app.screen
+        # Enter takes the only file that matches; it imports nothing yet.
+        await pilot.press(*"some", "enter")
+        assert modal.query_one("#path", Input).value == "some_pairs.jsonl"
+        outcome = modal.query_one("#outcome", Static)
+        assert "1 record; 1 item would be added" in str(outcome.content)
+        assert "pairs · jsonl (json lines with the fields code, id, query)" in str(outcome.content)
+        assert re.search(r"id +query +code\na1 +add two numbers +def add", str(outcome.content))
+        assert items_in(empty) == 0
+        await pilot.press("enter")
+        assert "1 item added" in str(outcome.content)
+        assert "Enter open the first item" in str(modal.query_one(".keys", Static).content)
+        await pilot.press("enter")
+        assert isinstance(app.screen, ReviewScreen)
+        assert app.screen.item is not None
+        await pilot.press("q")
+        assert "some_pairs" in about(app)
+        assert items_in(empty) == 1
+        assert "Enter" in steps(app)
+        await pilot.press("tab")
+        assert listed(app)[1] == [1]
 
 
 async def test_a_corpus_without_pairs_says_what_to_do_with_it(empty: Workspace, tmp_path: Path) -> None:
@@ -133,80 +201,96 @@ async def test_a_corpus_without_pairs_says_what_to_do_with_it(empty: Workspace, 
         assert "find candidate pairs" in steps(app)["f"]
 
 
-async def test_the_panels_say_what_the_reports_say(workspace: Workspace) -> None:
+async def test_the_panels_say_what_the_reports_say_and_follow_what_happens(workspace: Workspace) -> None:
     app = app_of(workspace)
+    rater = app.context.rater
+    assert rater is not None
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        # The parts are read one after the other.
-        await settled(pilot.app)
         assert all(words in about(app) for words in ("agree", "tokens"))
-        said = " ".join(about(app).split())
-        assert "pairs █" in said
-        assert "░ 5/10 today 0" in said
-        assert "cannot decide 1 · ⚑ flagged 1" in said
-        assert "from test" in said
-        assert "8 of 10 labelled · 2 without" in said
-        assert "you 1 match 2 0 you 0 no match 1 ▲ 0" in said
-        assert "67% agree · κ 0.00 · n = 3 · ▲ 1 differ" in said
-        assert "3.36k tokens · $0.0008" in said
+        words = " ".join(about(app).split())
+        assert "pairs █" in words
+        assert "░ 5/10 today 0" in words
+        assert "cannot decide 1 · ⚑ flagged 1" in words
+        assert "from test" in words
+        assert "8 of 10 labelled · 2 without" in words
+        assert "you 1 match 2 0 you 0 no match 1 ▲ 0" in words
+        assert "67% agree · κ 0.00 · n = 3 · ▲ 1 differ" in words
+        assert "3.36k tokens · $0.0008" in words
         assert list(steps(app)) == ["Enter", "2", "4", "J", "Tab"]
         assert "judge q/4 “query 4”" in steps(app)["Enter"]
         assert "no model is set; 2 pairs" in steps(app)["J"]
+
+        # Keys without effect are not named, and say why they have none.
+        await pilot.resize_terminal(120, 40)
+        assert "Tab queue" in keys(app)
+        assert "g start" not in keys(app)
+        assert "d look" not in keys(app)
+        await pilot.press("d")
+        assert any("empty workspace" in each for each in notices(app))
+        await pilot.press("g")
+        assert app.context.program.plan.problem in " ".join(notices(app))
+
+        # An error is said, and the numbers come back.
+        await pilot.resize_terminal(80, 24)
+        cursor = workspace.native()
+        cursor.execute("ALTER TABLE source RENAME TO source_gone")
+        home_of(app).read()
+        await settled(pilot.app)
+        assert home_of(app).failure is not None
+        assert "could not be read" in about(app)
+        assert "workbench doctor" in about(app)
+        cursor.execute("ALTER TABLE source_gone RENAME TO source")
+        cursor.close()
+        home_of(app).read()
+        await settled(pilot.app)
+        assert "5/10" in about(app)
+
+        # The numbers follow a judgment.
+        app.context.recorder.submit(label(workspace, rater, 10, 1.0))
+        await settled(pilot.app)
+        assert "6/10" in about(app)
 
 
 async def test_every_number_opens_the_items_behind_it(workspace: Workspace) -> None:
     app = app_of(workspace)
 
-    async def listed(key: str) -> tuple[str, list[int]]:
+    async def opened(key: str) -> tuple[str, list[int]]:
         """What Enter lists on a figure."""
         home = home_of(app)
-        names = list(home._figures())
-        by = names.index(key) - names.index(home._cursor)
+        by = figures(app).index(key) - figures(app).index(home.query_one("#next", Panel).cursor)
         await pilot.press(*["down" if by > 0 else "up"] * abs(by))
-        assert home._cursor == key
+        assert home.query_one("#next", Panel).cursor == key
         await pilot.press("enter")
-        assert isinstance(app.screen, QueueScreen)
-        assert app.screen._complete
-        assert isinstance(app.screen, QueueScreen)
-        found = str(app.screen.query_one("#sentence", Static).content), app.screen.items.ids.tolist()
+        found = listed(app)
         await pilot.press("escape")
         assert app.screen is home
         return found
 
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot)
-        await settled(pilot.app)
-        assert "agents:differ" in home_of(app)._figures()
-        assert home_of(app)._cursor == "resume"
-        assert (await listed("cell:0:1"))[1] == [2]
-        assert (await listed("agents:none:pair"))[1] == [9, 10]
-        sentence, items = await listed("kind:pair")
+        assert "agents:differ" in figures(app)
+        assert home_of(app).query_one("#next", Panel).cursor == "resume"
+        assert (await opened("cell:0:1"))[1] == [2]
+        assert (await opened("agents:none:pair"))[1] == [9, 10]
+        sentence, items = await opened("kind:pair")
         assert "pairs · 10 of 10" in sentence
         assert len(items) == 10
-        assert (await listed("mark:⚑ flagged"))[1] == [6]
+        assert (await opened("mark:⚑ flagged"))[1] == [6]
         await pilot.press("2")
-        assert isinstance(app.screen, QueueScreen)
-        assert app.screen._complete
-        assert isinstance(app.screen, QueueScreen)
-        assert app.screen.items.ids.tolist() == [2]
+        assert listed(app)[1] == [2]
 
-
-async def test_agreement_of_raters_opens_what_they_differ_on(workspace: Workspace) -> None:
-    ben = ensure_rater(workspace, "ben")
-    recorded(workspace, ben, *[label(workspace, ben, number, 1.0) for number in (1, 2, 9)])
-    app = app_of(workspace)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot)
-        key = "raters:ben/dana"
-        await settled(pilot.app)
-        assert key in home_of(app)._figures()
+        # The agreement of raters opens what they differ on; another one has judged meanwhile.
+        ben = ensure_rater(workspace, "ben")
+        recorded(workspace, ben, *[label(workspace, ben, number, 1.0) for number in (1, 2, 9)])
+        await pilot.press("escape")
+        await pilot.resize_terminal(80, 24)
+        assert "raters:ben/dana" in figures(app)
         assert "raters   ben–you κ 0.00 (n 3)" in about(app)
         await pilot.click("#raters", offset=(14, 0))
-        assert isinstance(app.screen, QueueScreen)
-        assert app.screen._complete
-        assert isinstance(app.screen, QueueScreen)
-        assert app.screen.items.ids.tolist() == [2, 9]
-        assert "ben and dana differ · 2 of 10" in str(app.screen.query_one("#sentence", Static).content)
+        sentence, items = listed(app)
+        assert items == [2, 9]
+        assert "ben and dana differ · 2 of 10" in sentence
 
 
 async def test_a_kept_session_is_where_one_goes_on(workspace: Workspace) -> None:
@@ -255,64 +339,6 @@ async def test_the_sample_is_never_taken_for_a_models_output(workspace: Workspac
         assert notes.region.height >= 3
 
 
-async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_folder: Path) -> None:
-    import_of(in_folder, PAIRS, "some_pairs.jsonl")
-    app = app_of(empty)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot)
-        await pilot.press("i")
-        assert isinstance(app.screen, ImportScreen)
-        modal = app.screen
-        # Enter takes the only file that matches; it imports nothing yet.
-        await pilot.press(*"some", "enter")
-        assert modal.query_one("#path", Input).value == "some_pairs.jsonl"
-        outcome = modal.query_one("#outcome", Static)
-        await settled(pilot.app)
-        assert "1 record; 1 item would be added" in str(outcome.content)
-        assert "pairs · jsonl (json lines with the fields code, id, query)" in str(outcome.content)
-        assert re.search(r"id +query +code\na1 +add two numbers +def add", str(outcome.content))
-        assert items_in(empty) == 0
-        await pilot.press("enter")
-        assert "1 item added" in str(outcome.content)
-        assert "Enter open the first item" in str(modal.query_one(".keys", Static).content)
-        await pilot.press("enter")
-        assert isinstance(app.screen, ReviewScreen)
-        assert app.screen.item is not None
-        await pilot.press("q")
-        assert isinstance(app.screen, HomeScreen)
-        assert "some_pairs" in about(app)
-        assert items_in(empty) == 1
-        assert "Enter" in steps(app)
-        await pilot.press("tab")
-        assert isinstance(app.screen, QueueScreen)
-        assert app.screen.items.count == 1
-
-
-async def test_a_faulty_file_imports_nothing_and_keeps_what_was_typed(
-    empty: Workspace, in_folder: Path
-) -> None:
-    import_of(in_folder, PAIRS + '{"id": "a2", "query": "no code"}\n', "bad.jsonl")
-    app = app_of(empty)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot)
-        await pilot.press("i", *"bad.jsonl", "enter")
-        modal = app.screen
-        outcome = modal.query_one("#outcome", Static)
-        await settled(pilot.app)
-        assert modal.has_class("-failed")
-        assert "! Nothing was imported\n1 record cannot be taken" in str(outcome.content)
-        assert modal.query_one("#path", Input).value == "bad.jsonl"
-        assert outcome.region.bottom <= 24
-        (in_folder / "odd.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
-        await pilot.press("ctrl+u", *"odd.jsonl")
-        assert "--map" in str(outcome.content)
-        assert "Options are for the command line: workbench import WORKSPACE FILE" in str(outcome.content)
-        assert outcome.region.bottom <= 24
-        await pilot.press("escape")
-        assert isinstance(app.screen, HomeScreen)
-        assert items_in(empty) == 0
-
-
 async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspace, tmp_path: Path) -> None:
     file = import_of(tmp_path, PAIRS)
     context = context_of(empty)
@@ -347,63 +373,31 @@ async def test_agents_are_offered_only_where_they_can_work(empty: Workspace, tmp
         assert not app.context.jobs.running
 
 
-async def test_numbers_follow_a_judgment(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    rater = app.context.rater
-    assert rater is not None
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot)
-        app.context.recorder.submit(label(workspace, rater, 10, 1.0))
-        await settled(pilot.app)
-        assert "6/10" in about(app)
-
-
-async def test_an_error_is_said(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot)
-        cursor = workspace.native()
-        cursor.execute("ALTER TABLE source RENAME TO source_gone")
-        home_of(app).read()
-        await settled(pilot.app)
-        assert home_of(app).failure is not None
-        assert "could not be read" in about(app)
-        assert "workbench doctor" in about(app)
-        cursor.execute("ALTER TABLE source_gone RENAME TO source")
-        cursor.close()
-        home_of(app).read()
-        await settled(pilot.app)
-        assert "5/10" in about(app)
-
-
-async def test_keys_of_the_configuration_are_the_keys_that_are_named(workspace: Workspace) -> None:
-    app = app_of(workspace, settings=ScreenSettings(keys={"home.queue": "z"}))
+async def test_keys_of_the_configuration_are_the_keys_that_are_named(
+    empty: Workspace, in_folder: Path
+) -> None:
+    import_of(in_folder, PAIRS, "some_pairs.jsonl")
+    app = app_of(empty, settings=ScreenSettings(keys={"import.leave": "f3", "home.queue": "z"}))
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
+        # The import names the key that leaves it.
+        await pilot.press("i")
+        assert isinstance(app.screen, ImportScreen)
+        await pilot.press(*"some_pairs.jsonl")
+        outcome = app.screen.query_one("#outcome", Static)
+        assert "would be added" in str(outcome.content)
+        await pilot.press("enter")
+        assert "1 item added" in str(outcome.content)
+        assert "F3 close" in str(app.screen.query_one(".keys", Static).content)
+        await pilot.press("f3")
+        # Home names the key that opens the queue.
+        assert home_of(app)
         assert "z queue" in keys(app)
         assert "z" in steps(app)
         await pilot.press("tab")
         assert home_of(app)
         await pilot.press("z")
         assert isinstance(app.screen, QueueScreen)
-
-
-async def test_the_import_names_the_key_that_leaves_it(empty: Workspace, in_folder: Path) -> None:
-    import_of(in_folder, PAIRS, "some_pairs.jsonl")
-    app = app_of(empty, settings=ScreenSettings(keys={"import.leave": "f3"}))
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await pilot.press("i")
-        assert isinstance(app.screen, ImportScreen)
-        await pilot.press(*"some_pairs.jsonl")
-        outcome = app.screen.query_one("#outcome", Static)
-        await settled(pilot.app)
-        assert "would be added" in str(outcome.content)
-        await pilot.press("enter")
-        assert "1 item added" in str(outcome.content)
-        assert "F3 close" in str(app.screen.query_one(".keys", Static).content)
-        await pilot.press("f3")
-        assert isinstance(app.screen, HomeScreen)
 
 
 def test_files_that_match_what_is_typed(in_folder: Path) -> None:
@@ -457,70 +451,43 @@ async def test_a_long_import_shows_how_far_it_is(
         assert "░" not in str(outcome.content)
 
 
-async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(
-    empty: Workspace, workspace: Workspace
-) -> None:
-    app = app_of(empty)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ready(pilot)
-        for key in ("enter", "tab", "g"):
-            await pilot.press(key)
-            assert "The workspace is empty. i imports a file." in notices(app)
-            app.clear_notifications()
-            assert isinstance(app.screen, HomeScreen)
-    app = app_of(workspace)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ready(pilot)
-        line = str(app.screen.query_one(KeyLine).content)
-        assert "Tab queue" in line
-        assert "g start" not in line
-        assert "d look" not in line
-        await pilot.press("d")
-        assert any("empty workspace" in each for each in notices(app))
-        await pilot.press("g")
-        assert app.context.program.plan.problem in " ".join(notices(app))
-
-
-def notices(app: WorkbenchApp) -> list[str]:
-    """What the app told in toasts."""
-    return [each.message for each in app._notifications]
-
-
-@pytest.mark.parametrize("key", ["ctrl+q", "ctrl+c"])
-@pytest.mark.parametrize(
-    "opening", [("i",), ("g",), ("tab", "f"), ("tab", "o"), ("tab", "slash"), ("question_mark",), ("ctrl+p",)]
-)
-async def test_every_dialog_can_be_quit(workspace: Workspace, opening: tuple[str, ...], key: str) -> None:
-    settings = JobSettings(model="scripted:none")
-    app = app_of(workspace, annotation=settings, annotation_problem="")
+async def test_every_dialog_can_be_quit(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_of(workspace, annotation=JobSettings(model="scripted:none"), annotation_problem="")
+    quit_by: list[str] = []
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        for each in opening:
-            screen = app.screen
-            await pilot.press(each)
-            if each != "slash":
-                await until(pilot, lambda before=screen: app.screen is not before)
-        await pilot.press(key)
-        await until(pilot, lambda: not app.is_running)
-
-
-async def test_q_on_home_quits_at_the_second_press(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await pilot.press("q")
-        assert "Press q once more to quit." in notices(app)
-        await pilot.press("q")
+        # The app would end each time, and is kept running for the next dialog.
+        with monkeypatch.context() as running:
+            running.setattr(app, "exit", lambda: quit_by.append(app.context.last_key.name))
+            for opening in ("i", "g", "tab f", "tab o", "tab slash", "question_mark", "ctrl+p"):
+                for key in opening.split():
+                    before = app.screen
+                    await pilot.press(key)
+                    assert key == "slash" or app.screen is not before
+                await pilot.press("ctrl+q", "ctrl+c")
+                assert quit_by == ["ctrl+q", "ctrl+c"], opening
+                quit_by.clear()
+                while not isinstance(app.screen, HomeScreen):
+                    await pilot.press("escape")
+        await pilot.press("i", "ctrl+q")
         assert not app.is_running
 
 
-async def test_ctrl_c_copies_what_is_selected_in_a_field(workspace: Workspace) -> None:
+async def test_ctrl_c_copies_what_is_selected_in_a_field_and_q_quits_at_the_second_press(
+    workspace: Workspace,
+) -> None:
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await pilot.press("tab")
-        assert isinstance(app.screen, QueueScreen)
-        assert app.screen._complete
+        assert len(listed(app)[1]) == 10
         await pilot.press("slash", *"words", "shift+home", "ctrl+c")
         assert app.clipboard == "words"
         assert app.is_running
+        # On home q asks first.
+        await pilot.press("escape", "escape")
+        assert home_of(app)
+        await pilot.press("q")
+        assert "Press q once more to quit." in notices(app)
+        await pilot.press("q")
+        assert not app.is_running

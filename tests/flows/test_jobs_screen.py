@@ -11,14 +11,14 @@ from uuid import uuid4
 import pytest
 from apps import app_of
 from loopback_models import LoopbackModels, Outcome, Seen, Status
-from review_bench import screen_text
+from review_bench import painted, screen_text
 from settling import Gate, until
 from small_workspace import BEGAN, GOOD, labelled_by_agents, pairs_workspace, rows, script, verdicts
 from textual.widgets import Input, Log, Static
 
 from agents.jobs.budget import Budget
 from agents.jobs.estimate import estimate
-from agents.jobs.events import JobProgressed, Spent
+from agents.jobs.events import JobLog, JobProgressed, Spent
 from agents.llm.prices import Price
 from agents.pipelines.pair_annotation.figures import counts_of
 from agents.pipelines.spec import PipelineFigures
@@ -27,6 +27,7 @@ from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.budget import BudgetScreen
 from screens.jobs.job_line import JobLine, bar, job_line
+from screens.jobs.jobs import JobReported
 from screens.jobs.outcomes import OutcomesScreen
 from screens.jobs.pace_lines import budget_end, rate_line, spend_line
 from screens.jobs.parts import open_parts
@@ -35,7 +36,6 @@ from screens.jobs.screen import JobsScreen
 from screens.jobs.start import StartScreen
 from screens.jobs.throttle import LEAST_SECONDS, ThrottledReader
 from screens.queue.screen import QueueScreen
-from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
 from store.formatting import compact, format_duration
 from store.queries.pair_runs import PairCounts
@@ -67,8 +67,7 @@ def replies(*, hold: int | None = None) -> Iterator[tuple[str, str, float]]:
 async def start(pilot: Any) -> None:
     """Press g, read the estimate or why there is none, and start."""
     await pilot.press("g")
-    app = pilot.app
-    await until(pilot, lambda: isinstance(app.screen, StartScreen) and not app.screen._is_estimating)
+    assert isinstance(pilot.app.screen, StartScreen)
     await pilot.press("enter")
 
 
@@ -93,18 +92,30 @@ async def opened(pilot: Any) -> JobsScreen:
     return screen
 
 
-async def test_nothing_has_run_yet_and_nothing_can(workspace: Workspace) -> None:
+async def test_before_any_run_the_screen_says_what_is_missing(workspace: Workspace) -> None:
     app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
+        # Nothing has run yet, and nothing can.
         await opened(pilot)
         assert "No job has run in this workspace yet" in text(app, "#now")
         assert "No model is set. Name one in" in text(app, "#now")
         assert not app.screen.query_one("#parts").display
+        # Keys fit one line on a narrow terminal.
+        line = app.screen.query_one(KeyLine)
+        assert line.region.height == 1
+        assert str(line.content).endswith("? keys")
+        # Text in the log is shown harmlessly.
+        app.post_message(JobReported(JobLog(1, "warning", "a\x1b[31mred\u202e [bold]x[/]\nline")))
+        await until(pilot, lambda: "red" in log_lines(app))
+        assert log_lines(app).startswith("! a␛[31mred<U+202E> [bold]x[/]⏎line")
+        # Keys that steer a job have nothing to steer.
         await pilot.press("p", "x", "escape")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 
 
-async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_path: Path) -> None:
+async def test_a_job_runs_to_its_end_before_ones_eyes_and_its_outputs_are_listed(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
@@ -121,12 +132,33 @@ async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_
         assert len(verdicts(workspace)) == 10
         assert rows(workspace, Run)[0]["state"] == "done"
 
+        # Equal outputs stand once, and open to their items.
+        await pilot.resize_terminal(100, 30)
+        await pilot.press("enter")
+        items = listed(app)
+        assert items.outputs is not None
+        # Backwards from the first group: the last output of the only role.
+        await pilot.press("shift+tab")
+        assert items.items.count == 3
+        assert "▸         3    justification: as it reads · assessment: clear_nonmatch" in text(
+            app, "#groups"
+        )
+        assert items.items.ids.tolist() == [10, 11, 12]
+        assert "r retry" not in text(app, "KeyLine")
+        await pilot.press("shift+tab", "shift+tab")
+        assert items.items.count == 10
+        assert "▸        10  Screener: 2 different outputs" in text(app, "#groups")
+        await pilot.press("tab")
+        assert items.items.count == 7
+        await pilot.press("enter")
+        await painted(pilot)
 
-async def test_the_figures_are_those_of_the_run_that_has_just_begun(
+
+async def test_a_run_of_other_settings_is_not_tried_again_and_the_new_one_has_its_own_figures(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job can be at its end before the list of runs is read again."""
-    labelled_by_agents(workspace, [(1, 1.0, "tested")], fullness=6)
+    refused = [(2, "Model declined: no"), (4, "Model declined: no")]
+    labelled_by_agents(workspace, [(1, 1.0, "tested")], refused, fullness=6)
     app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
     ended = Gate()
     ended.set()
@@ -136,9 +168,28 @@ async def test_the_figures_are_those_of_the_run_that_has_just_begun(
         return listed_runs(connection)
 
     monkeypatch.setattr("screens.jobs.screen.listed_runs", once_ended)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await until(pilot, lambda: screen.is_read and "1 match 1" in text(app, "#funnel"))
+        # A run of other settings is not tried again by these.
+        await pilot.press("tab", "tab")
+        assert [line.split() for line in text(app, "#failures").splitlines()] == [
+            ["2", "refused"],
+            ["2", "×", "Model", "declined:", "no"],
+        ]
+        await pilot.press("r")
+        await until(
+            pilot, lambda: bool(app.context.jobs.started) and app.context.jobs.started[-1].state == "failed"
+        )
+        error = app.context.jobs.started[-1].error
+        assert error is not None
+        assert error.title == "Not this run's settings"
+        assert len(rows(workspace, Run)) == 1
+        assert len(verdicts(workspace)) == 1
+
+        # A job can be at its end before the list of runs is read again.
+        await pilot.resize_terminal(120, 40)
+        assert "1 match 1" in text(app, "#funnel")
         ended.clear()
         await start(pilot)
         await until(pilot, lambda: "done" in {job.state for job in app.context.jobs.started})
@@ -148,13 +199,26 @@ async def test_the_figures_are_those_of_the_run_that_has_just_begun(
         assert "arbiter" not in text(app, "#stages")
 
 
-async def test_a_blind_review_sees_progress_and_no_labels(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    with pairs_workspace(tmp_path / "one", [("q/1", "query 1", GOOD)]) as one:
+async def test_a_blind_review_sees_progress_and_nothing_that_models_said(tmp_path: Path) -> None:
+    with pairs_workspace(tmp_path, [("q/1", "query 1", GOOD)]) as one:
+        for name in ("cosqa-plus:one", "cosqa-plus:two"):
+            labelled_by_agents(one, [(1, 1.0, "screened")], name=name)
         settings = script(tmp_path, [("q/1", "clear_match", 0.0)])
         app = app_of(one, annotation=settings, annotation_problem="", blind=True)
         async with app.run_test(size=(120, 40)) as pilot:
             screen = await opened(pilot)
+            # Runs are not compared, and items not listed by what models said of them.
+            await pilot.press("c")
+            assert "cannot be compared" in [each.message for each in app._notifications][-1]
+            assert app.screen is screen
+            assert "compare" not in text(app, "KeyLine")
+            await pilot.press("enter")
+            items = listed(app)
+            assert items.outputs == ()
+            assert [group.words for group in items.groups] == ["all failed", "labelled"]
+            await pilot.press("escape")
+            assert app.screen is screen
+            # A job shows its progress, and no labels.
             await pilot.press("g")
             await until(pilot, lambda: "1 pair" in screen_text(app))
             assert "Unclear" not in screen_text(app)
@@ -168,15 +232,28 @@ async def test_a_blind_review_sees_progress_and_no_labels(tmp_path: Path) -> Non
                 assert word not in shown.lower(), shown
 
 
-async def test_a_dialog_says_what_a_run_will_take_before_it_starts(
-    workspace: Workspace, tmp_path: Path
+async def test_a_dialog_says_what_a_run_will_take_and_nothing_starts_before_that(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    estimated = Gate()
+
+    def slow(*arguments: Any) -> Any:
+        estimated.wait(120)
+        return estimate(*arguments)
+
+    monkeypatch.setattr("agents.jobs.estimate.estimate", slow)
     settings = replace(script(tmp_path, replies()), budget=Budget(requests=50))
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await pilot.press("g")
-        await until(pilot, lambda: isinstance(app.screen, StartScreen) and app.screen.estimate is not None)
+        # Nothing is started before the estimate is seen.
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: "! Wait for the estimate" in screen_text(app))
+        assert not app.context.jobs.started
+        estimated.set()
+        await until(pilot, lambda: "12 pairs" in screen_text(app))
+        assert "! Wait for the estimate" not in screen_text(app)
+        # The dialog says what a run will take.
         shown = screen_text(app)
         for words in ("full. As paper", "scripted:", "50 requests", "12 pairs", "tokens"):
             assert words in shown
@@ -184,6 +261,7 @@ async def test_a_dialog_says_what_a_run_will_take_before_it_starts(
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, JobsScreen))
         assert not app.context.jobs.started
+        # A number of items that is none is refused, another one is estimated.
         await pilot.press("g", "x", "enter")
         await until(pilot, lambda: "Type a whole number of items" in screen_text(app))
         assert isinstance(app.screen, StartScreen)
@@ -194,33 +272,11 @@ async def test_a_dialog_says_what_a_run_will_take_before_it_starts(
         assert len(app.context.jobs.started) == 1
 
 
-async def test_nothing_is_started_before_the_estimate_is_seen(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown = Gate()
-
-    def slow(*arguments: Any) -> Any:
-        shown.wait(120)
-        return estimate(*arguments)
-
-    monkeypatch.setattr("agents.jobs.estimate.estimate", slow)
-    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
-        await pilot.press("g", "enter")
-        await until(pilot, lambda: "! Wait for the estimate" in screen_text(app))
-        assert not app.context.jobs.started
-        shown.set()
-        await until(pilot, lambda: "12 pairs" in screen_text(app))
-        assert "! Wait for the estimate" not in screen_text(app)
-        await pilot.press("enter")
-        await until(pilot, lambda: "✓ done" in text(app, "#now"))
-
-
-async def test_an_estimate_that_fails_is_seen_and_the_start_says_the_same(
+async def test_a_model_that_cannot_be_opened_is_said_by_the_estimate_and_by_the_start(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    settings = replace(script(tmp_path, replies()), model=f"scripted:{tmp_path / 'gone.jsonl'}")
+    settings = script(tmp_path, [])
+    (tmp_path / "replies.jsonl").unlink()
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
@@ -228,9 +284,11 @@ async def test_an_estimate_that_fails_is_seen_and_the_start_says_the_same(
         await until(pilot, lambda: "! Scripted replies cannot be read" in screen_text(app))
         await pilot.press("enter")
         await until(pilot, lambda: "Scripted replies cannot be read" in text(app, "#now"))
+        assert text(app, "#now").startswith("! ")
+        assert "replies.jsonl" in text(app, "#now")
 
 
-async def test_a_service_without_schemas_is_named_in_the_status_and_the_log(
+async def test_a_service_without_schemas_is_named_and_after_its_run_nothing_is_left_to_do(
     workspace: Workspace,
 ) -> None:
     def no_schema(seen: Seen, _number: int) -> Outcome:
@@ -244,51 +302,19 @@ async def test_a_service_without_schemas_is_named_in_the_status_and_the_log(
             await opened(pilot)
             await start(pilot)
             await until(pilot, lambda: "✓ done · 12 of 12 labelled" in text(app, "#now"))
+            # It is named in the status and in the log.
             assert "openai:deep is asked for json_object" in text(app, "#now")
             (line,) = [line.text for line in app.context.jobs.status.log if "refuses" in line.text]
             assert 'models.openai_structured = "json_object"' in line
+            # Nothing is started where nothing is left to do.
+            await pilot.press("g")
+            await until(pilot, lambda: "nothing to do: this run has labelled all pairs" in screen_text(app))
+            await pilot.press("enter")
+            assert isinstance(app.screen, StartScreen)
+            assert len(app.context.jobs.started) == 1
 
 
-async def test_nothing_is_started_where_nothing_is_left_to_do(workspace: Workspace, tmp_path: Path) -> None:
-    app = app_of(
-        workspace,
-        annotation=script(tmp_path, [(name, "clear_match", 0) for name, *_ in replies()]),
-        annotation_problem="",
-    )
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
-        await start(pilot)
-        await until(pilot, lambda: "✓ done · 12 of 12 labelled" in text(app, "#now"))
-        await pilot.press("g")
-        await until(pilot, lambda: "nothing to do: this run has labelled all pairs" in screen_text(app))
-        await pilot.press("enter")
-        assert isinstance(app.screen, StartScreen)
-        assert len(app.context.jobs.started) == 1
-
-
-async def test_what_another_run_labelled_is_not_told_of_the_run_that_failed(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    labelled_by_agents(workspace, [(number, 1.0, "screened") for number in range(1, 13)])
-    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await opened(pilot)
-        await start(pilot)
-        await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
-        await pilot.press("enter")
-        items = await listed(pilot)
-        await until(pilot, lambda: items.items.row_of(3) is not None)
-        rows = [items.items.row_of(number) for number in (3, 5)]
-        assert [(row.agent_label, row.agent_path) for row in rows if row] == [(None, "failed")] * 2
-        assert "failed" in screen_text(app)
-        await pilot.press("escape", "down")
-        # What steers a job is not offered for another run.
-        await until(pilot, lambda: "2 of 2 labelled" in text(app, "#now") or "12 of 12" in text(app, "#now"))
-        assert "p pause" not in text(app, "KeyLine")
-        assert "r retry" not in text(app, "KeyLine")
-
-
-async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
+async def test_a_running_job_shows_on_every_screen_is_steered_and_goes_on_where_it_stopped(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     app = app_of(workspace, annotation=script(tmp_path, replies(hold=11)), annotation_problem="")
@@ -297,6 +323,7 @@ async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
         await start(pilot)
         await until(pilot, lambda: "▶ running · 8 of 12 labelled · 2 failed" in text(app, "#now"))
         assert "p pause" in text(app, "KeyLine")
+        # It shows on every screen.
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
         line = app.screen.query_one(JobLine)
@@ -306,6 +333,7 @@ async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
         await pilot.press("tab")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         assert app.screen.query_one(JobLine).display
+        # It is paused, goes on, and is stopped.
         await pilot.press("J", "p")
         await until(pilot, lambda: isinstance(app.screen, JobsScreen) and "‖ paused" in text(app, "#now"))
         assert "p continues" in text(app, "#now")
@@ -319,71 +347,13 @@ async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
         assert app.context.jobs.runner.running is None
         assert len(verdicts(workspace)) == 8
         assert "p pause" not in text(app, "KeyLine")
-
-
-async def test_a_stopped_run_goes_on_where_it_stopped(workspace: Workspace, tmp_path: Path) -> None:
-    settings = script(tmp_path, replies(hold=11))
-    app = app_of(workspace, annotation=settings, annotation_problem="")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
+        # A stopped run goes on where it stopped: of the four without a verdict, those that failed come first.
         await start(pilot)
-        await until(pilot, lambda: "8 of 12 labelled · 2 failed" in text(app, "#now"))
-        await pilot.press("x")
-        await until(pilot, lambda: "■ stopped" in text(app, "#now"))
-        await start(pilot)
-        # Of the four that have no verdict, the two that failed are tried again first.
         await until(pilot, lambda: "▶ running · 8 of 12 labelled · 2 failed" in text(app, "#now"))
         assert len(verdicts(workspace)) == 8
         assert len(rows(workspace, Run)) == 1
         await pilot.press("x")
         await until(pilot, lambda: "■ stopped" in text(app, "#now"))
-
-
-async def test_runs_of_earlier_sessions_are_there(workspace: Workspace) -> None:
-    labelled_by_agents(workspace, [(1, 1.0, "screened"), (2, 0.0, "tested")])
-    app = app_of(workspace)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await opened(pilot)
-        assert "cosqa-plus:scripted" in text(app, "#runs")
-        await until(pilot, lambda: "2 of 2 labelled" in text(app, "#now"))
-        assert "No run can be started" in text(app, "#now")
-        await until(pilot, lambda: "ruled" in text(app, "#funnel"), "the funnel")
-        # What says nothing folds to a line, and leaves its room to the others.
-        await until(pilot, lambda: "nothing failed" in text(app, "#folded"))
-        assert "none" in text(app, "#folded")
-        assert app.screen.query_one("#funnel").region.width == 120
-
-
-async def test_a_model_that_cannot_be_opened_is_said(workspace: Workspace, tmp_path: Path) -> None:
-    settings = script(tmp_path, [])
-    (tmp_path / "replies.jsonl").unlink()
-    app = app_of(workspace, annotation=settings, annotation_problem="")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
-        await start(pilot)
-        await until(pilot, lambda: text(app, "#now").startswith("! "))
-        assert "replies.jsonl" in text(app, "#now")
-
-
-async def test_text_in_the_log_is_shown_harmlessly(workspace: Workspace) -> None:
-    from agents.jobs.events import JobLog
-    from screens.jobs.jobs import JobReported
-
-    app = app_of(workspace)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
-        app.post_message(JobReported(JobLog(1, "warning", "a\x1b[31mred\u202e [bold]x[/]\nline")))
-        await until(pilot, lambda: "red" in log_lines(app))
-        assert log_lines(app).startswith("! a␛[31mred<U+202E> [bold]x[/]⏎line")
-
-
-async def test_keys_fit_one_line_on_a_narrow_terminal(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
-        line = app.screen.query_one(KeyLine)
-        assert line.region.height == 1
-        assert str(line.content).endswith("? keys")
 
 
 def test_a_bar_is_full_only_at_the_end() -> None:
@@ -455,71 +425,56 @@ def test_the_funnel_of_agents_that_execute_nothing_says_what_they_did() -> None:
     assert labels.split() == ["labels", "4"]
 
 
-async def test_what_failed_is_listed_opened_and_tried_again(workspace: Workspace, tmp_path: Path) -> None:
-    settings = script(tmp_path, replies())
-    app = app_of(workspace, annotation=settings, annotation_problem="")
+async def test_what_failed_is_listed_opened_and_tried_again_though_another_run_labelled_it(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    labelled_by_agents(workspace, [(number, 1.0, "screened") for number in range(1, 13)])
+    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await start(pilot)
         await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
         await until(pilot, lambda: bool(screen.causes))
         await until(pilot, lambda: "r retry" in text(app, "KeyLine"))
+        # What the other run labelled is not told of the run that failed.
         await pilot.press("enter")
-        items = await listed(pilot)
+        items = listed(app)
         assert items.items.ids.tolist() == [3, 5]
+        failed = [items.items.row_of(number) for number in (3, 5)]
+        assert [(row.agent_label, row.agent_path) for row in failed if row] == [(None, "failed")] * 2
+        assert "failed" in screen_text(app)
+        # What failed is opened, and the list goes to the item seen last.
         await pilot.press("down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
-        review = app.screen
-        assert isinstance(review, ReviewScreen)
+        review = await painted(pilot)
         assert review.order.item_id == 5
         await pilot.press("p")
-        await until(pilot, lambda: review.item is not None and review.item.item_id == 3)
+        assert review.item is not None
+        assert review.item.item_id == 3
         await pilot.press("q")
-        await until(pilot, lambda: app.screen is items)
+        assert app.screen is items
         assert items.items.item_id == 3
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is screen)
-        await pilot.press("r")
+        assert app.screen is screen
+        # What steers a job is not offered for another run.
+        await pilot.press("down")
+        assert "12 of 12 labelled" in text(app, "#now")
+        assert "p pause" not in text(app, "KeyLine")
+        assert "r retry" not in text(app, "KeyLine")
+        # What failed is tried again.
+        await pilot.press("up", "r")
         await until(
             pilot, lambda: len(app.context.jobs.started) == 2 and app.context.jobs.started[-1].state == "done"
         )
-        assert len(rows(workspace, Run)) == 1
+        assert len(rows(workspace, Run)) == 2
         assert sorted(step["item_id"] for step in rows(workspace, StepRow) if step["attempt"]) == [3, 5]
 
 
-async def listed(pilot: Any) -> OutcomesScreen:
-    """The items of a run, once they are listed."""
-    await until(pilot, lambda: isinstance(pilot.app.screen, OutcomesScreen))
-    screen = pilot.app.screen
+def listed(app: WorkbenchApp) -> OutcomesScreen:
+    """The items of a run, which are listed."""
+    screen = app.screen
     assert isinstance(screen, OutcomesScreen)
-    await until(pilot, lambda: screen.listed is not None and screen.listed == screen._wanted)
+    assert screen.listed is not None
     return screen
-
-
-async def test_a_run_of_other_settings_is_not_tried_again_by_these(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    labelled_by_agents(
-        workspace, [(1, 1.0, "screened")], [(2, "Model declined: no"), (4, "Model declined: no")]
-    )
-    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        await until(pilot, lambda: screen.is_read)
-        await pilot.press("tab", "tab")
-        assert [line.split() for line in text(app, "#failures").splitlines()] == [
-            ["2", "refused"],
-            ["2", "×", "Model", "declined:", "no"],
-        ]
-        await pilot.press("r")
-        await until(
-            pilot, lambda: bool(app.context.jobs.started) and app.context.jobs.started[-1].state == "failed"
-        )
-        error = app.context.jobs.started[-1].error
-        assert error is not None
-        assert error.title == "Not this run's settings"
-        assert len(rows(workspace, Run)) == 1
-        assert len(verdicts(workspace)) == 1
 
 
 def test_parts_that_say_something_open_while_they_fit() -> None:
@@ -652,23 +607,8 @@ async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_p
         await until(pilot, lambda: app.context.jobs.running is None)
 
 
-async def test_a_blind_rater_is_not_shown_what_models_said_of_items(workspace: Workspace) -> None:
-    for name in ("cosqa-plus:one", "cosqa-plus:two"):
-        labelled_by_agents(workspace, [(1, 1.0, "screened"), (2, 1.0, "screened")], name=name)
-    app = app_of(workspace, blind=True)
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        await pilot.press("c")
-        await until(pilot, lambda: "cannot be compared" in str([each.message for each in app._notifications]))
-        assert app.screen is screen
-        assert "compare" not in text(app, "KeyLine")
-        await pilot.press("enter")
-        items = await listed(pilot)
-        assert items.outputs == ()
-        assert [group.words for group in items.groups] == ["all failed", "labelled"]
-
-
-async def test_two_runs_are_compared_and_the_items_behind_a_cell_opened(workspace: Workspace) -> None:
+async def test_runs_of_earlier_sessions_are_compared_and_added_up(workspace: Workspace) -> None:
+    labelled_by_agents(workspace, [(1, 1.0, "screened"), (2, 0.0, "tested")])
     labelled_by_agents(
         workspace, [(n, float(n % 2), "screened") for n in range(1, 11)], name="cosqa-plus:one"
     )
@@ -676,6 +616,7 @@ async def test_two_runs_are_compared_and_the_items_behind_a_cell_opened(workspac
     app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
+        # Two runs are compared, and the items behind a cell opened.
         await pilot.press("c")
         await until(pilot, lambda: "▸× cosqa-plus:two" in text(app, "#runs").replace("◆", " "))
         await pilot.press("down", "c")
@@ -694,31 +635,17 @@ async def test_two_runs_are_compared_and_the_items_behind_a_cell_opened(workspac
         await until(pilot, lambda: app.screen is screen)
         assert "×" not in text(app, "#runs")
 
-
-async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Workspace, tmp_path: Path) -> None:
-    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
-    async with app.run_test(size=(100, 30)) as pilot:
-        await opened(pilot)
-        await start(pilot)
-        await until(pilot, lambda: "✓ done" in text(app, "#now"))
-        await pilot.press("enter")
-        items = await listed(pilot)
-        await until(pilot, lambda: items.outputs is not None)
-        # Backwards from the first group: the last output of the only role.
-        await pilot.press("shift+tab")
-        await until(pilot, lambda: items.items.count == 3)
-        assert "▸         3    justification: as it reads · assessment: clear_nonmatch" in text(
-            app, "#groups"
-        )
-        assert items.items.ids.tolist() == [10, 11, 12]
-        assert "r retry" not in text(app, "KeyLine")
-        await pilot.press("shift+tab", "shift+tab")
-        await until(pilot, lambda: items.items.count == 10)
-        assert "▸        10  Screener: 2 different outputs" in text(app, "#groups")
-        await pilot.press("tab")
-        await until(pilot, lambda: items.items.count == 7)
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+        # A run of an earlier session is added up, though none can be started.
+        await pilot.resize_terminal(120, 40)
+        await pilot.press("down")
+        assert "▸  cosqa-plus:scripted" in text(app, "#runs").replace("◆", " ")
+        await until(pilot, lambda: "2 of 2 labelled" in text(app, "#now"))
+        assert "No run can be started" in text(app, "#now")
+        await until(pilot, lambda: "ruled" in text(app, "#funnel"), "the funnel")
+        # What says nothing folds to a line, and leaves its room to the others.
+        await until(pilot, lambda: "nothing failed" in text(app, "#folded"))
+        assert "none" in text(app, "#folded")
+        assert app.screen.query_one("#funnel").region.width == 120
 
 
 async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(workspace: Workspace) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from reading_pane import Reading, quiet, rows, styles_of, texts
 
 from screens.widgets.text.markdown import CHARACTERS
@@ -38,9 +37,17 @@ async def test_the_source_and_what_it_says_are_one_key_apart() -> None:
         await quiet(pilot)
         assert texts(pane)[0] == "# A *title*"
         assert pane.toggle_source() is None
+        # A search goes on in the other view.
+        pane.load(SOURCE, kind="markdown")
+        pane.search("**bold")
+        await quiet(pilot)
+        assert pane.search_status == "no match"
+        pane.toggle_source()
+        await quiet(pilot)
+        assert pane.search_status == "1 of 1"
 
 
-async def test_a_long_source_is_shown_until_it_is_rendered() -> None:
+async def test_a_long_source_is_shown_until_it_is_rendered_and_places_are_those_of_the_source() -> None:
     source = "".join(f"- item *{number}*\n" for number in range(5_000))
     app = Reading(lambda pane: pane.load(source, kind="markdown", start=4_000))
     async with app.run_test(size=(60, 20)) as pilot:
@@ -57,14 +64,10 @@ async def test_a_long_source_is_shown_until_it_is_rendered() -> None:
         await quiet(pilot)
         assert not pane.is_rendered
         assert pane.note == "source: 1,600,000 characters"
-
-
-async def test_places_are_those_of_the_source_in_both_views() -> None:
-    source = "\n\n".join(f"## Part {number}\n\ntext {number}" for number in range(200))
-    app = Reading(lambda pane: pane.load(source, kind="markdown"))
-    async with app.run_test(size=(60, 20)) as pilot:
-        pane = app.pane
-        place = Place(source[: source.index("text 150")].count("\n"))
+        # Places are those of the source in both views.
+        parts = "\n\n".join(f"## Part {number}\n\ntext {number}" for number in range(200))
+        place = Place(parts[: parts.index("text 150")].count("\n"))
+        pane.load(parts, kind="markdown")
         pane.restore(place)
         await quiet(pilot)
         for _ in range(3):
@@ -72,7 +75,7 @@ async def test_places_are_those_of_the_source_in_both_views() -> None:
             assert pane.place == place
             pane.toggle_source()
             await quiet(pilot)
-        pane.load(source.replace("text", "words"), kind="markdown")
+        pane.load(parts.replace("text", "words"), kind="markdown")
         await quiet(pilot)
         assert pane.place == Place()
 
@@ -98,31 +101,19 @@ async def test_lines_are_numbered_and_cited_as_those_of_the_source() -> None:
         assert not pane.is_rendered
 
 
-async def test_a_search_goes_on_in_the_other_view() -> None:
-    app = Reading(lambda pane: pane.load(SOURCE, kind="markdown"))
-    async with app.run_test(size=(60, 20)) as pilot:
-        pane = app.pane
-        pane.search("**bold")
-        await quiet(pilot)
-        assert pane.search_status == "no match"
-        pane.toggle_source()
-        await quiet(pilot)
-        assert pane.search_status == "1 of 1"
-
-
-@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark"])
-async def test_hostile_markdown_is_harmless(theme: str) -> None:
+async def test_hostile_markdown_is_harmless() -> None:
     source = "> \x1b[31mred\x1b[0m \u202e[a](b\u2066)\n\n```\u202e\n\x00\n```\n\n<b onclick='[red]'>[/b]"
     app = Reading(lambda pane: pane.load(source, kind="markdown"))
     async with app.run_test(size=(60, 20)) as pilot:
-        app.theme = theme
-        await quiet(pilot)
-        shown = "\n".join(texts(app.pane))
-        assert all(character.isprintable() or character == "\n" for character in shown)
-        for part in (
-            "▌ ␛[31mred␛[0m <U+202E>a (b<U+2066>)",
-            "── <U+202E> ──",
-            "  ␀",
-            "<b onclick='[red]'>[/b]",
-        ):
-            assert part in shown
+        for theme in ("textual-light", "ansi-dark"):
+            app.theme = theme
+            await quiet(pilot)
+            shown = "\n".join(texts(app.pane))
+            assert all(character.isprintable() or character == "\n" for character in shown)
+            for part in (
+                "▌ ␛[31mred␛[0m <U+202E>a (b<U+2066>)",
+                "── <U+202E> ──",
+                "  ␀",
+                "<b onclick='[red]'>[/b]",
+            ):
+                assert part in shown

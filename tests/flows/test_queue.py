@@ -1,7 +1,7 @@
 """The queue at work: what is listed, how it is filtered and ordered, and what becomes of the rows."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -29,7 +29,6 @@ from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
 from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
-from screens.widgets.item_list.widget import ItemList
 from screens.widgets.key_line import KeyLine
 from store.events import silent
 from store.first_look import QUEUE_SESSION
@@ -98,14 +97,18 @@ def lines(app: WorkbenchApp) -> list[str]:
 
 def read(screen: QueueScreen) -> bool:
     """Whether the order is complete and every line in sight was read."""
-    return screen._complete and "┄" not in "".join(
-        screen.items.render_line(y).text for y in range(screen.items.size.height)
-    )
+    shown = "".join(screen.items.render_line(y).text for y in range(screen.items.size.height))
+    return "counting" not in str(screen.query_one("#sentence", Static).content) and "┄" not in shown
 
 
 def said(app: WorkbenchApp, selector: str) -> str:
     """The text of a line of the screen."""
     return str(app.screen.query_one(selector, Static).content)
+
+
+def notices(app: WorkbenchApp) -> list[str]:
+    """What the app told in toasts."""
+    return [each.message for each in app._notifications]
 
 
 async def opened(pilot: Pilot[Any]) -> QueueScreen:
@@ -117,19 +120,13 @@ async def opened(pilot: Pilot[Any]) -> QueueScreen:
     return queue_of(app)
 
 
-@pytest.fixture
-def at_home(workspace: Workspace) -> Callable[..., WorkbenchApp]:
-    """Makes the app over the workspace."""
-    return lambda **changes: app_of(workspace, **changes)
-
-
-async def test_lists_every_item_with_the_true_count(at_home: Callable[..., WorkbenchApp]) -> None:
-    app = at_home()
+async def test_the_list_follows_the_cursor_and_the_size_of_the_terminal(workspace: Workspace) -> None:
+    app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
+        # Every item is listed, with the true count.
         assert screen.items.count == COUNT
         assert "all items · 300 of 300" in said(app, "#sentence")
-        await settled(pilot.app)
         assert said(app, "#progress").endswith("░ 20 of 300 judged")
         heading, first, second, *_ = lines(app)
         # None of the codes has a name, and no pair a similarity.
@@ -142,6 +139,45 @@ async def test_lists_every_item_with_the_true_count(at_home: Callable[..., Workb
         assert "0 no match" in second
         assert "screened" in second
         assert lines(app)[4].startswith(" ● ⚑")
+
+        # The cursor moves by line, by screen and to the ends.
+        await pilot.press("down", "down", "up")
+        assert screen.items.cursor == 1
+        await pilot.press("end")
+        assert read(screen)
+        assert screen.items.item_id == 30, "skipped items are last"
+        assert lines(app)[-1].startswith("▸»")
+        await pilot.press("pageup")
+        assert screen.items.cursor == COUNT - screen.items.lines
+        await pilot.press("home")
+        assert screen.items.cursor == 0
+        assert screen.items.first == 0
+
+        # Text from files is shown harmlessly.
+        await pilot.resize_terminal(120, 40)
+        painted = "\n".join(lines(app))
+        assert "x: list[int] a[/]b [red" in painted
+        assert "␛[31m" in painted
+        assert "\x1b" not in painted
+        assert "\u202e" not in painted
+
+        # A preview follows the cursor where there is room.
+        prompt = screen.query_one("#preview-prompt", Static)
+        assert QUERIES[0] in str(prompt.content)
+        assert prompt.styles.border_top[0] == "round"
+        await pilot.press("down")
+        assert QUERIES[1] in str(prompt.content)
+        await pilot.resize_terminal(80, 24)
+        assert not prompt.region.width or not prompt.parent.display
+
+        # Resizing keeps the place.
+        await pilot.press("end", *["up"] * 3)
+        place = screen.items.cursor
+        for size in ((120, 40), (80, 24), (100, 30), (120, 40)):
+            await pilot.resize_terminal(*size)
+            assert read(screen)
+            assert screen.items.cursor == place
+            assert screen.items.first <= place < screen.items.first + screen.items.lines
 
 
 async def test_items_of_a_query_are_on_a_line_that_opens_the_first_to_be_judged(workspace: Workspace) -> None:
@@ -219,45 +255,25 @@ async def test_a_digit_lists_a_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert said(app, "#progress").startswith("[0 all ░░░░ 0/6]  1 pairs ░░░░ 0/1  ")
             assert lines(app)[0].split()[:2] == ["you", "kind"]
             await pilot.press("4")
-            assert bool(app._notifications)
-            assert [each.message for each in app._notifications] == ["There are items of 3 kinds."]
+            assert notices(app) == ["There are items of 3 kinds."]
             assert screen.queue_query.wanted == QueueFilter()
 
 
-async def test_text_from_files_is_shown_harmlessly(at_home: Callable[..., WorkbenchApp]) -> None:
-    app = at_home()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await opened(pilot)
-        painted = "\n".join(lines(app))
-        assert "x: list[int] a[/]b [red" in painted
-        assert "␛[31m" in painted
-        assert "\x1b" not in painted
-        assert "\u202e" not in painted
-
-
-async def test_cursor_moves_by_line_screen_and_to_the_ends(at_home: Callable[..., WorkbenchApp]) -> None:
-    app = at_home()
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        await pilot.press("down", "down", "up")
-        assert screen.items.cursor == 1
-        await pilot.press("end")
-        assert read(screen)
-        assert screen.items.item_id == 30, "skipped items are last"
-        assert lines(app)[-1].startswith("▸»")
-        await pilot.press("pageup")
-        assert screen.items.cursor == COUNT - screen.items.lines
-        await pilot.press("home")
-        assert screen.items.cursor == 0
-        assert screen.items.first == 0
-
-
-async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
-    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
+async def test_a_filter_is_chosen_in_the_dialog_and_a_text_in_the_line_of_a_search(
+    workspace: Workspace,
 ) -> None:
-    app = at_home()
+    app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
+        # Leaving the filter changes nothing, and reset takes all away.
+        await pilot.press("f", "right", "escape")
+        assert app.screen is screen
+        assert screen.queue_query.wanted == QueueFilter()
+        await pilot.press("f", "right", "r", "enter")
+        assert app.screen is screen
+        assert screen.queue_query.wanted == QueueFilter()
+
+        # A filter is chosen with the keyboard and reads as a sentence.
         await pilot.press("f")
         assert isinstance(app.screen, FilterScreen)
         modal = app.screen
@@ -267,7 +283,6 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         assert "70 items" in str(modal.query_one("#sentence", Static).content)
         await pilot.press("enter")
         assert app.screen is screen
-        assert screen.queue_query.wanted != QueueFilter()
         assert read(screen)
         wanted = QueueFilter(status="open", agent="1", text="comma")
         assert screen.queue_query.wanted == wanted
@@ -275,17 +290,65 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         assert rater is not None
         expected = queue_ids(workspace, scope(rater.id), wanted).tolist()
         assert screen.items.ids.tolist() == expected
-        assert f"unjudged · agents say match · contains “comma” · {len(expected)} of 300" in said(
-            app, "#sentence"
-        )
+        words = f"unjudged · agents say match · contains “comma” · {len(expected)} of 300"
+        assert words in said(app, "#sentence")
+
+        # A search goes to the first match that is not judged.
+        await pilot.press("c", "end", *["up"] * 3)
+        await pilot.press("slash", *"sort list", "enter")
+        assert read(screen)
+        assert screen.items.count == COUNT // 4
+        # Items 2, 6, 10, 14 and 18 have a label: the sixth match is the first without one.
+        assert (screen.items.cursor, screen.items.item_id) == (5, 22)
+        await pilot.press("c")
+        assert read(screen)
+        assert screen.items.count == COUNT
+        # The cursor stays with its item where that is listed still.
+        assert screen.items.item_id == 22
+
+        # Escape leaves the line, and then the queue.
+        await pilot.press("slash", *"qrc")
+        box = screen.query_one("#find", Input)
+        # Keys of the queue are text in the line.
+        assert box.value == "qrc"
+        line = screen.query_one(KeyLine)
+        assert str(line.content) == "Enter list the items with this text · Esc cancel"
+        await pilot.press("escape")
+        assert not box.display
+        assert "f filter" in str(line.content)
+        assert screen.queue_query.wanted.text == ""
+        await pilot.press("escape")
+        assert app.screen is not screen
 
 
-async def test_the_labels_have_the_words_of_the_kind_that_is_chosen(
-    at_home: Callable[..., WorkbenchApp],
-) -> None:
-    app = at_home()
-    async with app.run_test(size=(120, 40)) as pilot:
+async def test_the_filter_offers_values_that_fit_the_terminal_and_the_kind(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
+        # Values that do not fit come into view when they are chosen.
+        await pilot.press("f")
+        assert isinstance(app.screen, FilterScreen)
+        row = app.screen.query_one("#choice-path", ChoiceRow)
+        assert row.size.width > 0
+        assert str(row.content).endswith("›")
+        assert "sandbox" not in str(row.content)
+        row.focus()
+        words = ("screened", "read", "simulated", "tested", "repaired", "corrected", "needs a sandbox")
+        for word in words:
+            await pilot.press("right")
+            assert f"[{word}]" in str(row.content)
+            assert cell_len(str(row.content)) <= row.size.width
+        assert "‹" in str(row.content)
+        assert not str(row.content).endswith("›")
+        # A click meets what stands under the pointer, though the first values are out of view.
+        await pilot.click(row, offset=(str(row.content).index("tested") + 1, 0))
+        assert row.value == "tested"
+        await pilot.press(*["right"] * 4)
+        assert row.value is None
+
+        # The labels have the words of the kind that is chosen.
+        await pilot.press("escape")
+        await pilot.resize_terminal(120, 40)
         await pilot.press("f")
         assert isinstance(app.screen, FilterScreen)
         modal = app.screen
@@ -303,7 +366,6 @@ async def test_the_labels_have_the_words_of_the_kind_that_is_chosen(
         assert [choice.word for choice in theirs.field.choices] == ["any"]
         await pilot.press("down", "down", "left", "up", "up")
         assert label.value == 3
-        await settled(pilot.app)
         assert "completions · you say drop · 0 items" in said(app, "#sentence")
         # Pairs have no such label, so that any is let through.
         await pilot.press("left")
@@ -311,118 +373,25 @@ async def test_the_labels_have_the_words_of_the_kind_that_is_chosen(
         assert (offered(), label.value) == (["any", "1 match", "0 no match"], None)
 
 
-async def test_values_that_do_not_fit_come_into_view_when_they_are_chosen(
-    at_home: Callable[..., WorkbenchApp],
-) -> None:
-    app = at_home()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
-        await pilot.press("f")
-        assert isinstance(app.screen, FilterScreen)
-        row = app.screen.query_one("#choice-path", ChoiceRow)
-        await settled(pilot.app)
-        assert row.size.width > 0
-        await pilot.pause()
-        assert str(row.content).endswith("›")
-        assert "sandbox" not in str(row.content)
-        row.focus()
-        for shown in (
-            "[screened]",
-            "[read]",
-            "[simulated]",
-            "[tested]",
-            "[repaired]",
-            "[corrected]",
-            "[needs a sandbox]",
-        ):
-            await pilot.press("right")
-            assert shown in str(row.content)
-            assert cell_len(str(row.content)) <= row.size.width
-        assert "‹" in str(row.content)
-        assert not str(row.content).endswith("›")
-        # A click meets what stands under the pointer, though the first values are out of view.
-        await pilot.click(row, offset=(str(row.content).index("tested") + 1, 0))
-        assert row.value == "tested"
-        await pilot.press(*["right"] * 4)
-        assert row.value is None
-
-
-async def test_leaving_the_filter_changes_nothing_and_reset_takes_all_away(
-    at_home: Callable[..., WorkbenchApp],
-) -> None:
-    app = at_home()
+async def test_columns_order_and_place_are_there_when_one_comes_back(workspace: Workspace) -> None:
+    app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        await pilot.press("f", "right", "escape")
-        assert app.screen is screen
-        assert screen.queue_query.wanted == QueueFilter()
-        await pilot.press("f", "right", "r", "enter")
-        assert app.screen is screen
-        assert screen.queue_query.wanted == QueueFilter()
+        # Columns are chosen, and kept by a view.
+        assert lines(app)[0].split() == ["you", "◆", "agents", "path", "item"]
+        await pilot.press("C", "down", "space", "down", "space", "enter")
+        assert lines(app)[0].split() == ["you", "item"]
+        assert screen.queue_query.hidden == ("agents", "path")
+        await pilot.press("w", *"plain", "enter")
+        assert "plain" in said(app, "#views")
+        await pilot.press("escape", "C", "down", "space", "down", "space", "enter")
+        assert lines(app)[0].split() == ["you", "◆", "agents", "path", "item"]
+        await pilot.press("v")
+        assert "without agents, path" in said(app, "#about")
+        await pilot.press("enter")
+        assert lines(app)[0].split() == ["you", "item"]
 
-
-async def test_a_filter_goes_to_the_first_match_that_is_not_judged(
-    at_home: Callable[..., WorkbenchApp],
-) -> None:
-    app = at_home()
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        await pilot.press(*["down"] * 40)
-        await pilot.press("slash", *"sort list", "enter")
-        assert read(screen)
-        assert screen.items.count == COUNT // 4
-        # Items 2, 6, 10, 14 and 18 have a label: the sixth match is the first without one.
-        assert (screen.items.cursor, screen.items.item_id) == (5, 22)
-        await pilot.press("c")
-        assert read(screen)
-        assert screen.items.count == COUNT
-        # The cursor stays with its item where that is listed still.
-        assert screen.items.item_id == 22
-
-
-async def test_nothing_matches_is_said_with_the_keys_that_mend_it(
-    at_home: Callable[..., WorkbenchApp],
-) -> None:
-    app = at_home()
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        await pilot.press("slash", *"zz", "enter")
-        assert screen._complete
-        assert not screen.items.count
-        assert "contains “zz” · 0 of 300" in said(app, "#sentence")
-        assert "Nothing matches" in said(app, "#message")
-        assert "c shows all 300 items" in said(app, "#message")
-        assert not screen.items.display
-        await pilot.press("c")
-        assert screen.items.count == COUNT
-        assert screen.items.display
-        assert screen.items.has_focus
-
-
-async def test_escape_leaves_the_search_line_and_then_the_queue(at_home: Callable[..., WorkbenchApp]) -> None:
-    app = at_home()
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        await pilot.press("slash", *"qrc")
-        box = screen.query_one("#find", Input)
-        # Keys of the queue are text in the line.
-        assert box.value == "qrc"
-        line = screen.query_one(KeyLine)
-        assert str(line.content) == "Enter list the items with this text · Esc cancel"
-        await pilot.press("escape")
-        assert not box.display
-        assert "f filter" in str(line.content)
-        assert screen.queue_query.wanted.text == ""
-        await pilot.press("escape")
-        assert app.screen is not screen
-
-
-async def test_order_is_chosen_by_a_letter_and_turned_by_the_same(
-    at_home: Callable[..., WorkbenchApp],
-) -> None:
-    app = at_home()
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
+        # An order is chosen by a letter, and turned by the same.
         await pilot.press("o", "t")
         assert screen.queue_query.sort == QueueSort("title")
         assert read(screen)
@@ -436,40 +405,42 @@ async def test_order_is_chosen_by_a_letter_and_turned_by_the_same(
         assert read(screen)
         assert "by title ↓" in said(app, "#sentence")
 
-
-async def test_columns_are_chosen_and_kept_by_a_view_and_by_the_session(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        await settled(pilot.app)
-        assert lines(app)[0].split() == ["you", "◆", "agents", "path", "item"]
-        await pilot.press("C", "down", "space", "down", "space", "enter")
-        assert lines(app)[0].split() == ["you", "item"]
-        assert screen.queue_query.hidden == ("agents", "path")
-        await pilot.press("w", *"plain", "enter")
-        assert "plain" in said(app, "#views")
-        await pilot.press("escape", "C", "down", "space", "down", "space", "enter")
-        assert lines(app)[0].split() == ["you", "◆", "agents", "path", "item"]
-        await pilot.press("v")
-        assert "without agents, path" in said(app, "#about")
-        await pilot.press("enter")
-        assert lines(app)[0].split() == ["you", "item"]
+        # The place is there when one comes back from home.
+        await pilot.press("pagedown", "down", "escape")
+        assert app.screen is not screen
+        place, item_id = screen.items.cursor, screen.items.item_id
+        assert await opened(pilot) is screen
+        assert (screen.items.cursor, screen.items.item_id) == (place, item_id)
         await pilot.press("escape", "ctrl+q")
     again = app_of(workspace)
     async with again.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
-        await settled(pilot.app)
+        # The session keeps the columns, the order and the place.
+        screen = await opened(pilot)
         assert lines(again)[0].split() == ["you", "item"]
+        assert screen.queue_query.sort == QueueSort("title", True)
+        assert (screen.items.cursor, screen.items.item_id) == (place, item_id)
 
 
-async def test_a_judgment_shows_on_its_row_and_the_order_stays_until_it_is_taken_anew(
-    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
-) -> None:
-    app = at_home()
+async def test_rows_show_what_is_recorded_what_cannot_be_saved_and_a_verdict(workspace: Workspace) -> None:
+    app = app_of(workspace)
     rater = app.context.rater
     assert rater is not None
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(80, 40)) as pilot:
         screen = await opened(pilot)
+        # What could not be saved is marked.
+        assert lines(app)[25].startswith(" ○")
+        # Nothing is recorded without its line in the journal, and a folder takes none.
+        journal = journal_path(workspace.path)
+        journal.mkdir()
+        app.context.recorder.submit(label(workspace, rater, 25, 1.0))
+        await settled(pilot.app)
+        assert lines(app)[25].startswith(" !")
+        journal.rmdir()
+        app.context.recorder.retry()
+        await settled(pilot.app)
+        assert lines(app)[25].startswith(" ●")
+
+        # A judgment shows on its row, and the order stays until it is refreshed.
         screen.load_queue(replace(screen.queue_query, wanted=QueueFilter(status="open")))
         await settled(pilot.app)
         assert screen.items.count < COUNT
@@ -482,15 +453,13 @@ async def test_a_judgment_shows_on_its_row_and_the_order_stays_until_it_is_taken
         assert "0 no match" in lines(app)[1]
         assert screen.items.ids.tolist() == before
         await pilot.press("r")
-        assert screen._complete
+        assert read(screen)
         assert screen.items.count == len(before) - 1
         assert before[0] not in screen.items.ids.tolist()
 
-
-async def test_a_verdict_shows_on_its_row(workspace: Workspace, at_home: Callable[..., WorkbenchApp]) -> None:
-    app = at_home()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
+        # A verdict shows on its row.
+        await pilot.press("c", "home")
+        assert screen.items.item_id == 1
         assert "tested" not in lines(app)[1]
         run_id = labelled_by_agents(workspace, [(1, 1.0, "tested")])
         app.post_message(JobReported(ItemEnded(1, run_id, 1, "q0/1", (Verdict(1.0, "tested", ""),))))
@@ -498,43 +467,47 @@ async def test_a_verdict_shows_on_its_row(workspace: Workspace, at_home: Callabl
         assert "tested" in lines(app)[1]
 
 
-async def test_what_could_not_be_saved_is_marked(
-    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
+async def test_keys_without_effect_no_match_and_an_error_are_said(
+    workspace: Workspace,
 ) -> None:
-    app = at_home()
-    rater = app.context.rater
-    assert rater is not None
-    action = label(workspace, rater, 25, 1.0)
-    async with app.run_test(size=(80, 40)) as pilot:
-        await opened(pilot)
-        await settled(pilot.app)
-        assert lines(app)[25].startswith(" ○")
-        # Nothing is recorded without its line in the journal, and a folder takes none.
-        journal = journal_path(workspace.path)
-        journal.mkdir()
-        app.context.recorder.submit(action)
-        await settled(pilot.app)
-        assert lines(app)[25].startswith(" !")
-        journal.rmdir()
-        app.context.recorder.retry()
-        await settled(pilot.app)
-        assert lines(app)[25].startswith(" ●")
-
-
-async def test_an_error_is_said_and_the_queue_comes_back(
-    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
-) -> None:
-    app = at_home()
-    async with app.run_test(size=(80, 24)) as pilot:
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 40)) as pilot:
         screen = await opened(pilot)
+        # Keys without effect are not named, and say why they have none.
+        line = screen.query_one(KeyLine)
+        assert "Enter open" in str(line.content)
+        assert "c all items" not in str(line.content)
+        await pilot.press("c")
+        assert notices(app) == ["All items are listed."]
+        screen.load_queue(replace(screen.queue_query, wanted=QueueFilter(text="nowhere to be found")))
+        await settled(pilot.app)
+        assert "c all items" in str(line.content)
+        assert "Enter open" not in str(line.content)
+        app.clear_notifications()
+        await pilot.press("enter")
+        assert notices(app) == ["No item is listed."]
+
+        # That nothing matches is said with the keys that mend it.
+        await pilot.resize_terminal(80, 24)
+        await pilot.press("c", "slash", *"zz", "enter")
+        assert not screen.items.count
+        assert "contains “zz” · 0 of 300" in said(app, "#sentence")
+        assert "Nothing matches" in said(app, "#message")
+        assert "c shows all 300 items" in said(app, "#message")
+        assert not screen.items.display
+        await pilot.press("c")
+        assert screen.items.count == COUNT
+        assert screen.items.display
+        assert screen.items.has_focus
+
+        # An error is said, and the queue comes back.
         _rename(workspace, "pair", "pair_gone")
         await pilot.press("r")
-        assert bool(screen._failure)
         assert "could not be read" in said(app, "#message")
         assert "judgments are safe" in said(app, "#message")
         _rename(workspace, "pair_gone", "pair")
         await pilot.press("r")
-        assert screen._failure is None
+        assert said(app, "#message") == ""
         assert read(screen)
         assert screen.items.display
 
@@ -545,26 +518,40 @@ def _rename(workspace: Workspace, table: str, name: str) -> None:
     cursor.close()
 
 
-async def test_blind_offers_nothing_of_the_agents(at_home: Callable[..., WorkbenchApp]) -> None:
-    app = at_home(blind=True)
-    async with app.run_test(size=(120, 40)) as pilot:
+async def test_a_blind_queue_has_nothing_of_the_agents_nor_a_kept_filter_by_them(
+    workspace: Workspace,
+) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        assert lines(app)[0].split() == ["you", "item"]
-        assert all(row.agent_label is None for number in range(1, 20) if (row := screen.items.row_of(number)))
-        assert "▲" not in "".join(lines(app))
+        screen.load_queue(
+            QueueQuery(QueueFilter(agent="1", status="open"), QueueSort("agent"), grouped=False)
+        )
+        await settled(pilot.app)
+        assert screen.items.count < COUNT
+        assert read(screen)
+        await pilot.press("ctrl+q")
+    blind = app_of(workspace, blind=True)
+    async with blind.run_test(size=(120, 40)) as pilot:
+        # A kept filter by the agents is forgotten, and so is an order.
+        screen = await opened(pilot)
+        assert screen.queue_query.wanted == QueueFilter(status="open")
+        assert screen.queue_query.sort == QueueSort()
+        # Nothing of the agents is listed or offered.
+        await pilot.press("c", "home")
+        assert lines(blind)[0].split() == ["you", "item"]
+        rows = [screen.items.row_of(number) for number in range(1, 20)]
+        assert all(row is not None and row.agent_label is None for row in rows)
+        assert "▲" not in "".join(lines(blind))
         await pilot.press("f")
-        assert isinstance(app.screen, FilterScreen)
-        assert {row.field.name for row in app.screen.query(ChoiceRow)} == {
-            "kind",
-            "status",
-            "label",
-            "flagged",
-        }
+        assert isinstance(blind.screen, FilterScreen)
+        names = {row.field.name for row in blind.screen.query(ChoiceRow)}
+        assert names == {"kind", "status", "label", "flagged"}
         await pilot.press("escape", "o")
-        assert isinstance(app.screen, SortScreen)
+        assert isinstance(blind.screen, SortScreen)
         await pilot.press("a")
-        assert isinstance(app.screen, SortScreen)
-        assert "agents" not in said(app, "#orders")
+        assert isinstance(blind.screen, SortScreen)
+        assert "agents" not in said(blind, "#orders")
 
 
 async def test_what_no_item_here_can_have_is_not_offered(tmp_path: Path) -> None:
@@ -587,83 +574,16 @@ async def test_what_no_item_here_can_have_is_not_offered(tmp_path: Path) -> None
             ]
 
 
-async def test_place_filter_and_order_are_there_when_one_comes_back(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        await pilot.press("o", "t")
-        assert screen.queue_query.sort == QueueSort("title")
-        assert read(screen)
-        await pilot.press("pagedown", "down", "escape")
-        assert app.screen is not screen
-        place = screen.items.cursor
-        assert await opened(pilot) is screen
-        assert screen.items.cursor == place
-        item_id = screen.items.item_id
-        await pilot.press("ctrl+q")
-    again = app_of(workspace)
-    async with again.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        assert screen.queue_query.sort == QueueSort("title")
-        await settled(pilot.app)
-        assert screen.items.item_id == item_id
-        assert screen.items.cursor == place
-
-
-async def test_a_blind_queue_forgets_a_kept_filter_by_the_agents(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        screen.load_queue(
-            QueueQuery(QueueFilter(agent="1", status="open"), QueueSort("agent"), grouped=False)
-        )
-        await settled(pilot.app)
-        assert screen.items.count < COUNT
-        assert read(screen)
-        await pilot.press("ctrl+q")
-    blind = app_of(workspace, blind=True)
-    async with blind.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        assert screen.queue_query.wanted == QueueFilter(status="open")
-        assert screen.queue_query.sort == QueueSort()
-
-
-async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_last(
-    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
+async def test_coming_back_to_the_queue_from_a_list_from_a_review_and_from_an_import(
+    workspace: Workspace, tmp_path: Path
 ) -> None:
-    app = at_home()
-    async with app.run_test(size=(100, 30)) as pilot:
-        screen = await opened(pilot)
-        await pilot.press("down", "down", "enter")
-        assert isinstance(app.screen, ReviewScreen)
-        review = cast(ReviewScreen, app.screen)
-        await settled(pilot.app)
-        assert review.item is not None
-        assert review.item.item_id == 3
-        await pilot.press("n")
-        assert review.item is not None
-        assert review.item.item_id == 4
-        rater = app.context.rater
-        assert rater is not None
-        app.context.recorder.submit(label(workspace, rater, 25, 0.0))
-        await settled(pilot.app)
-        assert not app.context.recorder.unsaved
-        await pilot.press("q")
-        assert app.screen is screen
-        assert screen.items.item_id == 4
-        # What was recorded meanwhile shows as well.
-        await settled(pilot.app)
-        assert lines(app)[25].startswith(" ●")
-
-
-async def test_items_behind_a_figure_have_a_list_of_their_own(workspace: Workspace) -> None:
     app = app_of(workspace)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(100, 30)) as pilot:
+        # Items behind a figure have a list of their own.
         app.open_queue(QueueFilter(items=(7, 42, 31), named="2 against 1"))
         await settled(pilot.app)
-        assert isinstance(app.screen, QueueScreen)
-        assert read(app.screen)
         screen = queue_of(app)
+        assert read(screen)
         assert "2 against 1 · 3 of 300" in said(app, "#sentence")
         assert screen.items.ids.tolist() == [7, 31, 42]
         # No filter finds them again: that is said before a name is asked for, and stays when views are read.
@@ -678,31 +598,60 @@ async def test_items_behind_a_figure_have_a_list_of_their_own(workspace: Workspa
         screen = await opened(pilot)
         assert "all items · 300 of 300" in said(app, "#sentence")
 
+        # Enter reviews the item, and coming back finds the one reviewed last.
+        await pilot.press("down", "down", "enter")
+        assert isinstance(app.screen, ReviewScreen)
+        review = app.screen
+        assert review.item is not None
+        assert review.item.item_id == 3
+        await pilot.press("n")
+        assert review.item is not None
+        assert review.item.item_id == 4
+        rater = app.context.rater
+        assert rater is not None
+        app.context.recorder.submit(label(workspace, rater, 25, 0.0))
+        await settled(pilot.app)
+        assert not app.context.recorder.unsaved
+        await pilot.press("q")
+        assert app.screen is screen
+        assert screen.items.item_id == 4
+        # What was recorded meanwhile shows as well.
+        assert lines(app)[25].startswith(" ●")
 
-async def test_enter_before_the_queue_is_read_opens_the_item_when_it_is(
+        # New items are told, and listed when asked for.
+        await pilot.press("escape")
+        assert app.screen is not screen
+        file = tmp_path / "more.jsonl"
+        file.write_text('{"id": "n1", "query": "new query", "code": "def f(): pass"}\n', encoding="utf-8")
+        app.context.program.import_file(file, silent)
+        await pilot.press("tab")
+        assert "1 new, r lists them" in said(app, "#sentence")
+        assert screen.items.count == COUNT
+        await pilot.press("r")
+        assert screen.items.count == COUNT + 1
+
+
+async def test_enter_before_an_order_is_read_opens_the_item_only_where_it_is_listed(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = HeldReads(monkeypatch)
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
+        # Enter before the queue is read opens the item when it is.
         await pilot.press("tab")
-        assert isinstance(app.screen, QueueScreen)
+        screen = queue_of(app)
         await pilot.press("enter")
-        assert isinstance(app.screen, QueueScreen)
-        assert not app._notifications
+        assert app.screen is screen
+        assert not notices(app)
         held.go_on.set()
         await settled(pilot.app)
         assert isinstance(app.screen, ReviewScreen)
-        assert cast(ReviewScreen, app.screen).order.item_id == 1
+        assert app.screen.order.item_id == 1
 
-
-async def test_enter_on_an_item_that_the_next_order_does_not_list_opens_no_other(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(100, 30)) as pilot:
-        screen = await opened(pilot)
-        held = HeldReads(monkeypatch)
+        # Enter on an item that the next order does not list opens no other.
+        await pilot.press("q")
+        assert read(screen)
+        held.go_on.clear()
         screen.load_queue(QueueQuery(QueueFilter(text=QUERIES[1]), grouped=False))
         assert screen.items.item_id == 1
         await pilot.press("enter")
@@ -710,7 +659,6 @@ async def test_enter_on_an_item_that_the_next_order_does_not_list_opens_no_other
         await settled(pilot.app)
         assert read(screen)
         assert screen.items.count < COUNT
-        await pilot.pause()
         assert app.screen is screen
 
 
@@ -728,25 +676,11 @@ class HeldReads:
         monkeypatch.setattr(QueueLoader, "_ids", held)
 
 
-async def test_preview_follows_the_cursor_where_there_is_room(at_home: Callable[..., WorkbenchApp]) -> None:
-    app = at_home()
-    async with app.run_test(size=(120, 40)) as pilot:
-        screen = await opened(pilot)
-        prompt = screen.query_one("#preview-prompt", Static)
-        await settled(pilot.app)
-        assert QUERIES[0] in str(prompt.content)
-        assert prompt.styles.border_top[0] == "round"
-        await pilot.press("down")
-        assert QUERIES[1] in str(prompt.content)
-        await pilot.resize_terminal(80, 24)
-        assert not prompt.region.width or not prompt.parent.display
-
-
 async def test_a_preview_that_waits_for_its_first_item_says_so_and_has_no_border(
-    at_home: Callable[..., WorkbenchApp], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(QueueScreen, "_read_preview", lambda self, item_id: None)
-    app = at_home()
+    app = app_of(workspace)
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await opened(pilot)
         prompt = screen.query_one("#preview-prompt", Static)
@@ -754,55 +688,25 @@ async def test_a_preview_that_waits_for_its_first_item_says_so_and_has_no_border
         assert prompt.styles.border_top[0] == ""
 
 
-async def test_resizing_keeps_the_place(at_home: Callable[..., WorkbenchApp]) -> None:
-    app = at_home()
-    async with app.run_test(size=(120, 40)) as pilot:
-        screen = await opened(pilot)
-        await pilot.press("end", *["up"] * 3)
-        place = screen.items.cursor
-        for size in ((80, 24), (100, 30), (120, 40)):
-            await pilot.resize_terminal(*size)
-            assert read(screen)
-            assert screen.items.cursor == place
-            assert screen.items.first <= place < screen.items.first + screen.items.lines
-
-
 async def test_an_empty_workspace_says_so_and_lists_what_comes(tmp_path: Path) -> None:
     with Workspace.create(tmp_path / "empty.duckdb") as workspace:
         app = app_of(workspace, start_with="queue")
         async with app.run_test(size=(80, 24)) as pilot:
             await settled(pilot.app)
-            assert isinstance(app.screen, QueueScreen)
-            assert app.screen._complete
+            assert read(queue_of(app))
             assert "no items yet" in said(app, "#message")
 
 
-async def test_new_items_are_told_and_listed_when_asked_for(
-    workspace: Workspace, at_home: Callable[..., WorkbenchApp], tmp_path: Path
+async def test_keys_of_the_list_of_dialogs_and_of_the_line_of_a_search_can_be_changed(
+    workspace: Workspace,
 ) -> None:
-    app = at_home()
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await opened(pilot)
-        await pilot.press("escape")
-        assert app.screen is not screen
-        file = tmp_path / "more.jsonl"
-        file.write_text('{"id": "n1", "query": "new query", "code": "def f(): pass"}\n', encoding="utf-8")
-        app.context.program.import_file(file, silent)
-        await pilot.press("tab")
-        assert "1 new, r lists them" in said(app, "#sentence")
-        assert screen.items.count == COUNT
-        await pilot.press("r")
-        assert screen.items.count == COUNT + 1
-
-
-async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspace) -> None:
     keys = {"list.down": "l", "list.up": "b", "filter.down": "f5", "value.next": "plus", "order.down": "l"}
+    keys |= {"line.close": "f3", "queue.back": "q"}
     app = app_of(workspace, settings=ScreenSettings(keys=keys))
     async with app.run_test(size=(100, 30)) as pilot:
-        await opened(pilot)
-        items = app.screen.query_one(ItemList)
+        screen = await opened(pilot)
         await pilot.press("l", "l", "b", "down", "j")
-        assert items.cursor == 1
+        assert screen.items.cursor == 1
         await pilot.press("f")
         assert isinstance(app.screen, FilterScreen)
         assert "↑F5 line · ←+ value" in str(app.screen.query_one(".keys", Static).content)
@@ -817,14 +721,9 @@ async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspa
         await pilot.press("o")
         assert isinstance(app.screen, SortScreen)
         await pilot.press("l", "enter")
-        assert isinstance(app.screen, QueueScreen)
-        assert app.screen.queue_query.sort == QueueSort("title")
-
-
-async def test_the_line_of_a_search_closes_with_its_own_key(workspace: Workspace) -> None:
-    app = app_of(workspace, settings=ScreenSettings(keys={"line.close": "f3", "queue.back": "q"}))
-    async with app.run_test(size=(100, 30)) as pilot:
-        screen = await opened(pilot)
+        assert app.screen is screen
+        assert screen.queue_query.sort == QueueSort("title")
+        # The line of a search closes with its own key.
         await pilot.press("slash", "q")
         box = screen.query_one("#find", Input)
         assert box.placeholder.endswith("Enter list, F3 cancel")
@@ -835,23 +734,3 @@ async def test_the_line_of_a_search_closes_with_its_own_key(workspace: Workspace
         assert not box.display
         assert screen.items.has_focus
         assert screen.queue_query.wanted.text == ""
-
-
-async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await opened(pilot)
-        line = app.screen.query_one(KeyLine)
-        await settled(pilot.app)
-        assert "Enter open" in str(line.content)
-        assert "c all items" not in str(line.content)
-        await pilot.press("c")
-        assert bool(app._notifications)
-        assert [each.message for each in app._notifications] == ["All items are listed."]
-        cast(QueueScreen, app.screen).load_queue(QueueQuery(QueueFilter(text="nowhere to be found")))
-        await settled(pilot.app)
-        assert "c all items" in str(line.content)
-        assert "Enter open" not in str(line.content)
-        app.clear_notifications()
-        await pilot.press("enter")
-        assert [each.message for each in app._notifications] == ["No item is listed."]

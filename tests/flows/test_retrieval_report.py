@@ -11,7 +11,6 @@ import pytest
 from apps import app_of
 from ranked_bench import ranked_workspace, report
 from review_bench import painted, screen_text
-from settling import settled
 
 from screens.reports.screen import ReportsScreen
 from screens.retrieval.by_query import ByQueryScreen
@@ -37,86 +36,88 @@ def workspace(ranked: Path, tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.asyncio
-async def test_from_the_report_to_a_query_a_pair_and_a_code(
-    workspace: Workspace, size: tuple[int, int]
-) -> None:
+async def test_from_the_report_to_a_query_a_pair_and_a_code(workspace: Workspace) -> None:
     app = app_of(workspace)
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=SIZES[0]) as pilot:
         await report(app, pilot)
-        text = screen_text(app)
-        assert "Labels of sample-ana: 15 queries, 40 relevant codes · 100 codes" in text
-        assert "[0.651]" in text
-        assert "├" in text
-        # What the report command prints.
-        await pilot.press("y")
-        assert app.clipboard == (
-            f"workbench report {workspace.path} retrieval --rater sample-ana --preset cosqa-plus"
-        )
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            text = screen_text(app)
+            assert "Labels of sample-ana: 15 queries, 40 relevant codes · 100 codes" in text
+            assert "[0.651]" in text
+            assert "├" in text
+            # What the report command prints.
+            await pilot.press("y")
+            assert app.clipboard == (
+                f"workbench report {workspace.path} retrieval --rater sample-ana --preset cosqa-plus"
+            )
 
-        await pilot.press("enter")
-        assert "mean difference +0.110 · bm25 better on 12 · bow on 3 · equal on 0" in screen_text(app)
-        by_query = app.screen
-        assert isinstance(by_query, ByQueryScreen)
-        assert by_query.rows[0].text == "binary search in sorted list python return index"
-        assert "█" in screen_text(app)
-        await pilot.press("o")
-        assert by_query.rows[0].text == "python flatten nested list any depth"
-        assert "bow better first" in screen_text(app)
-        await pilot.press("end", "home", "t")
-        assert by_query.measure == "mrr@10"
-        await pilot.press("T", "y")
-        assert app.clipboard.endswith("--compare bm25,bow")
+            await pilot.press("enter")
+            assert "mean difference +0.110 · bm25 better on 12 · bow on 3 · equal on 0" in screen_text(app)
+            by_query = app.screen
+            assert isinstance(by_query, ByQueryScreen)
+            assert by_query.rows[0].text == "binary search in sorted list python return index"
+            assert "█" in screen_text(app)
+            await pilot.press("o")
+            assert by_query.rows[0].text == "python flatten nested list any depth"
+            assert "bow better first" in screen_text(app)
+            await pilot.press("end", "home", "t")
+            assert by_query.measure == "mrr@10"
+            await pilot.press("T", "y")
+            assert app.clipboard.endswith("--compare bm25,bow")
 
-        await pilot.press("enter")
-        assert " relevant ─" in screen_text(app)
-        rankings = app.screen
-        assert isinstance(rankings, RankedScreen)
-        assert "query 1 of 15" in screen_text(app)
-        await pilot.press("n")
-        assert rankings.lists is not None
-        assert "query 2 of 15" in screen_text(app)
-        await pilot.press("p")
-        assert rankings.lists is not None
-        assert "query 1 of 15" in screen_text(app)
-        assert rankings.lists is not None
-
-        # The other list has the same code at another rank.
-        first = rankings.code
-        assert first is not None
-        assert first.other is not None
-        await pilot.press("tab")
-        assert rankings.code is not None
-        assert (rankings.code.code, rankings.code.rank) == (first.code, first.other)
-
-        def place(of_pair: bool) -> int:
+            await pilot.press("enter")
+            assert " relevant ─" in screen_text(app)
+            rankings = app.screen
+            assert isinstance(rankings, RankedScreen)
+            assert "query 1 of 15" in screen_text(app)
+            await pilot.press("n")
             assert rankings.lists is not None
-            return next(at for at, one in enumerate(rankings.lists[1]) if (one.item is not None) == of_pair)
+            assert "query 2 of 15" in screen_text(app)
+            await pilot.press("p")
+            assert rankings.lists is not None
+            assert "query 1 of 15" in screen_text(app)
 
-        await pilot.press("home", *["down"] * place(of_pair=False), "enter")
-        assert isinstance(app.screen, TextScreen)
-        assert "def " in screen_text(app)
-        await pilot.press("escape")
-        assert app.screen is rankings
-        await settled(pilot.app)
-        await pilot.press("home", *["down"] * place(of_pair=True), "enter")
-        assert isinstance(app.screen, ReviewScreen)
-        await painted(pilot)
-        await pilot.press("q")
-        assert app.screen is rankings
-        await pilot.press("escape")
-        assert app.screen is by_query
-        assert by_query.query_one("#rows").cursor == 0  # type: ignore[attr-defined]
+            # The other list has the same code at another rank.
+            first = rankings.code
+            assert first is not None
+            assert first.other is not None
+            await pilot.press("tab")
+            assert rankings.code is not None
+            assert (rankings.code.code, rankings.code.rank) == (first.code, first.other)
+
+            in_pairs = [one.item is not None for one in rankings.lists[1]]
+            await pilot.press("home", *["down"] * in_pairs.index(False), "enter")
+            assert isinstance(app.screen, TextScreen)
+            assert "def " in screen_text(app)
+            await pilot.press("escape")
+            assert app.screen is rankings
+            await pilot.press("home", *["down"] * in_pairs.index(True), "enter")
+            assert isinstance(app.screen, ReviewScreen)
+            await painted(pilot)
+            await pilot.press("q")
+            assert app.screen is rankings
+            await pilot.press("escape")
+            assert app.screen is by_query
+            assert by_query.query_one("#rows").cursor == 0  # type: ignore[attr-defined]
+            await pilot.press("escape")
+            assert isinstance(app.screen, ReportsScreen)
 
 
 @pytest.mark.asyncio
-async def test_a_label_given_from_a_ranking_leaves_the_report_by_the_labels_it_was_by(
-    workspace: Workspace,
-) -> None:
+async def test_the_end_of_the_report_and_a_label_given_from_a_ranking(workspace: Workspace) -> None:
     app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
         await report(app, pilot)
+        # Keys reach what is below the last figure and above the first.
+        assert "$ workbench report" not in screen_text(app)
+        await pilot.press(*["pagedown"] * 4)
+        assert "$ workbench report" in screen_text(app)
+        await pilot.press(*["pageup"] * 4)
+        assert "Labels of sample-ana" in screen_text(app)
+
+        # A label given from a ranking leaves the report by the labels it was by.
         await pilot.press("enter")
         assert "better on 12" in screen_text(app)
         await pilot.press("enter")
@@ -133,38 +134,12 @@ async def test_a_label_given_from_a_ranking_leaves_the_report_by_the_labels_it_w
         assert isinstance(app.screen, ByQueryScreen)
         await pilot.press("escape")
         assert isinstance(app.screen, ReportsScreen)
-        await settled(pilot.app)
         assert "[0.651]" in screen_text(app)
         assert "Labels of sample-ana: 15 queries" in screen_text(app)
 
 
 @pytest.mark.asyncio
-async def test_keys_reach_what_is_below_the_last_figure_and_above_the_first(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await report(app, pilot)
-        assert "$ workbench report" not in screen_text(app)
-        await pilot.press(*["pagedown"] * 4)
-        assert "$ workbench report" in screen_text(app)
-        await pilot.press(*["pageup"] * 4)
-        assert "Labels of sample-ana" in screen_text(app)
-
-
-@pytest.mark.asyncio
-async def test_the_copied_command_says_which_measure_it_prints(workspace: Workspace) -> None:
-    app = app_of(workspace)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await report(app, pilot)
-        await pilot.press("enter")
-        assert "better on 12" in screen_text(app)
-        await pilot.press("y", "t", "y")
-        first, second = (one.message for one in app._notifications)
-        assert "It prints" not in first
-        assert second == f"{first}\n\nIt prints ndcg@10, the first measure of the preset."
-
-
-@pytest.mark.asyncio
-async def test_other_labels_another_preset_and_saving(
+async def test_what_is_copied_and_saved_is_by_the_chosen_measure_labels_and_preset(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -172,7 +147,16 @@ async def test_other_labels_another_preset_and_saving(
     app = app_of(workspace)
     async with app.run_test(size=(120, 40)) as pilot:
         await report(app, pilot)
-        await pilot.press("a")
+        # The copied command says which measure it prints.
+        await pilot.press("enter")
+        assert "better on 12" in screen_text(app)
+        await pilot.press("y", "t", "y")
+        first, second = (one.message for one in app._notifications)
+        assert "It prints" not in first
+        assert second == f"{first}\n\nIt prints ndcg@10, the first measure of the preset."
+
+        # Other labels, another preset, and saving.
+        await pilot.press("escape", "a")
         assert "Labels of sample-ben" in screen_text(app)
         await pilot.press("b")
         assert "Measures of trec" in screen_text(app)

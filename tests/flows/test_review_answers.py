@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from entry_bench import ANSWERS, COUNTS, MODELS, QUESTIONS, answer, entries, given, hide_models
+from made_once import copied
 from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, text_of
 from scopes import scope
 from settling import settled
@@ -29,9 +31,13 @@ from store.workspace.duckdb import Workspace
 SIZE = (120, 40)
 
 
+def make(folder: Path) -> Workspace:
+    return entries(folder, questions=QUESTIONS, answers=ANSWERS)
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with entries(tmp_path, questions=QUESTIONS, answers=ANSWERS) as made:
+    with copied(make, tmp_path / "entries.duckdb") as made:
         yield made
 
 
@@ -90,26 +96,7 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
             assert (known[verdict] == value) is (origin == "accept")
 
 
-async def test_an_undo_says_of_which_answer_the_score_was(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot, 1)
-        await press(pilot, "a", "0", "escape", "a", "a", "8")
-        await press(pilot, "u")
-        taken = "accuracy of answer B: 8 small errors only, overrides ◆"
-        await settled(pilot.app)
-        assert said(app) == f"Undone: {taken} · now no label · U redo"
-        await press(pilot, "U")
-        assert said(app) == f"Redone: {taken} · u undo"
-        # Of an item that is not on the screen, too.
-        await press(pilot, "n")
-        await painted(pilot, 2)
-        await press(pilot, "u")
-        await painted(pilot, 1)
-        assert said(app) == f"Undone: {taken} · now no label · U redo"
-
-
-async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_asked(
+async def test_a_reason_is_changed_and_a_score_undone_after_the_next_question_is_asked(
     workspace: Workspace,
 ) -> None:
     app = review_app(workspace)
@@ -131,15 +118,26 @@ async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_a
         assert not said(app).startswith("Flag removed")
         await press(pilot, "escape", "f", "w")
         assert said(app).startswith("Flag removed")
-        await settled(pilot.app)
-    rows = given(workspace)
-    assert [(row[1].partition("@")[0], row[2], row[4]) for row in rows] == [
-        ("answer.accuracy", 9, ""),
-        ("answer.completeness", 3, ""),
-        ("answer.completeness", 3, "judge overlooks an error"),
-        ("answer.completeness", 3, "reason and score disagree"),
-        ("answer.relevance", 2, ""),
-    ]
+        assert [(row[1].partition("@")[0], row[2], row[4]) for row in given(workspace)] == [
+            ("answer.accuracy", 9, ""),
+            ("answer.completeness", 3, ""),
+            ("answer.completeness", 3, "judge overlooks an error"),
+            ("answer.completeness", 3, "reason and score disagree"),
+            ("answer.relevance", 2, ""),
+        ]
+        # An undo says of which answer the score was.
+        await press(pilot, "a", "8")
+        await press(pilot, "u")
+        taken = "accuracy of answer B: 8 small errors only, overrides ◆"
+        assert said(app) == f"Undone: {taken} · now no label · U redo"
+        await press(pilot, "U")
+        assert said(app) == f"Redone: {taken} · u undo"
+        # Of an item that is not on the screen, too.
+        await press(pilot, "n")
+        await painted(pilot, 2)
+        await press(pilot, "u")
+        await painted(pilot, 1)
+        assert said(app) == f"Undone: {taken} · now no label · U redo"
 
 
 async def test_the_answer_that_is_scored_stays_beside_what_is_read(tmp_path: Path) -> None:
@@ -162,33 +160,30 @@ async def test_the_answer_that_is_scored_stays_beside_what_is_read(tmp_path: Pat
         assert [row[1] for row in given(workspace)] == [f"answer.accuracy@{MODELS[1]}[retrieval]"]
 
 
-async def test_what_judges_said_is_read_in_the_order_of_the_questions(workspace: Workspace) -> None:
+async def test_what_is_asked_and_what_is_told_about_it_can_be_read(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
+        # The palette gives the scores of the count that is asked.
         await painted(pilot, 1)
-        await press(pilot, "left_square_bracket")
-        await press(pilot, *["right_square_bracket"] * 4)
-        assert "[Judge]" in line_of(app, CaseTabs)
-        lines = text_of(app, "judges").split("\n")
-        assert lines[0] == f"── answer A · {MODELS[0]} · retrieval · judge-ibis ──"
-        assert [line.split(":")[0] for line in lines if line.startswith(COUNTS)] == [*COUNTS, *COUNTS[:3]]
-        assert "completeness: not parsed" in lines
-        assert "-1" not in "".join(lines)
-        # The tabs went over answer B, which is asked about since.
-        assert "answer B · Accuracy" in line_of(app, ClaimLine)
-        of_b = lines.index(f"── answer B · {MODELS[1]} · retrieval · judge-ibis ──")
-        pane = app.screen.query_one("#judges", TextPane)
-        await settled(pilot.app)
-        assert pane._marks.pointed == of_b + 1
-
-
-async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("t", "ctrl+p")
+        await pilot.press(*"Give the label")
+        told = screen_text(app)
+        assert "Give the label 1 misses nearly everything." in told
+        assert "Give the label 10 covers every key point." in told
+        assert "match" not in told.replace("matching", "")
+        assert app.screen.query_one(OptionList).option_count == 10
+        await pilot.press("escape")
+        # A question without room goes on before the claim.
+        await pilot.resize_terminal(62, 24)
         await painted(pilot, 1)
+        assert "Completeness" in line_of(app, ClaimLine)
+        asked, rest = line_of(app, ClaimLine).splitlines()
+        assert asked.endswith("are all parts of the")
+        assert "10  question a… A ○ [○]" in rest
+        # Issue and answers are rendered, and their source is shown.
+        await pilot.resize_terminal(*SIZE)
         await press(pilot, *["right_square_bracket"] * 2)
         issue = app.screen.query_one("#issue", TextPane)
-        await settled(pilot.app)
         assert issue.is_rendered
         shown = screen_text(app)
         for part in (
@@ -204,60 +199,60 @@ async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspac
         await press(pilot, "M")
         assert "```python" in screen_text(app)
         assert "*It was.* Thank you." in screen_text(app)
-        # Two answers side by side.
+        # Two answers are side by side.
         await press(pilot, "M", "left_square_bracket", "x", "left_square_bracket")
         assert "Nothing keeps it shut." in screen_text(app)
         assert "unless it is locked." in screen_text(app)
         assert "Answer B" in said(app)
         assert text_of(app, SUBJECT) == ANSWERS[1]["answer"]
+        # What judges said is in the order of the questions.
+        await press(pilot, "x", "n", "p", "left_square_bracket")
+        await press(pilot, *["right_square_bracket"] * 4)
+        assert "[Judge]" in line_of(app, CaseTabs)
+        lines = text_of(app, "judges").split("\n")
+        assert lines[0] == f"── answer A · {MODELS[0]} · retrieval · judge-ibis ──"
+        assert [line.split(":")[0] for line in lines if line.startswith(COUNTS)] == [*COUNTS, *COUNTS[:3]]
+        assert "completeness: not parsed" in lines
+        assert "-1" not in "".join(lines)
+        # The tabs went over answer B, which is asked about since.
+        assert "answer B · Accuracy" in line_of(app, ClaimLine)
+        pointed = [row for row in screen_text(app).splitlines() if "▸" in row]
+        assert len(pointed) == 1
+        assert f"▸ ── answer B · {MODELS[1]} · retrieval · judge-ibis ──" in pointed[0]
 
 
-@pytest.mark.parametrize(
-    ("item", "left", "about"),
-    [
+async def test_questions_that_nobody_answered(tmp_path: Path) -> None:
+    nothing = "nothing to score: no answer, reference or comment"
+    cases = (
         (2, "Reference answer", "the reference · "),
         (3, "Issue · 2 comments", "the thread · "),
         (4, "Issue · 0 comments", ""),
         (5, "Reference answer", ""),
-    ],
-)
-async def test_a_question_that_nobody_answered(tmp_path: Path, item: int, left: str, about: str) -> None:
-    nothing = "nothing to score: no answer, reference or comment"
+    )
+    recorded: list[tuple[Any, ...]] = []
     with entries(tmp_path, questions=[*QUESTIONS, {"id": "bare", "question": "Why?"}]) as workspace:
-        app = review_app(workspace, at=item - 1)
+        app = review_app(workspace, at=1)
         async with app.run_test(size=SIZE) as pilot:
-            await painted(pilot, item)
-            shown = screen_text(app)
-            assert f"╭─ {left} ─" in shown
-            assert f"1 of 4 · {about}Accuracy: are the facts correct?" in shown
-            assert (nothing in shown) is (not about)
-            assert ("mostly wrong" in shown) is bool(about)
-            assert line_of(app, CaseTabs).strip().startswith("[Context] History  Guide")
-            assert ("The issue has no text." in shown) is (item == 4)
-            assert ("No reference answer yet." in shown) is (item == 5)
-            await press(pilot, "9", "0", "1", "2")
-            assert (said(app) == f"Not recorded: {nothing}.") is (not about)
-        assert [row[:4] for row in given(workspace)] == [
-            (item, f"answer.{count}", value, "independent")
-            for count, value in zip(COUNTS, (9, 10, 1, 2) if about else (), strict=bool(about))
-        ]
-
-
-async def test_the_palette_gives_the_scores_of_the_count_that_is_asked(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot, 1)
-        await pilot.press("t", "ctrl+p")
-        await pilot.press(*"Give the label")
-        palette = app.screen
-        found = palette.query_one(OptionList)
-        await settled(pilot.app)
-        assert found.option_count >= 10
-        told = screen_text(app)
-        assert "Give the label 1 misses nearly everything." in told
-        assert "Give the label 10 covers every key point." in told
-        assert "match" not in told.replace("matching", "")
-        assert found.option_count == 10
+            for item, left, about in cases:
+                await painted(pilot, item)
+                shown = screen_text(app)
+                assert f"╭─ {left} ─" in shown
+                assert f"1 of 4 · {about}Accuracy: are the facts correct?" in shown
+                assert (nothing in shown) is (not about)
+                assert ("mostly wrong" in shown) is bool(about)
+                assert line_of(app, CaseTabs).strip().startswith("[Context] History  Guide")
+                assert ("The issue has no text." in shown) is (item == 4)
+                assert ("No reference answer yet." in shown) is (item == 5)
+                await press(pilot, "9", "0", "1", "2")
+                assert (said(app) == f"Not recorded: {nothing}.") is (not about)
+                recorded += [
+                    (item, f"answer.{count}", value, "independent")
+                    for count, value in zip(COUNTS, (9, 10, 1, 2) if about else (), strict=bool(about))
+                ]
+                assert [row[:4] for row in given(workspace)] == recorded
+                # Where all is given, the next question is shown already.
+                if not about:
+                    await press(pilot, "n")
 
 
 @pytest.mark.parametrize("how", ["blind", "assigned"])
@@ -312,9 +307,10 @@ async def test_answers_of_twelve_models_are_scored_one_by_one(tmp_path: Path) ->
             assert "Coin 11." in screen_text(app)
 
 
-async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(workspace: Workspace) -> None:
+async def test_keys_score_the_answer_in_view_one_by_one_or_all_in_one_line(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
+        # The answer that is brought into view is the one that keys score.
         screen = await painted(pilot, 1)
         assert screen.item is not None
         screen.panes.show_pane("response-B")
@@ -335,24 +331,10 @@ async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(w
         assert screen.item is not None
         assert screen.item.at == 0
         assert screen.guard.is_painted
-
-
-async def test_a_question_without_room_goes_on_before_the_claim(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=(62, 24)) as pilot:
-        screen = await painted(pilot, 1)
-        screen.ask_question(1)
-        await settled(pilot.app)
-        assert "Completeness" in line_of(app, ClaimLine)
-        asked, rest = line_of(app, ClaimLine).splitlines()
-        assert asked.endswith("are all parts of the")
-        assert "10  question a… A ○ [○]" in rest
-
-
-async def test_all_scores_of_an_answer_are_typed_in_one_line(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        screen = await painted(pilot, 1)
+        # All scores of an answer are typed in one line, where none is given any more.
+        await pilot.resize_terminal(*SIZE)
+        await press(pilot, "u")
+        screen.panes.show_pane("response-A")
         await press(pilot, "S")
         assert said(app) == "accuracy _ ◆9 · completeness _ ◆7 · relevance _ ◆10 · clarity _ ◆8"
         await pilot.press("7", "8", "enter")
@@ -384,7 +366,7 @@ async def test_all_scores_of_an_answer_are_typed_in_one_line(workspace: Workspac
         await pilot.press("5", "escape", "u")
         assert said(app).startswith("Undone: 10 2 3 4 for answer B")
         await settled(pilot.app)
-    rows = given(workspace)[:4]
+    rows = given(workspace)[2:6]
     assert [(row[2], row[3]) for row in rows] == [
         (7, "override"), (8, "override"), (9, "override"), (10, "override")
     ]  # fmt: skip

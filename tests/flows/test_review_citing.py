@@ -52,9 +52,10 @@ async def cite_line_two(pilot: Pilot[Any]) -> None:
     await press(pilot, "v", "down", "v")
 
 
-async def test_chosen_lines_are_marked_and_go_with_the_next_label(workspace: Workspace) -> None:
+async def test_chosen_lines_go_with_the_next_label_and_the_history_goes_to_them(workspace: Workspace) -> None:
     app = review_app(workspace, at=3)
     async with app.run_test(size=WIDE) as pilot:
+        # Chosen lines are marked, and go with the next label.
         await press(pilot, "v")
         assert said(app).startswith("▸ code 1 · ↑ ↓ choose")
         await press(pilot, "down", "shift+down", "v")
@@ -83,65 +84,9 @@ async def test_chosen_lines_are_marked_and_go_with_the_next_label(workspace: Wor
         await press(pilot, "p")
         assert pane(app, "subject").cited_lines == {2, 3}
         assert "not recorded" not in screen_text(app)
-
-
-async def test_citing_never_judges_and_again_takes_it_away(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=WIDE) as pilot:
-        await cite_line_two(pilot)
-        await press(pilot, "v")
-        assert said(app) == "Nothing is cited."
-        assert pane(app, "subject").cited_lines == frozenset()
-        await press(pilot, "escape", "1")
-        assert evidence(workspace) == [[]]
-
-
-async def test_the_reason_of_an_override_keeps_what_is_cited(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=WIDE) as pilot:
-        await cite_line_two(pilot)
-        await press(pilot, "0", "b")
-        await press(pilot, "p", "o", "t")
-        assert evidence(workspace) == [[("code", 2, 2)]] * 3
-
-
-async def test_undo_gives_the_lines_back_and_redo_takes_them_along(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=WIDE) as pilot:
-        await cite_line_two(pilot)
-        await press(pilot, "1", "u")
-        assert "○ your label: none" in line_of(app, ClaimLine)
-        await settled(pilot.app)
-        assert pane(app, "subject").cited_lines == {2}
-        assert "not recorded yet" in screen_text(app)
-        await press(pilot, "U")
-        assert "● your label: 1 match" in line_of(app, ClaimLine)
-        await settled(pilot.app)
-        assert pane(app, "subject").cited_lines == {2}
-        assert "not recorded yet" not in screen_text(app)
-        assert evidence(workspace) == [[("code", 2, 2)], [], [("code", 2, 2)]]
-
-
-async def test_what_is_not_recorded_is_kept_through_moving_away_and_a_restart(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=WIDE) as pilot:
-        await cite_line_two(pilot)
-        await press(pilot, "n", "p")
-        assert "Not recorded yet: your next label cites code 2." in said(app)
-        assert pane(app, "subject").cited_lines == {2}
-        await pilot.press("ctrl+q")
-    again = review_app(workspace, at=None)
-    async with again.run_test(size=WIDE) as pilot:
-        await painted(pilot)
-        assert pane(again, "subject").cited_lines == {2}
-        await press(pilot, "a")
-    assert evidence(workspace) == [[("code", 2, 2)]]
-
-
-async def test_the_history_shows_the_lines_and_goes_to_them(workspace: Workspace) -> None:
-    app = review_app(workspace, at=3)
-    async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "tab", "right_square_bracket", "v", "down", "down", "down", "v", "1", "p")
+        # The history shows the lines of the next item, and goes to them.
+        await press(pilot, "n", "left_square_bracket", "v", "down", "down", "down", "v", "1", "p")
+        await painted(pilot, 5)
         told = text_of(app, "history")
         assert "    cites test 4\n         4  def test_missing(tmp_path):" in told
         assert TEST.splitlines()[3] == "def test_missing(tmp_path):"
@@ -159,18 +104,99 @@ async def test_the_history_shows_the_lines_and_goes_to_them(workspace: Workspace
         assert "there is none in this pane" in said(app)
 
 
-async def test_enter_still_gives_no_reason(workspace: Workspace) -> None:
+async def test_what_is_cited_goes_with_a_label_and_its_reason_and_is_no_label_itself(
+    workspace: Workspace,
+) -> None:
     app = review_app(workspace)
     async with app.run_test(size=WIDE) as pilot:
+        # Citing never judges, and citing again takes the lines away.
+        await cite_line_two(pilot)
+        await press(pilot, "v")
+        assert said(app) == "Nothing is cited."
+        assert pane(app, "subject").cited_lines == frozenset()
+        await press(pilot, "escape", "1")
+        assert evidence(workspace) == [[]]
+        # The reason of an override keeps what is cited.
+        await painted(pilot, 2)
+        await cite_line_two(pilot)
+        await press(pilot, "1", "b")
+        await press(pilot, "p", "o", "t")
+        assert evidence(workspace) == [[]] + [[("code", 2, 2)]] * 3
+        # Enter still gives no reason.
+        await press(pilot, "n")
+        await painted(pilot, 3)
         await press(pilot, "0", "enter")
         assert said(app) == "No reason given; o gives one."
 
 
-async def test_what_cannot_be_cited_is_said(workspace: Workspace) -> None:
+async def test_what_is_not_recorded_is_kept_through_undo_and_redo_moving_away_and_a_restart(
+    workspace: Workspace,
+) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        # Undo gives the lines back, and redo takes them along.
+        await cite_line_two(pilot)
+        await press(pilot, "1", "u")
+        assert "○ your label: none" in line_of(app, ClaimLine)
+        await settled(pilot.app)
+        assert pane(app, "subject").cited_lines == {2}
+        assert "not recorded yet" in screen_text(app)
+        await press(pilot, "U")
+        assert "● your label: 1 match" in line_of(app, ClaimLine)
+        await settled(pilot.app)
+        assert pane(app, "subject").cited_lines == {2}
+        assert "not recorded yet" not in screen_text(app)
+        assert evidence(workspace) == [[("code", 2, 2)], [], [("code", 2, 2)]]
+        # Moving away keeps what is not recorded.
+        await press(pilot, "n")
+        await cite_line_two(pilot)
+        await press(pilot, "n", "p")
+        assert "Not recorded yet: your next label cites code 2." in said(app)
+        assert pane(app, "subject").cited_lines == {2}
+        await pilot.press("ctrl+q")
+    # A restart does so, too.
+    again = review_app(workspace, at=None)
+    async with again.run_test(size=WIDE) as pilot:
+        await painted(pilot)
+        assert pane(again, "subject").cited_lines == {2}
+        await press(pilot, "a")
+    assert evidence(workspace)[3:] == [[("code", 2, 2)]]
+
+
+async def test_what_cannot_be_cited_is_said_and_the_cursor_goes_by_pages_and_with_the_item(
+    workspace: Workspace,
+) -> None:
     app = review_app(workspace, at=3)
     async with app.run_test(size=WIDE) as pilot:
+        # What cannot be cited is said.
         await press(pilot, "tab", "v")
         assert said(app) == "Nothing to cite in this pane: only lines of Code, Test and Run can be cited."
+        # A label does not go without it; what is cited after all goes with the label.
+        await press(pilot, "1")
+        assert said(app).startswith("Not recorded: the citation before it was not taken.")
+        assert evidence(workspace) == []
+        await press(pilot, "v", "tab", "v", "v", "1")
+        assert evidence(workspace) == [[("code", 1, 1)]]
+        # The cursor moves by pages and to the ends, and goes with the item.
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "p", "G", "v")
+        first = pane(app, "run").cursor_lines
+        assert first is not None
+        await press(pilot, "end")
+        assert pane(app, "run").cursor_lines == range(
+            pane(app, "run").line_count, pane(app, "run").line_count + 1
+        )
+        await press(pilot, "pageup", "home", "pagedown", "shift+up")
+        lines = pane(app, "run").cursor_lines
+        assert lines is not None
+        assert len(lines) == 2
+        await press(pilot, "n", "p")
+        assert pane(app, "run").cursor_lines is None
+
+
+async def test_the_agents_test_is_not_cited_blindly_and_nobody_cites_without_a_rater(
+    workspace: Workspace,
+) -> None:
     blind = review_app(workspace, at=3, blind=True)
     async with blind.run_test(size=WIDE) as pilot:
         await press(pilot, "tab", "v")
@@ -210,32 +236,3 @@ async def test_a_label_does_not_go_without_what_was_to_go_with_it(
         assert rows(workspace, JudgmentRow) == []
         await press(pilot, "1")
         assert [row["evidence"] for row in rows(workspace, JudgmentRow)] == ["[]"]
-
-
-async def test_what_is_cited_after_all_goes_with_the_label(workspace: Workspace) -> None:
-    app = review_app(workspace, at=3)
-    async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "tab", "v")
-        assert said(app).startswith("Nothing to cite in this pane")
-        await press(pilot, "1")
-        assert said(app).startswith("Not recorded: the citation before it was not taken.")
-        await press(pilot, "v", "tab", "v", "v", "1")
-        assert evidence(workspace) == [[("code", 1, 1)]]
-
-
-async def test_the_cursor_moves_by_pages_and_ends_and_goes_with_the_item(workspace: Workspace) -> None:
-    app = review_app(workspace, at=3)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await press(pilot, "G", "v")
-        first = pane(app, "run").cursor_lines
-        assert first is not None
-        await press(pilot, "end")
-        assert pane(app, "run").cursor_lines == range(
-            pane(app, "run").line_count, pane(app, "run").line_count + 1
-        )
-        await press(pilot, "pageup", "home", "pagedown", "shift+up")
-        lines = pane(app, "run").cursor_lines
-        assert lines is not None
-        assert len(lines) == 2
-        await press(pilot, "n", "p")
-        assert pane(app, "run").cursor_lines is None

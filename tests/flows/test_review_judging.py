@@ -30,9 +30,10 @@ from review_bench import (
 from scopes import scope
 from settling import Gate, settled, until
 from small_workspace import BEGAN, label, recorded, rows
+from textual.command import CommandPalette
 from textual.geometry import Region
 from textual.strip import Strip
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from agents.jobs.events import ItemEnded
 from agents.jobs.outcome import Verdict
@@ -79,10 +80,16 @@ def counts(app: WorkbenchApp) -> tuple[int, int]:
     return int(today[1].replace(",", "")), int(left[1].replace(",", ""))
 
 
-async def test_a_label_is_saved_and_the_next_item_is_shown(workspace: Workspace) -> None:
+def named(app: WorkbenchApp) -> str:
+    """The line of keys, each key led by a blank."""
+    return f" {line_of(app, JudgingKeyLine)}"
+
+
+async def test_labels_are_saved_and_an_override_is_asked_why(workspace: Workspace) -> None:
     app = review_app(workspace)
     saved: list[Action] = []
     async with app.run_test(size=SIZE) as pilot:
+        # A label is saved, and the next item is shown.
         app.context.recorder.saved.subscribe(app, saved.append)
         await press(pilot, "1")
         await painted(pilot, 2)
@@ -99,44 +106,40 @@ async def test_a_label_is_saved_and_the_next_item_is_shown(workspace: Workspace)
         await press(pilot, "p")
         assert "● your label: 1 match" in line_of(app, ClaimLine)
         assert "label 1 match · accept" in text_of(app, "history")
-
-
-async def test_an_override_takes_its_reason_by_one_key_and_can_be_changed(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "0")
-        await painted(pilot, 2)
-        assert said(app).startswith("● 0 no match · overrides ◆ · clear-match · why?")
+        # An override takes its reason by one key, and the reason can be changed.
+        await press(pilot, "n", "1")
+        await painted(pilot, 3)
+        assert said(app).startswith("● 1 match · overrides ◆ · clear-no · why?")
         assert "b boundary case" in line_of(app, JudgingKeyLine)
         await press(pilot, "b")
         assert said(app).startswith("Reason: boundary case")
         assert "boundary case" not in line_of(app, JudgingKeyLine)
-        assert judgments(workspace) == [(1, 0, "override", ""), (1, 0, "override", "boundary case")]
+        assert judgments(workspace)[1:] == [(2, 1, "override", ""), (2, 1, "override", "boundary case")]
         await press(pilot, "p", "o")
         assert said(app) == "Why another label than ◆? Now: boundary case."
         await press(pilot, "t")
-        assert judgments(workspace)[-1] == (1, 0, "override", "test is wrong")
+        assert judgments(workspace)[-1] == (2, 1, "override", "test is wrong")
         assert "▲ overrides · test is wrong" in line_of(app, ClaimLine)
         await press(pilot, "u")
         assert "▲ overrides · boundary case" in line_of(app, ClaimLine)
         await press(pilot, "u")
         assert "○ your label: none" in line_of(app, ClaimLine)
-        assert judgments(workspace)[-1] == (1, None, "undo", "")
-
-
-async def test_the_question_for_a_reason_can_be_left_and_stops_no_key(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "0")
-        await painted(pilot, 2)
+        assert judgments(workspace)[-1] == (2, None, "undo", "")
+        # The question for a reason can be left, and stops no key.
+        await press(pilot, "n", "0")
+        await painted(pilot, 4)
         await press(pilot, "enter")
         assert said(app) == "No reason given; o gives one."
         await press(pilot, "1", "escape")
         assert said(app) == "No reason given; o gives one."
         await press(pilot, "a")
-        await painted(pilot, 4)
+        await painted(pilot, 6)
         await press(pilot, "b")
-        assert judgments(workspace) == [(1, 0, "override", ""), (2, 1, "override", ""), (3, 1, "accept", "")]
+        assert judgments(workspace)[6:] == [
+            (3, 0, "override", ""),
+            (4, 1, "override", ""),
+            (5, 1, "accept", ""),
+        ]
 
 
 async def test_reasons_are_configured(workspace: Workspace) -> None:
@@ -156,59 +159,25 @@ async def test_accepting_takes_over_the_label_that_is_shown(workspace: Workspace
         (row,) = rows(workspace, JudgmentRow)
         assert (row["item_id"], row["value"], row["origin"]) == (4, 0, "accept")
         assert (row["shown_verdict"], row["shown_execution"]) == (uid(420), uid(410))
-
-
-async def test_accepting_binds_to_the_verdict_on_the_screen_not_to_a_newer_one(workspace: Workspace) -> None:
-    app = review_app(workspace, at=3)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot)
-        newer = Case("failing", CASES[3].query, assessment="clear_match", label=1)
+        # It is bound to the verdict on the screen, not to a newer one.
+        newer = Case("environment", CASES[4].query, assessment="clear_nonmatch", label=0)
         # Stored behind the screen's back: no event tells of it.
-        workspace.lane.submit(lambda connection: write_case(connection, 44, newer)).result()
-        workspace.native().execute("UPDATE verdict SET item_id = 4 WHERE item_id = 44")
+        workspace.lane.submit(lambda connection: write_case(connection, 55, newer)).result()
+        workspace.native().execute("UPDATE verdict SET item_id = 5 WHERE item_id = 55")
         await press(pilot, "a")
-        (row,) = rows(workspace, JudgmentRow)
-        assert (row["value"], row["shown_verdict"]) == (0, uid(420))
-
-
-async def test_accepting_without_an_agents_label_does_nothing_and_says_so(workspace: Workspace) -> None:
-    app = review_app(workspace, at=6)
-    async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "a")
-        assert said(app) == "Nothing to accept: the agents have no label here. Nothing was recorded."
+        _, row = rows(workspace, JudgmentRow)
+        assert (row["value"], row["shown_verdict"]) == (1, uid(520))
+        # The palette finds it by what its help says.
+        await painted(pilot, 6)
+        await pilot.press("ctrl+p")
+        await pilot.press(*"Accept the agents")
+        palette = app.screen
+        assert isinstance(palette, CommandPalette)
+        assert palette.query_one(OptionList).option_count == 1
+        await pilot.press("enter")
+        assert app.screen is not palette
         await painted(pilot, 7)
-        assert rows(workspace, JudgmentRow) == []
-        assert line_of(app, ClaimLine).startswith(" no agents' label")
-        await press(pilot, "1")
-        assert judgments(workspace) == [(7, 1, "independent", "")]
-
-
-async def test_cannot_decide_takes_a_reason_and_withdraws_a_label(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "1", "p", "d")
-        assert said(app) == "Cannot decide, because:"
-        # A wrong key does nothing: neither a label, nor skipping, undoing or going on.
-        await press(pilot, "1", "s", "u", "n", "J", "ctrl+r")
-        assert said(app) == "Cannot decide, because:"
-        await press(pilot, "k")
-        await painted(pilot, 2)
-        assert judgments(workspace) == [(1, 1, "accept", ""), (1, None, "withdraw", "")]
-        assert marks(workspace) == [(1, "cannot_decide", True, "beyond my knowledge", "independent")]
-        assert counts(app) == (0, 7)
-        await press(pilot, "p")
-        assert "? cannot decide: beyond my knowledge" in line_of(app, ClaimLine)
-        await press(pilot, "u")
-        assert "● your label: 1 match" in line_of(app, ClaimLine)
-        assert counts(app) == (1, 7)
-
-
-async def test_cannot_decide_can_be_left(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "d", "escape", "k")
-        await painted(pilot, 1)
-        assert marks(workspace) == []
+        assert judgments(workspace) == [(4, 0, "accept", ""), (5, 1, "accept", ""), (6, 0, "accept", "")]
 
 
 async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(workspace: Workspace) -> None:
@@ -219,6 +188,13 @@ async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(works
         assert marks(workspace) == [(1, "skip", True, "", "independent")]
         assert "pairs, 2 of 8 " in line_of(app, PlaceLine)
         assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8, 1]
+        # An undone skip leaves the order as it was.
+        await press(pilot, "u")
+        await painted(pilot, 1)
+        assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8]
+        await press(pilot, "U")
+        assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8, 1]
+        await press(pilot, "n")
     app = review_app(workspace, at=None)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
@@ -263,18 +239,6 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
         assert "1 of 8 done" in screen_text(app)
 
 
-async def test_an_undone_skip_leaves_the_order_as_it_was(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "s")
-        await painted(pilot, 2)
-        await press(pilot, "u")
-        await painted(pilot, 1)
-        assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8]
-        await press(pilot, "U")
-        assert len(review_of(app).order.ids) == 9
-
-
 async def test_undo_says_that_a_label_came_from_a_command(workspace: Workspace) -> None:
     rater = ensure_rater(workspace, "dana")
     register_kinds(workspace)
@@ -289,46 +253,26 @@ async def test_undo_says_that_a_label_came_from_a_command(workspace: Workspace) 
         assert said(app) == f"Redone: 1 match, given by a command, of {when} · u undo"
 
 
-async def test_undo_in_a_blind_review_tells_nothing_of_the_agents_label(workspace: Workspace) -> None:
+async def test_flags_comments_and_what_cannot_be_decided_are_saved_as_marks(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "1", "1", "b")
-    app = review_app(workspace, blind=True)
-    async with app.run_test(size=SIZE) as pilot:
-        for _ in range(2):
-            await press(pilot, "u")
-            assert said(app).startswith("Undone: 1 match")
-            assert "◆" not in said(app)
-
-
-async def test_a_flag_stays_until_it_is_taken_away(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
+        # A flag stays until it is taken away.
         await press(pilot, "f")
         assert said(app) == "⚑ flagged · u undo"
         assert "⚑" in line_of(app, ClaimLine)
         await press(pilot, "f")
         assert "⚑" not in line_of(app, ClaimLine)
         assert [row[:3] for row in marks(workspace)] == [(1, "flag", True), (1, "flag", False)]
-
-
-async def test_flags_pressed_faster_than_the_disk_follow_the_last_key(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot)
+        # Flags pressed faster than the disk follow the last key.
         await pilot.press("f", "f", "f")
-        assert [row[2] for row in marks(workspace)] == [True, False, True]
+        assert [row[2] for row in marks(workspace)[2:]] == [True, False, True]
         assert "⚑" in line_of(app, ClaimLine)
-
-
-async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
+        # A comment is saved by enter, and changed later.
         await press(pilot, "m")
         await pilot.press(*"10 a?")
         assert judgments(workspace) == []
         await pilot.press("enter")
-        assert marks(workspace) == [(1, "comment", True, "10 a?", "independent")]
+        assert marks(workspace)[5:] == [(1, "comment", True, "10 a?", "independent")]
         assert "comment" in text_of(app, "history")
         assert "10 a?" in text_of(app, "history")
         assert app.focused is not None
@@ -340,7 +284,27 @@ async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspac
         await press(pilot, "m")
         await pilot.press("ctrl+u", "enter")
         assert marks(workspace)[-1] == (1, "comment", False, "", "independent")
-        assert len(rows(workspace, MarkRow)) == 2
+        assert len(rows(workspace, MarkRow)) == 7
+        # What cannot be decided is asked for a reason, and the question can be left.
+        await press(pilot, "d", "escape", "k")
+        await painted(pilot, 1)
+        assert marks(workspace)[7:] == []
+        # With its reason it withdraws a label.
+        await press(pilot, "1", "p", "d")
+        assert said(app) == "Cannot decide, because:"
+        # A wrong key does nothing: neither a label, nor skipping, undoing or going on.
+        await press(pilot, "1", "s", "u", "n", "J", "ctrl+r")
+        assert said(app) == "Cannot decide, because:"
+        await press(pilot, "k")
+        await painted(pilot, 2)
+        assert judgments(workspace) == [(1, 1, "accept", ""), (1, None, "withdraw", "")]
+        assert marks(workspace)[7:] == [(1, "cannot_decide", True, "beyond my knowledge", "independent")]
+        assert counts(app) == (0, 7)
+        await press(pilot, "p")
+        assert "? cannot decide: beyond my knowledge" in line_of(app, ClaimLine)
+        await press(pilot, "u")
+        assert "● your label: 1 match" in line_of(app, ClaimLine)
+        assert counts(app) == (1, 7)
 
 
 async def test_undo_and_redo_go_all_the_way_back_across_restarts(
@@ -382,6 +346,15 @@ async def test_undo_and_redo_go_all_the_way_back_across_restarts(
     current = {row["item_id"]: row for row in rows(workspace, JudgmentRow)}
     assert {item: row["value"] for item, row in current.items()} == {1: 1, 2: 1}
     assert current[2]["reason"] == "boundary case"
+    # In a blind review an undo tells nothing of the agents' label.
+    app = review_app(workspace, blind=True)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "u", "u")
+        assert said(app).startswith("Undone: skip, of ")
+        for _ in range(2):
+            await press(pilot, "u")
+            assert said(app).startswith("Undone: 1 match")
+            assert "◆" not in said(app)
 
 
 async def test_moving_stops_at_the_ends_and_finds_what_is_open(workspace: Workspace) -> None:
@@ -402,6 +375,14 @@ async def test_moving_stops_at_the_ends_and_finds_what_is_open(workspace: Worksp
         await pilot.press("j")
         await painted(pilot, 4)
         assert said(app) == "Started again from the top of the queue."
+        # It is said that nothing is open.
+        await press(pilot, "p", *"1" * 5)
+        await pilot.press("1")
+        assert "Every item of this workspace has your label." in screen_text(app)
+        await pilot.press("p", "j")
+        assert "8 of 8 done" in screen_text(app)
+        await pilot.press("j")
+        assert said(app) == "Every item of this workspace has your label."
 
 
 async def test_the_end_of_a_list_says_what_is_done_and_what_is_next(workspace: Workspace) -> None:
@@ -446,23 +427,17 @@ async def test_a_session_that_ended_at_the_end_of_a_list_goes_on_at_an_open_item
         screen = await painted(pilot, 1)
         assert screen.order.item_id == 1
         assert "pairs, 1 of 8" in line_of(again, PlaceLine)
+        # q goes back to where the review was opened.
+        await press(pilot, "escape")
+        assert said(again) == "Nothing to end here; q goes back."
+        await pilot.press("q")
+        assert isinstance(again.screen, HomeScreen)
 
 
-async def test_nothing_open_is_said(workspace: Workspace) -> None:
+async def test_the_review_is_left_at_once_and_what_it_recorded_is_changed_later(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, *"1" * 7)
-        await pilot.press("1")
-        assert "Every item of this workspace has your label." in screen_text(app)
-        await pilot.press("p", "j")
-        assert "8 of 8 done" in screen_text(app)
-        await pilot.press("j")
-        assert said(app) == "Every item of this workspace has your label."
-
-
-async def test_the_review_is_left_at_once_and_the_reason_can_be_given_later(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
+        # The reason can be given later.
         await press(pilot, "0")
         await pilot.press("q")
         assert isinstance(app.screen, HomeScreen)
@@ -472,12 +447,40 @@ async def test_the_review_is_left_at_once_and_the_reason_can_be_given_later(work
         await pilot.press("o", "b")
         assert judgments(workspace) == [(1, 0, "override", ""), (1, 0, "override", "boundary case")]
         await painted(pilot, 2)
+        # An undo that is done after the review was left is said, too.
+        await press(pilot, "0")
+        await pilot.press("q")
+        assert isinstance(app.screen, HomeScreen)
+        app.context.recorder.undo()
+        await settled(pilot.app)
+        assert bool(app._notifications)
+        (notice,) = app._notifications
+        assert (notice.title, notice.message) == ("Undone", "0 no match, accepts ◆ · now no label")
 
 
-async def test_the_order_stays_as_it_was_when_the_queue_was_opened(workspace: Workspace) -> None:
+async def test_a_list_keeps_its_order_and_an_empty_one_says_that_it_is(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
+        assert " 1 match" in named(app)
+        # An empty queue says so, and no key that judges is named where nothing can be judged.
+        app.call_later(
+            app.open_review, queue_ids(workspace, scope(0))[:0], 0, QueueQuery(QueueFilter(flagged=True))
+        )
+        await settled(pilot.app)
+        assert said(app) == "No items here. q goes back."
+        assert not {" 1 match", " n next", " p previous", " j next", " / find"} & set(
+            re.findall(r" \S \w+(?: match)?", named(app))
+        )
+        assert " q back" in named(app)
+        await pilot.press("1")
+        assert said(app) == "There is no item here to judge."
+        await pilot.press("n", "p", "j", "g", "y", "z", "tab", "right_square_bracket", "slash", "escape", "u")
+        assert said(app) == "Nothing to undo."
+        await pilot.press("q")
+        await painted(pilot, 1)
+        assert judgments(workspace) == []
+        # The order stays as it was when the queue was opened.
         order = [5, 3, 1]
         app.call_later(
             app.open_review,
@@ -495,20 +498,20 @@ async def test_the_order_stays_as_it_was_when_the_queue_was_opened(workspace: Wo
 
 
 async def test_judgments_as_fast_as_the_items_come_lose_nothing(tmp_path: Path) -> None:
-    cases = [Case(f"case-{n}", f"query {n}", assessment="clear_match", label=1) for n in range(60)]
+    cases = [Case(f"case-{n}", f"query {n}", assessment="clear_match", label=1) for n in range(24)]
     with bench(tmp_path, cases) as workspace:
         app = review_app(workspace)
         async with app.run_test(size=SIZE) as pilot:
-            for number in range(60):
+            for number in range(24):
                 screen = await painted(pilot, number + 1)
                 assert screen.item is not None
                 await pilot.press("01"[number % 2])
             await settled(pilot.app)
-            assert counts(app) == (60, 0)
+            assert counts(app) == (24, 0)
         found = judgments(workspace)
-        assert [row[:2] for row in found] == [(n + 1, n % 2) for n in range(60)]
+        assert [row[:2] for row in found] == [(n + 1, n % 2) for n in range(24)]
         journal = (tmp_path / "pairs.duckdb.journal.jsonl").read_text().splitlines()
-        assert len(journal) == 60
+        assert len(journal) == 24
 
 
 async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on_its_way(
@@ -539,15 +542,6 @@ async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on
 
 def _later_than(moment: float) -> bool:
     return time.monotonic() > moment
-
-
-async def test_a_failed_annotation_of_the_item_shown_changes_nothing(workspace: Workspace) -> None:
-    app = review_app(workspace, at=6)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot)
-        app.post_message(JobReported(ItemEnded(1, uid(0), 7, "not-looked", (), None)))
-        await press(pilot, "1")
-        assert judgments(workspace) == [(7, 1, "independent", "")]
 
 
 async def test_blind_means_that_no_agents_label_is_there(workspace: Workspace) -> None:
@@ -584,6 +578,10 @@ async def test_blind_means_that_no_agents_label_is_there(workspace: Workspace) -
 async def test_without_a_rater_nothing_is_recorded_and_it_is_said(workspace: Workspace) -> None:
     app = review_app(workspace, rater=None)
     async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        # No key that judges is named where nobody judges.
+        assert " 1 match" not in named(app)
+        assert " u undo" not in named(app)
         for key in "10adsfcou":
             await press(pilot, key)
             assert said(app).startswith("! No rater: Judgments need a rater's name."), key
@@ -593,61 +591,11 @@ async def test_without_a_rater_nothing_is_recorded_and_it_is_said(workspace: Wor
         assert "nobody (--rater NAME)" in line_of(app, PlaceLine)
 
 
-async def test_q_goes_back_to_where_the_review_was_opened(workspace: Workspace) -> None:
-    app = review_app(workspace, at=None)
-    async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "escape")
-        assert said(app) == "Nothing to end here; q goes back."
-        await pilot.press("q")
-        assert isinstance(app.screen, HomeScreen)
-
-
-async def test_the_palette_finds_actions_by_what_their_help_says(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot)
-        await pilot.press("ctrl+p")
-        await pilot.press(*"Accept the agents")
-        from textual.command import CommandPalette
-        from textual.widgets import OptionList
-
-        palette = app.screen
-        assert isinstance(palette, CommandPalette)
-        await settled(pilot.app)
-        assert palette.query_one(OptionList).option_count == 1
-        await pilot.press("enter")
-        assert app.screen is not palette
-        await painted(pilot, 2)
-        assert judgments(workspace) == [(1, 1, "accept", "")]
-
-
-async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot)
-        app.call_later(
-            app.open_review, queue_ids(workspace, scope(0))[:0], 0, QueueQuery(QueueFilter(flagged=True))
-        )
-        await settled(pilot.app)
-        assert said(app) == "No items here. q goes back."
-        await pilot.press("1")
-        assert said(app) == "There is no item here to judge."
-        await pilot.press("n", "p", "j", "g", "y", "z", "tab", "right_square_bracket", "slash", "escape", "u")
-        assert said(app) == "Nothing to undo."
-        await pilot.press("q")
-        await painted(pilot, 1)
-        assert judgments(workspace) == []
-
-
-def named(app: WorkbenchApp) -> str:
-    """The line of keys, each key led by a blank."""
-    return f" {line_of(app, JudgingKeyLine)}"
-
-
 async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:
     app = review_app(workspace, at=6)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 7)
+        assert line_of(app, ClaimLine).startswith(" no agents' label")
         assert not {" a accept", " o reason", " G failure"} & set(re.findall(r" \w \w+", named(app)))
         for key, why in (
             ("a", "Nothing to accept: the agents have no label here. Nothing was recorded."),
@@ -655,9 +603,13 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
             ("G", "There is no log here."),
         ):
             await press(pilot, key)
-            await until(pilot, lambda why=why: said(app) == why, why)
+            assert said(app) == why
+            await painted(pilot, 7)
         assert judgments(workspace) == []
-        await press(pilot, "n")
+        # A failed annotation of the item shown changes nothing: a label is independent.
+        app.post_message(JobReported(ItemEnded(1, uid(0), 7, "not-looked", (), None)))
+        await press(pilot, "1")
+        assert judgments(workspace) == [(7, 1, "independent", "")]
         await pilot.press("n")
         assert " n next ·" not in named(app)
         await pilot.press("p")
@@ -671,29 +623,6 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
         assert " o reason" in named(app)
         await press(pilot, *"ppp")
         assert " p previous" not in named(app)
-
-
-async def test_no_key_that_judges_is_named_where_nobody_or_nothing_can_be_judged(
-    workspace: Workspace,
-) -> None:
-    app = review_app(workspace, rater=None)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot)
-        assert " 1 match" not in named(app)
-        assert " u undo" not in named(app)
-        await pilot.press("1")
-        assert said(app).startswith("! No rater")
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot)
-        assert " 1 match" in named(app)
-        app.call_later(app.open_review, queue_ids(workspace, scope(0))[:0], 0)
-        await settled(pilot.app)
-        assert "No items here" in said(app)
-        assert not {" 1 match", " n next", " p previous", " j next", " / find"} & set(
-            re.findall(r" \S \w+(?: match)?", named(app))
-        )
-        assert " q back" in named(app)
 
 
 async def test_a_label_can_have_another_key(workspace: Workspace) -> None:
@@ -729,31 +658,32 @@ async def test_what_the_review_says_names_the_keys_that_are_configured(workspace
         assert marks(workspace) == []
 
 
-@pytest.mark.parametrize("size", [(20, 5), (40, 10), (80, 24)])
-async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
-    workspace: Workspace, size: tuple[int, int]
-) -> None:
+async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(workspace: Workspace) -> None:
     app = review_app(workspace)
-    async with app.run_test(size=size) as pilot:
-        await press(pilot, "m")
-        await pilot.press(*"half a thought")
-        await pilot.pause()
-        assert "half a thought" in screen_text(app)
-        assert "Esc keep as a" in screen_text(app)
-        await pilot.press("enter")
-        assert marks(workspace) == [(1, "comment", True, "half a thought", "independent")]
-        await press(pilot, "slash")
-        await pilot.press(*"nowhere")
-        await pilot.pause()
-        assert "nowhere" in screen_text(app)
-        assert "Esc end it" in screen_text(app)
-        await pilot.press("escape")
-        assert " 1 match" in named(app)
+    comments: list[tuple[Any, ...]] = []
+    async with app.run_test(size=(20, 5)) as pilot:
+        for item, size in enumerate([(20, 5), (40, 10), (80, 24)], start=1):
+            await pilot.resize_terminal(*size)
+            await press(pilot, "m")
+            await pilot.press(*"half a thought")
+            await pilot.pause()
+            assert "half a thought" in screen_text(app)
+            assert "Esc keep as a" in screen_text(app)
+            await pilot.press("enter")
+            comments.append((item, "comment", True, "half a thought", "independent"))
+            assert marks(workspace) == comments
+            await press(pilot, "slash")
+            await pilot.press(*"nowhere")
+            await pilot.pause()
+            assert "nowhere" in screen_text(app)
+            assert "Esc end it" in screen_text(app)
+            await pilot.press("escape")
+            assert " 1 match" in named(app)
+            await press(pilot, "n")
 
 
-@pytest.mark.parametrize("size", [(20, 5), (80, 24), (120, 40)])
 async def test_nothing_is_painted_while_nothing_happens(
-    workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paintings = []
     paint = TextPane.render_lines
@@ -764,22 +694,11 @@ async def test_nothing_is_painted_while_nothing_happens(
 
     monkeypatch.setattr(TextPane, "render_lines", counted)
     app = review_app(workspace)
-    async with app.run_test(size=size) as pilot:
-        await painted(pilot)
-        assert paintings
-        paintings.clear()
-        await asyncio.sleep(0.5)
-        assert paintings == []
-
-
-async def test_an_undo_that_is_done_after_the_review_was_left_is_said_too(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "1")
-        await pilot.press("q")
-        assert isinstance(app.screen, HomeScreen)
-        app.context.recorder.undo()
-        await settled(pilot.app)
-        assert bool(app._notifications)
-        (notice,) = app._notifications
-        assert (notice.title, notice.message) == ("Undone", "1 match, accepts ◆ · now no label")
+    async with app.run_test(size=(20, 5)) as pilot:
+        for size in ((20, 5), (80, 24), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await painted(pilot)
+            assert paintings
+            paintings.clear()
+            await asyncio.sleep(0.5)
+            assert paintings == []

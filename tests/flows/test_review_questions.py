@@ -42,33 +42,45 @@ async def asked(pilot: Pilot[Any], item: int, question: int) -> None:
     assert screen.item.at == question - 1
 
 
-@pytest.mark.parametrize("size", [(80, 24), SIZE])
-async def test_three_questions_are_asked_one_after_another(kinds: Workspace, size: tuple[int, int]) -> None:
+async def test_three_questions_are_asked_one_after_another_and_undone(kinds: Workspace) -> None:
     app = review_app(kinds, at=1)
-    async with app.run_test(size=size) as pilot:
-        await asked(pilot, 2, 1)
-        assert line_of(app, JudgingKeyLine).startswith("a yes · b this file is enough · c no such name")
-        assert " 1 of 3 · Does the reference use a name" in line_of(app, ClaimLine)
-        assert line_of(app, ClaimLine).rstrip().endswith("[○] · ○ · ○")
-        await pilot.press("a")
-        await asked(pilot, 2, 2)
-        assert said(app) == "● cross file: A yes · sum/1 · u undo"
-        assert line_of(app, JudgingKeyLine).startswith("a no · b nearly · c yes")
-        # A key that is a value is no comment and no acceptance while the question is asked.
-        await pilot.press("c")
-        await asked(pilot, 2, 3)
-        assert "● A yes · ● C yes · [○]" in line_of(app, ClaimLine)
-        assert "2 of 3" not in line_of(app, ClaimLine)
-        await pilot.press("b")
-        await asked(pilot, 3, 1)
-        await settled(pilot.app)
-        assert given(kinds) == [
-            (2, "completion.cross_file", 1, "independent", ""),
-            (2, "completion.predictable", 3, "independent", ""),
-            (2, "completion.keep", 2, "independent", ""),
-        ]
-        row = queue_rows(kinds, scope(app.context.rater.id), [2])[0]  # type: ignore[union-attr]
-        assert (row.status, row.label, row.answered, row.required) == ("judged", 2, 3, 3)
+    recorded: list[tuple[Any, ...]] = []
+    async with app.run_test(size=(80, 24)) as pilot:
+        for item, size in ((2, (80, 24)), (3, SIZE)):
+            await pilot.resize_terminal(*size)
+            await asked(pilot, item, 1)
+            assert line_of(app, JudgingKeyLine).startswith("a yes · b this file is enough · c no such name")
+            assert " 1 of 3 · Does the reference use a name" in line_of(app, ClaimLine)
+            assert line_of(app, ClaimLine).rstrip().endswith("[○] · ○ · ○")
+            await pilot.press("a")
+            await asked(pilot, item, 2)
+            assert said(app) == f"● cross file: A yes · sum/{item - 1} · u undo"
+            assert line_of(app, JudgingKeyLine).startswith("a no · b nearly · c yes")
+            # A key that is a value is no comment and no acceptance while the question is asked.
+            await pilot.press("c")
+            await asked(pilot, item, 3)
+            assert "● A yes · ● C yes · [○]" in line_of(app, ClaimLine)
+            assert "2 of 3" not in line_of(app, ClaimLine)
+            await pilot.press("b")
+            await asked(pilot, item + 1, 1)
+            recorded += [
+                (item, "completion.cross_file", 1, "independent", ""),
+                (item, "completion.predictable", 3, "independent", ""),
+                (item, "completion.keep", 2, "independent", ""),
+            ]
+            assert given(kinds) == recorded
+            row = queue_rows(kinds, scope(app.context.rater.id), [item])[0]  # type: ignore[union-attr]
+            assert (row.status, row.label, row.answered, row.required) == ("judged", 2, 3, 3)
+        # An undo goes to the item and the question.
+        await pilot.press("u")
+        await asked(pilot, 3, 3)
+        assert said(app) == "Undone: keep B unsure · now no label · U redo"
+        await pilot.press("u")
+        await asked(pilot, 3, 2)
+        assert "● A yes · [○] · ○" in line_of(app, ClaimLine)
+        await pilot.press("U")
+        assert said(app).startswith("Redone: predictable C yes")
+        await asked(pilot, 3, 2)
 
 
 async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspace) -> None:
@@ -108,27 +120,6 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
         await settled(pilot.app)
         assert [each[:4] for each in marks(kinds)] == [(2, "comment", True, "so so"), (2, "flag", True, "")]
         assert given(kinds) == [(2, "completion.keep", 1, "independent", "")]
-
-
-async def test_undo_goes_to_the_item_and_the_question(kinds: Workspace) -> None:
-    app = review_app(kinds, at=1)
-    async with app.run_test(size=SIZE) as pilot:
-        for number, key in enumerate("abc", start=1):
-            await asked(pilot, 2, number)
-            await pilot.press(key)
-        await asked(pilot, 3, 1)
-        await settled(pilot.app)
-        await pilot.press("u")
-        await asked(pilot, 2, 3)
-        assert said(app) == "Undone: keep C drop · now no label · U redo"
-        await settled(pilot.app)
-        await pilot.press("u")
-        await asked(pilot, 2, 2)
-        assert "● A yes · [○] · ○" in line_of(app, ClaimLine)
-        await pilot.press("U")
-        assert said(app).startswith("Redone: predictable B nearly")
-        await asked(pilot, 2, 2)
-        await settled(pilot.app)
 
 
 async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Workspace) -> None:
@@ -200,9 +191,22 @@ async def test_answers_of_hidden_models_are_told_apart(kinds: Workspace) -> None
 
 
 async def test_no_key_answers_a_question_that_was_not_on_the_screen(kinds: Workspace) -> None:
-    app = review_app(kinds, at=1)
+    app = review_app(kinds, at=0)
     async with app.run_test(size=SIZE) as pilot:
+        # `a` accepts on a pair: typed there and handled on a completion, it answers nothing.
+        await painted(pilot, 1)
+        before = time.monotonic()
+        await pilot.pause(0.01)  # Keys a millisecond apart are taken for pasted text.
+        await press(pilot, "n")
         await asked(pilot, 2, 1)
+        event = events.Key("a", "a")
+        event.time = before
+        event.set_sender(app)
+        app.post_message(event)
+        await settled(pilot.app)
+        assert said(app).startswith("Not recorded: the item was not on the screen")
+        assert given(kinds) == []
+        # Nor does the second of two keys answer the question that the first one brings.
         now = time.monotonic()
         for after in (0.0, 0.005):
             event = events.Key("b", "b")
@@ -222,24 +226,6 @@ async def test_no_key_answers_a_question_that_was_not_on_the_screen(kinds: Works
         await settled(pilot.app)
         assert len(given(kinds)) == 1
         assert marks(kinds) == []
-
-
-async def test_a_key_of_one_kind_is_not_that_of_the_next(kinds: Workspace) -> None:
-    """`a` accepts on a pair: typed there and handled on a completion, it answers nothing."""
-    app = review_app(kinds, at=0)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot, 1)
-        before = time.monotonic()
-        await pilot.pause(0.01)  # Keys a millisecond apart are taken for pasted text.
-        await press(pilot, "n")
-        await asked(pilot, 2, 1)
-        event = events.Key("a", "a")
-        event.time = before
-        event.set_sender(app)
-        app.post_message(event)
-        await settled(pilot.app)
-        assert said(app).startswith("Not recorded: the item was not on the screen")
-        assert given(kinds) == []
 
 
 @pytest.mark.parametrize(
@@ -270,7 +256,7 @@ async def test_keys_that_two_commands_share_can_be_others(
         assert given(kinds) == [(2, "completion.cross_file", 1, "independent", "")]
 
 
-async def test_lines_are_cited_for_one_question(kinds: Workspace) -> None:
+async def test_lines_are_cited_for_one_question_and_a_review_goes_on_at_the_next(kinds: Workspace) -> None:
     app = review_app(kinds, at=1)
     async with app.run_test(size=SIZE) as pilot:
         await asked(pilot, 2, 1)
@@ -281,32 +267,22 @@ async def test_lines_are_cited_for_one_question(kinds: Workspace) -> None:
         await pilot.press("a")
         await asked(pilot, 2, 2)
         assert screen.citations.cited == ()
-        await settled(pilot.app)
         await press(pilot, "T")
         assert screen.citations.cited == cited
         await press(pilot, "t", "b")
         assert screen.item is not None
         labels = list(screen.item.own.labels.values())
         assert [label.citations for label in labels] == [cited, ()]
-
-
-async def test_a_review_goes_on_at_the_first_open_question(kinds: Workspace) -> None:
-    app = review_app(kinds, at=1)
-    async with app.run_test(size=SIZE) as pilot:
-        await asked(pilot, 2, 1)
-        await pilot.press("a")
-        await asked(pilot, 2, 2)
-        await settled(pilot.app)
+        await asked(pilot, 2, 3)
         await pilot.press("q")
+    # The review goes on at the first open question.
     again = review_app(kinds, at=None)
     async with again.run_test(size=SIZE) as pilot:
         await settled(pilot.app)
-        assert getattr(again.screen, "item", None) is not None
         screen = review_of(again)
-        await settled(pilot.app)
         assert screen.guard.is_painted
         assert screen.item is not None
-        assert (screen.item.item_id, screen.item.at) == (2, 1)
+        assert (screen.item.item_id, screen.item.at) == (2, 2)
 
 
 async def test_without_a_rater_questions_can_be_looked_through(kinds: Workspace) -> None:

@@ -96,6 +96,15 @@ async def test_an_answer_reveals_its_item_and_a_change_replaces_nothing(workspac
         assert screen.item is not None
         assert not screen.item.blind
         await press(pilot, "1")
+        assert first_labels(workspace) == {1: (1, False)}
+        # "Cannot decide" reveals, too, and stands.
+        await painted(pilot, 2)
+        await press(pilot, "d", "w")
+        await revealed(pilot)
+        assert "? cannot decide: query unclear" in line_of(app, ClaimLine)
+        await press(pilot, "a", "p")
+        await painted(pilot, 2)
+        assert "● your label: 0 no match" in line_of(app, ClaimLine)
     stored = [
         (row["value"], row["phase"], row["origin"], row["blind"], row["shown_verdict"] is not None)
         for row in rows(workspace, JudgmentRow)
@@ -106,11 +115,16 @@ async def test_an_answer_reveals_its_item_and_a_change_replaces_nothing(workspac
         (None, "reveal", "undo", False, True),
         (None, "review", "undo", True, False),
         (1, "review", "accept", False, True),
+        (0, "reveal", "accept", False, True),
     ]
     assert first_labels(workspace) == {1: (1, False)}
+    rater_id = rows(workspace, JudgmentRow)[-1]["rater_id"]
+    assert list(queue_ids(workspace, scope(rater_id), QueueFilter(status="cannot_decide"))) == [2]
 
 
-async def test_what_was_revealed_is_not_blind_in_a_later_session(workspace: Workspace) -> None:
+async def test_what_was_revealed_is_not_blind_in_a_later_session_where_the_setting_is_changed(
+    workspace: Workspace,
+) -> None:
     app = review_app(workspace, settings=REVEALS)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
@@ -121,7 +135,7 @@ async def test_what_was_revealed_is_not_blind_in_a_later_session(workspace: Work
         await press(pilot, "u")
     later = review_app(workspace, settings=ScreenSettings(blind=True))
     async with later.run_test(size=SIZE) as pilot:
-        await painted(pilot, 1)
+        screen = await painted(pilot, 1)
         assert "◆ 1 match · screened" in line_of(later, ClaimLine)
         # What was answered blind stands; what was taken back is answered with the agents' label in sight.
         await press(pilot, "1")
@@ -129,8 +143,25 @@ async def test_what_was_revealed_is_not_blind_in_a_later_session(workspace: Work
         await press(pilot, "0")
         await painted(pilot, 3)
         assert "◆" not in line_of(later, ClaimLine)
-        await settled(pilot.app)
-    assert first_labels(workspace) == {1: (0, True), 2: (0, False)}
+        assert first_labels(workspace) == {1: (0, True), 2: (0, False)}
+        # The setting is changed for the session, and what was seen stays.
+        await press(pilot, "1")
+        await painted(pilot, 4)
+        await press(pilot, "B", "1")
+        await revealed(pilot)
+        await press(pilot, "B")
+        assert said(later) == "No more items are revealed; those revealed stay so."
+        assert screen.item is not None
+        assert not screen.item.blind
+        # An item that was answered, but not seen since, is not shown.
+        await press(pilot, "p")
+        await painted(pilot, 3)
+        assert "◆" not in screen_text(later)
+    other = review_app(workspace)
+    async with other.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, "B")
+        assert said(other) == "This review is not blind: everything is shown."
 
 
 async def test_keys_typed_on_are_judged_as_what_was_on_the_screen(
@@ -156,25 +187,6 @@ async def test_keys_typed_on_are_judged_as_what_was_on_the_screen(
     assert {row["item_id"] for row in stored} == {1, 2, 3}
 
 
-async def test_cannot_decide_reveals_too_and_stands(workspace: Workspace) -> None:
-    app = review_app(workspace, settings=REVEALS)
-    async with app.run_test(size=SIZE) as pilot:
-        await painted(pilot, 1)
-        await press(pilot, "d", "w")
-        await revealed(pilot)
-        assert "? cannot decide: query unclear" in line_of(app, ClaimLine)
-        await press(pilot, "a", "p")
-        await painted(pilot, 1)
-        assert "● your label: 1 match" in line_of(app, ClaimLine)
-        await settled(pilot.app)
-    (row,) = rows(workspace, JudgmentRow)
-    assert (row["phase"], row["origin"], row["blind"]) == ("reveal", "accept", False)
-    assert first_labels(workspace) == {}
-    with workspace.reading():
-        pass
-    assert list(queue_ids(workspace, scope(row["rater_id"]), QueueFilter(status="cannot_decide"))) == [1]
-
-
 async def test_an_item_is_revealed_when_all_its_questions_are_answered(tmp_path: Path) -> None:
     with entries(tmp_path, questions=QUESTIONS, answers=ANSWERS) as workspace:
         app = review_app(workspace, settings=REVEALS)
@@ -193,30 +205,6 @@ async def test_an_item_is_revealed_when_all_its_questions_are_answered(tmp_path:
             assert {each.target: each.about for each in screen.item.questions} == about
             await press(pilot, "right_square_bracket")
             assert "judge-ibis" in "".join(part.text for part in screen.item.case)
-
-
-async def test_the_setting_is_changed_for_the_session_and_what_was_seen_stays(workspace: Workspace) -> None:
-    app = review_app(workspace, settings=ScreenSettings(blind=True))
-    async with app.run_test(size=SIZE) as pilot:
-        screen = await painted(pilot, 1)
-        await press(pilot, "1")
-        await painted(pilot, 2)
-        await press(pilot, "B", "1")
-        await revealed(pilot)
-        await press(pilot, "B")
-        assert said(app) == "No more items are revealed; those revealed stay so."
-        await settled(pilot.app)
-        assert screen.item is not None
-        assert not screen.item.blind
-        # An item that was answered, but not seen since, is not shown.
-        await press(pilot, "p")
-        await painted(pilot, 1)
-        assert "◆" not in screen_text(app)
-    other = review_app(workspace)
-    async with other.run_test(size=SIZE) as pilot:
-        await painted(pilot, 1)
-        await press(pilot, "B")
-        assert said(other) == "This review is not blind: everything is shown."
 
 
 async def test_what_is_not_answered_is_the_same_whatever_the_agents_said(tmp_path: Path) -> None:

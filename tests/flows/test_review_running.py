@@ -90,6 +90,7 @@ def heading(app: WorkbenchApp, pane: str) -> str:
 async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(workspace: Workspace) -> None:
     app, gate = gated(workspace)
     async with app.run_test(size=WIDE) as pilot:
+        typed = time.monotonic()
         await press(pilot, "r")
         assert said(app) == "The test runs in the background; you will be told when it ends."
         await press(pilot, "r")
@@ -114,6 +115,12 @@ async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(works
         assert review_of(app).item.execution == row["id"]  # type: ignore[union-attr]
         assert heading(app, "test").startswith("Test as the agents wrote it, run by you ")
         assert "dana  ran the agents' test · 1 of 1 passed" in text_of(app, "verdict")
+        # A key from before the run was shown judges what was shown then.
+        app.context.last_key.time = typed
+        assert review_of(app).tests.execution_on_screen == uid(110)
+        app.context.last_key.time = time.monotonic()
+        assert review_of(app).tests.execution_on_screen == row["id"]
+        # A judgment names the run that is shown, and R shows the other one.
         await press(pilot, "1")
         await press(pilot, "p", "R", "0")
         shown = [each["shown_execution"] for each in rows(workspace, JudgmentRow)]
@@ -145,9 +152,26 @@ async def edit(pilot: Pilot[Any], text: str) -> None:
     assert area.text == text
 
 
-async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(workspace: Workspace) -> None:
+async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EDITOR", raising=False)
     app = review_app(workspace)
     async with app.run_test(size=WIDE) as pilot:
+        # An editor that cannot be had is said, and the test stays as it is.
+        for visual, answer in (
+            ("", "! No editor: Neither VISUAL nor EDITOR is set."),
+            ("vi", "! Editor: This terminal cannot start an editor."),
+        ):
+            monkeypatch.setenv("VISUAL", visual)
+            await press(pilot, "E")
+            assert said(app).startswith(answer)
+            area = await editing(pilot)
+            await pilot.press("ctrl+o")
+            assert editor(app).message.startswith(answer)
+            assert area.text == DOUBLES
+            await pilot.press("escape")
+        # It is edited, and fails.
         await edit(pilot, WRONG)
         await pilot.press("1", "backspace")
         assert rows(workspace, JudgmentRow) == []
@@ -158,6 +182,7 @@ async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(workspace: 
         assert heading(app, "test").startswith("Your test, run ")
         await press(pilot, "G")
         assert "test_two  AssertionError" in text_of(app, "run")
+        # It is edited once more, and passes.
         assert (await editing(pilot)).text == WRONG
         await pilot.press(*["down"] * 4, "end", "backspace", *"4  # mended")
         await pilot.press("ctrl+s")
@@ -166,6 +191,7 @@ async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(workspace: 
         first, second = expert_runs(workspace)
         assert (first["program"], first["exit_reason"]) == (WRONG, "assertion")
         assert (second["program"], second["exit_reason"]) == (WRONG.replace("5", "4  # mended"), "ok")
+        # Each run is kept.
         seen = [heading(app, "run")]
         for _ in range(2):
             await press(pilot, "R")
@@ -194,21 +220,10 @@ async def test_judging_goes_on_while_a_test_runs(workspace: Workspace) -> None:
         assert "dana  ran the agents' test · 1 of 1 passed" in text_of(app, "history")
 
 
-async def test_a_key_from_before_the_run_was_shown_judges_what_was_shown_then(workspace: Workspace) -> None:
-    app = review_app(workspace)
-    async with app.run_test(size=WIDE) as pilot:
-        typed = time.monotonic()
-        await press(pilot, "r")
-        await ended(pilot)
-        app.context.last_key.time = typed
-        assert review_of(app).tests.execution_on_screen == uid(110)
-        app.context.last_key.time = time.monotonic()
-        assert review_of(app).tests.execution_on_screen == expert_runs(workspace)[0]["id"]
-
-
-async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_restart(
+async def test_what_was_written_is_kept_where_nothing_ran_and_where_quitting_ended_the_test(
     workspace: Workspace,
 ) -> None:
+    # Without a sandbox nothing runs.
     nowhere = ExpertRunSettings(
         sandboxes=SandboxSettings(bwrap="no-such-bwrap", docker_host="tcp://127.0.0.1:1")
     )
@@ -221,7 +236,12 @@ async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_re
         assert "workbench sandbox check" in said(app)
         assert expert_runs(workspace) == []
         await pilot.press("ctrl+q")
-    again = review_app(workspace, at=None)
+
+    # The draft is kept through a restart, until it is given up.
+    endless = "def test_ever():\n    while True:\n        pass\n"
+    patient = ExpertRunSettings(sandboxes=SandboxSettings(wall_seconds=600, cpu_seconds=600))
+    runs = ExpertTests(workspace, lambda: patient)
+    again = review_app(workspace, at=None, make_expert_runs=lambda: runs)
     async with again.run_test(size=WIDE) as pilot:
         await painted(pilot)
         assert "Your edited test is kept: e opens it again." in said(again)
@@ -229,27 +249,29 @@ async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_re
         await pilot.press("ctrl+r", "escape")
         await painted(pilot)
         assert said(again) == "The test is unchanged."
-
-
-async def test_quitting_ends_the_test_and_keeps_what_was_written(workspace: Workspace) -> None:
-    endless = "def test_ever():\n    while True:\n        pass\n"
-    patient = ExpertRunSettings(sandboxes=SandboxSettings(wall_seconds=600, cpu_seconds=600))
-    runs = ExpertTests(workspace, lambda: patient)
-    app = review_app(workspace, make_expert_runs=lambda: runs)
-    async with app.run_test(size=WIDE) as pilot:
+        # Quitting ends the test, and keeps what was written.
         await edit(pilot, endless)
         with left_alone("tests"):
             await pilot.press("ctrl+s", "ctrl+q")
     runs.close()
     assert expert_runs(workspace) == []
-    again = review_app(workspace, at=None)
-    async with again.run_test(size=WIDE) as pilot:
+    last = review_app(workspace, at=None)
+    async with last.run_test(size=WIDE) as pilot:
         assert (await editing(pilot)).text == endless
 
 
 async def test_where_agents_wrote_no_test_an_expert_writes_one(workspace: Workspace) -> None:
     app = review_app(workspace, at=1)
     async with app.run_test(size=WIDE) as pilot:
+        # There is nothing to run.
+        await press(pilot, "r")
+        assert said(app) == (
+            "There is no test to run: the agents wrote none for this item; e writes one of your own."
+        )
+        await press(pilot, "R")
+        assert said(app) == "There is no other run of the test; r runs it again."
+        assert len(rows(workspace, ExecutionRow)) == 5
+        # A skeleton is not run, either.
         area = await editing(pilot)
         began = area.text
         assert began.startswith("from candidate import is_blank_file\n")
@@ -258,6 +280,7 @@ async def test_where_agents_wrote_no_test_an_expert_writes_one(workspace: Worksp
         await pilot.press("escape")
         await painted(pilot)
         assert said(app) == "No test was started."
+        # An expert's own test is run, and kept beside the agents' none.
         own = "from candidate import is_blank_file\n\n\ndef test_own():\n    assert is_blank_file('/no/such') is None\n"
         await edit(pilot, own)
         await pilot.press("ctrl+s")
@@ -277,15 +300,7 @@ async def test_where_agents_wrote_no_test_an_expert_writes_one(workspace: Worksp
         assert (await editing(pilot)).text == own
 
 
-async def test_what_cannot_be_run_is_said(workspace: Workspace) -> None:
-    app = review_app(workspace, at=1)
-    async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "r")
-        assert said(app) == (
-            "There is no test to run: the agents wrote none for this item; e writes one of your own."
-        )
-        await press(pilot, "R")
-        assert said(app) == "There is no other run of the test; r runs it again."
+async def test_no_test_is_run_in_a_blind_review_or_by_nobody(workspace: Workspace) -> None:
     blind = review_app(workspace, blind=True)
     async with blind.run_test(size=WIDE) as pilot:
         for key in "reER":
@@ -296,25 +311,3 @@ async def test_what_cannot_be_run_is_said(workspace: Workspace) -> None:
         await press(pilot, "e")
         assert said(nobody).startswith("! No rater")
     assert len(rows(workspace, ExecutionRow)) == 5
-
-
-@pytest.mark.parametrize(
-    ("visual", "answer"),
-    [
-        ("", "! No editor: Neither VISUAL nor EDITOR is set."),
-        ("vi", "! Editor: This terminal cannot start an editor."),
-    ],
-)
-async def test_an_editor_that_cannot_be_had_is_said(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, visual: str, answer: str
-) -> None:
-    monkeypatch.setenv("VISUAL", visual)
-    monkeypatch.delenv("EDITOR", raising=False)
-    app = review_app(workspace)
-    async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "E")
-        assert said(app).startswith(answer)
-        area = await editing(pilot)
-        await pilot.press("ctrl+o")
-        assert editor(app).message.startswith(answer)
-        assert area.text == DOUBLES

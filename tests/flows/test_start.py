@@ -9,7 +9,6 @@ import pytest
 from apps import app_of, context_of
 from settling import Gate, settled
 from small_workspace import GOOD, pairs_workspace
-from textual.pilot import Pilot
 from textual.widgets import Static
 
 from screens.app import WorkbenchApp
@@ -60,7 +59,8 @@ def first_line(app: WorkbenchApp) -> str:
 
 def complete(app: WorkbenchApp) -> bool:
     """Whether the whole order is listed."""
-    return isinstance(app.screen, QueueScreen) and app.screen._complete
+    is_queue = isinstance(app.screen, QueueScreen)
+    return is_queue and "counting" not in str(app.screen.query_one("#sentence", Static).content)
 
 
 async def test_the_first_lines_are_there_before_anything_else_is_read(
@@ -82,13 +82,35 @@ async def test_the_first_lines_are_there_before_anything_else_is_read(
         assert "counting" in str(app.screen.query_one("#sentence", Static).content)
 
 
-async def test_the_rest_of_the_order_follows_and_the_cursor_stays(workspace: Workspace) -> None:
-    app = starting(workspace)
+async def test_what_a_start_puts_off_follows_the_first_lines(workspace: Workspace) -> None:
+    done: list[str] = []
+    app = starting(workspace, prepare=lambda: done.append("prepared"))
     async with app.run_test(size=(100, 30)) as pilot:
+        app.context.recorder.saved.subscribe(app, lambda _: done.append("saved"), immediate=True)
+        # The rest of the order follows, and the cursor stays.
         await pilot.press("down", "down")
         assert complete(app)
-        screen = cast(QueueScreen, app.screen)
-        assert (screen.items.count, screen.total, screen.items.cursor) == (COUNT, COUNT, 2)
+        queue = cast(QueueScreen, app.screen)
+        assert (queue.items.count, queue.total, queue.items.cursor) == (COUNT, COUNT, 2)
+
+        # Home is behind the queue that a start shows.
+        await pilot.press("q")
+        assert isinstance(app.screen, HomeScreen)
+        assert app.screen.facts is not None
+        await pilot.press("tab")
+        assert app.screen is queue
+        assert queue.items.cursor == 2
+        await pilot.press("q")
+        assert isinstance(app.screen, HomeScreen)
+        assert len(app.screen_stack) == 2
+
+        # What had to be prepared was, before anything is recorded.
+        assert done == ["prepared"]
+        await pilot.press("tab", "enter")
+        assert isinstance(app.screen, ReviewScreen)
+        assert app.screen.item is not None
+        await pilot.press("1")
+        assert done[-1] == "saved"
 
 
 async def test_a_queue_that_was_left_is_taken_up(workspace: Workspace) -> None:
@@ -109,44 +131,6 @@ async def test_without_a_first_look_the_queue_reads_for_itself(workspace: Worksp
         await settled(pilot.app)
         assert complete(app)
         assert "query number 1 " in first_line(app)
-
-
-async def test_home_is_behind_the_queue_that_a_start_shows(workspace: Workspace) -> None:
-    app = starting(workspace)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await settled(pilot.app)
-        assert complete(app)
-        queue = app.screen
-        await pilot.press("down", "q")
-        assert isinstance(app.screen, HomeScreen)
-        assert app.screen.facts is not None
-        await pilot.press("tab")
-        assert app.screen is queue
-        assert cast(QueueScreen, app.screen).items.cursor == 1
-        await pilot.press("q")
-        assert isinstance(app.screen, HomeScreen)
-        assert len(app.screen_stack) == 2
-
-
-async def _judge_first(pilot: Pilot[Any], app: WorkbenchApp) -> None:
-    await pilot.press("enter")
-    assert isinstance(app.screen, ReviewScreen)
-    assert app.screen.item is not None
-    await pilot.press("1")
-
-
-async def test_what_a_start_puts_off_is_done_before_anything_is_recorded(workspace: Workspace) -> None:
-    done: list[str] = []
-    app = starting(workspace, prepare=lambda: done.append("prepared"))
-    async with app.run_test(size=(100, 30)) as pilot:
-        app.context.recorder.saved.subscribe(app, lambda _: done.append("saved"), immediate=True)
-        await settled(pilot.app)
-        assert complete(app)
-        assert bool(done)
-        await _judge_first(pilot, app)
-        await settled(pilot.app)
-        assert "saved" in done
-        assert done[0] == "prepared"
 
 
 async def test_what_cannot_be_prepared_is_told(workspace: Workspace) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from reading_pane import Reading, quiet, rows, styles_of, texts
 from rich.cells import cell_len
 from settling import settled
@@ -43,83 +42,141 @@ def expected(line: str) -> str:
     return shown
 
 
-@pytest.mark.parametrize("language", [None, "python"])
-async def test_hostile_text_is_shown_exactly_and_harmlessly(language: str | None) -> None:
+async def test_hostile_text_is_shown_exactly_and_harmlessly_in_every_theme() -> None:
     app = Reading()
     async with app.run_test(size=(120, 20)) as pilot:
-        app.pane.load(HOSTILE, language=language, title="[b]\x1b[31mtitle[/b]")
-        await quiet(pilot)
-        lines = HOSTILE.rstrip("\n").split("\n")
-        assert texts(app.pane)[: len(lines)] == [expected(line).rstrip(" ") for line in lines]
-        assert texts(app.pane)[len(lines) :] == [""] * (18 - len(lines))
-        whole = pilot.app.screen.query_one(TextPane).render_lines(Region(0, 0, 120, 20))
-        assert all(character.isprintable() for strip in whole for character in strip.text)
-        assert "[b]\u241b[31mtitle[/b]" in whole[0].text
-        assert app.pane.copy_text() == HOSTILE
+        pane = app.pane
+        for language in (None, "python"):
+            pane.load(HOSTILE, language=language, title="[b]\x1b[31mtitle[/b]")
+            await quiet(pilot)
+            lines = HOSTILE.rstrip("\n").split("\n")
+            assert texts(pane)[: len(lines)] == [expected(line).rstrip(" ") for line in lines]
+            assert texts(pane)[len(lines) :] == [""] * (18 - len(lines))
+            whole = pilot.app.screen.query_one(TextPane).render_lines(Region(0, 0, 120, 20))
+            assert all(character.isprintable() for strip in whole for character in strip.text)
+            assert "[b]\u241b[31mtitle[/b]" in whole[0].text
+            assert pane.copy_text() == HOSTILE
+        for theme in ("textual-light", "ansi-dark", "ansi-light", "nord"):
+            app.theme = theme
+            pane.search("a")
+            await quiet(pilot)
+            before = texts(pane)
+            (current,) = [style for style in styles_of(pane, 0, "a") if style.reverse]  # type: ignore[attr-defined]
+            assert current.bold
+            app.theme = "textual-dark"
+            await quiet(pilot)
+            assert texts(pane) == before
 
 
-async def test_a_real_escape_is_styled_and_its_picture_is_not() -> None:
+async def test_colours_escapes_and_matches_are_told_apart_by_their_styles() -> None:
     app = Reading(lambda pane: pane.load("\x1b|\u241b"))
     async with app.run_test() as pilot:
+        pane = app.pane
         await quiet(pilot)
-        (real,) = styles_of(app.pane, 0, "\u241b")
+        # A real escape is styled, and its picture is not.
+        (real,) = styles_of(pane, 0, "\u241b")
         assert real.reverse  # type: ignore[attr-defined]
-        assert styles_of(app.pane, 0, "|\u241b")
+        assert styles_of(pane, 0, "|\u241b")
+        # Colours come with the language only.
+        pane.load("def f(): pass", language="python")
+        await quiet(pilot)
+        (style,) = styles_of(pane, 0, "def")
+        assert style.bold  # type: ignore[attr-defined]
+        pane.load("def f(): pass")
+        await quiet(pilot)
+        assert styles_of(pane, 0, "def") == []
+        # A long text gets them after it is shown.
+        pane.load("def f(): pass\n" * 10_000, language="python")
+        assert texts(pane)[0] == "def f(): pass"
+        await pilot.press("end")
+        await quiet(pilot)
+        assert styles_of(pane, 5, "def")
+        # Matches are marked without colour.
+        pane.load("one two one two\n\x1bone")
+        pane.search("one")
+        await quiet(pilot)
+        current, other = styles_of(pane, 0, "one")
+        assert current.reverse  # type: ignore[attr-defined]
+        assert other.underline  # type: ignore[attr-defined]
+        assert not other.reverse  # type: ignore[attr-defined]
+        assert len(styles_of(pane, 1, "one")) == 1
 
 
-@pytest.mark.parametrize("wrap", [False, True])
-async def test_a_line_of_200000_characters(wrap: bool) -> None:
+async def test_a_line_of_200000_characters() -> None:
     line = "".join(chr(97 + at % 26) for at in range(200_000))
     app = Reading(lambda pane: pane.load(line, language="python"))
     async with app.run_test(size=(80, 24)) as pilot:
         pane = app.pane
-        if wrap:
-            pane.toggle_wrap()
-        await quiet(pilot)
-        assert "plain: a line of 200,000 characters" in pane.note or "200 kB" in pane.note
         width = 80 - 2 - 1 - 4
-        assert texts(pane)[0] == line[:width]
-        if wrap:
-            assert "".join(texts(pane)[:22]) == line[: 22 * width]
-            await pilot.press("end")
+        for wrap in (False, True):
+            if wrap:
+                await pilot.press("home")
+                pane.toggle_wrap()
             await quiet(pilot)
-            assert texts(pane)[-1] == line[-(200_000 % width) :]
-        else:
-            pane.scroll_to(100_000, animate=False, force=True)
-            await quiet(pilot)
-            assert texts(pane)[0] == line[100_000 : 100_000 + width]
+            assert "plain: a line of 200,000 characters" in pane.note or "200 kB" in pane.note
+            assert texts(pane)[0] == line[:width]
+            if wrap:
+                assert "".join(texts(pane)[:22]) == line[: 22 * width]
+                await pilot.press("end")
+                await quiet(pilot)
+                assert texts(pane)[-1] == line[-(200_000 % width) :]
+            else:
+                pane.scroll_to(100_000, animate=False, force=True)
+                await quiet(pilot)
+                assert texts(pane)[0] == line[100_000 : 100_000 + width]
 
 
-@pytest.mark.parametrize("wrap", [False, True])
-async def test_a_snippet_of_5_mb(wrap: bool) -> None:
+async def test_a_snippet_of_5_mb() -> None:
     lines = [f"line {number} of [x] {'y' * (number % 90)}" for number in range(80_000)]
     text = "\n".join(lines)
     assert len(text) > 5_000_000
     app = Reading(lambda pane: pane.load(text, language="python"))
     async with app.run_test(size=(80, 24)) as pilot:
         pane = app.pane
-        if wrap:
-            pane.toggle_wrap()
-        await quiet(pilot)
-        assert pane.note == f"plain: {len(text) / 1e6:.1f} MB"
-        assert pane.jump_to_line(70_001) == 70_001
-        await quiet(pilot)
-        assert any(row.startswith(lines[70_000][:60]) for row in texts(pane))
-        await pilot.press("end")
-        await quiet(pilot)
-        shown = [row for row in texts(pane) if row]
-        assert lines[-1].endswith(shown[-1]) if wrap else lines[-1].startswith(shown[-1])
-        pane.search("line 79999 ")
-        await quiet(pilot)
-        assert app.moves == [(1, 1, False)]
-        assert pane.copy_text() == text
+        for searches, wrap in ((1, False), (2, True)):
+            if wrap:
+                await pilot.press("home")
+                pane.toggle_wrap()
+            await quiet(pilot)
+            assert pane.note == f"plain: {len(text) / 1e6:.1f} MB"
+            assert pane.jump_to_line(70_001) == 70_001
+            await quiet(pilot)
+            assert any(row.startswith(lines[70_000][:60]) for row in texts(pane))
+            await pilot.press("end")
+            await quiet(pilot)
+            shown = [row for row in texts(pane) if row]
+            assert lines[-1].endswith(shown[-1]) if wrap else lines[-1].startswith(shown[-1])
+            pane.search("line 79999 ")
+            await quiet(pilot)
+            assert app.moves == [(1, 1, False)] * searches
+            assert pane.copy_text() == text
+            pane.search("")
 
 
-async def test_wide_characters_stay_in_line() -> None:
-    line = "漢字" * 60 + "|"
-    app = Reading(lambda pane: pane.load(line))
-    async with app.run_test(size=(40, 10)) as pilot:
+async def test_line_ends_empty_texts_and_wide_characters() -> None:
+    app = Reading(lambda pane: pane.load("", empty="No test: screened as a clear [match]"))
+    async with app.run_test(size=(30, 10)) as pilot:
         pane = app.pane
+        await quiet(pilot)
+        # An empty text says why.
+        assert texts(pane)[:3] == ["No test: screened as a", "clear [match]", ""]
+        assert pane.has_class("-empty")
+        pane.load("x")
+        await quiet(pilot)
+        assert not pane.has_class("-empty")
+        # Carriage returns are shown unless they end every line.
+        pane.load("a\r\nb\r\n")
+        await quiet(pilot)
+        assert texts(pane)[:3] == ["a", "b", ""]
+        assert pane.note == "CRLF"
+        pane.load("a\r\nb\n10%\r20%\n")
+        await quiet(pilot)
+        assert texts(pane)[:4] == ["a\u240d", "b", "10%\u240d20%", ""]
+        assert pane.note == ""
+        # Wide characters stay in line.
+        line = "漢字" * 60 + "|"
+        pane.load(line)
+        await pilot.resize_terminal(40, 10)
         await quiet(pilot)
         # 33 cells: a wide character that would be cut in two is left out, at either end.
         assert texts(pane)[0] == ("漢字" * 60)[:16]
@@ -130,53 +187,6 @@ async def test_wide_characters_stay_in_line() -> None:
         await quiet(pilot)
         assert "".join(texts(pane)) == line
         assert all(cell_len(row) <= 32 for row in texts(pane))
-
-
-async def test_carriage_returns_are_shown_unless_they_end_every_line() -> None:
-    app = Reading()
-    async with app.run_test(size=(40, 10)) as pilot:
-        app.pane.load("a\r\nb\r\n")
-        await quiet(pilot)
-        assert texts(app.pane)[:3] == ["a", "b", ""]
-        assert app.pane.note == "CRLF"
-        app.pane.load("a\r\nb\n10%\r20%\n")
-        await quiet(pilot)
-        assert texts(app.pane)[:4] == ["a\u240d", "b", "10%\u240d20%", ""]
-        assert app.pane.note == ""
-
-
-async def test_an_empty_text_says_why() -> None:
-    app = Reading(lambda pane: pane.load("", empty="No test: screened as a clear [match]"))
-    async with app.run_test(size=(30, 10)) as pilot:
-        await quiet(pilot)
-        assert texts(app.pane)[:3] == ["No test: screened as a", "clear [match]", ""]
-        assert app.pane.has_class("-empty")
-        app.pane.load("x")
-        await quiet(pilot)
-        assert not app.pane.has_class("-empty")
-
-
-async def test_colours_come_with_the_language_only() -> None:
-    app = Reading()
-    async with app.run_test() as pilot:
-        app.pane.load("def f(): pass", language="python")
-        await quiet(pilot)
-        (style,) = styles_of(app.pane, 0, "def")
-        assert style.bold  # type: ignore[attr-defined]
-        app.pane.load("def f(): pass")
-        await quiet(pilot)
-        assert styles_of(app.pane, 0, "def") == []
-
-
-async def test_a_long_text_gets_its_colours_after_it_is_shown() -> None:
-    text = "def f(): pass\n" * 10_000
-    app = Reading()
-    async with app.run_test() as pilot:
-        app.pane.load(text, language="python")
-        assert texts(app.pane)[0] == "def f(): pass"
-        await pilot.press("end")
-        await quiet(pilot)
-        assert styles_of(app.pane, 5, "def")
 
 
 async def test_scrolling_keys_scroll_and_letters_go_on_to_the_screen() -> None:
@@ -197,12 +207,37 @@ async def test_scrolling_keys_scroll_and_letters_go_on_to_the_screen() -> None:
         assert (pane.first_line, app.judged) == (1, 2)
 
 
-async def test_wrapping_and_resizing_keep_the_top_line() -> None:
-    text = "\n".join(f"{at}: " + "word " * (at % 60) for at in range(300))
-    app = Reading(lambda pane: pane.load(text))
-    async with app.run_test(size=(100, 20)) as pilot:
+async def test_the_place_is_kept_through_wrapping_and_resizing() -> None:
+    line = "".join(f"{at:06d}" for at in range(5_000))
+    app = Reading(lambda pane: pane.load(line, kind="log"))
+    async with app.run_test(size=(87, 12)) as pilot:
         pane = app.pane
         await quiet(pilot)
+        # A place inside a wrapped line.
+        pane.scroll_to(y=100, animate=False, force=True)
+        await quiet(pilot)
+        assert pane.place == Place(0, 100 * 80)
+        await pilot.resize_terminal(50, 12)
+        await quiet(pilot)
+        top = texts(pane)[0]
+        assert line.index(top) <= 8_000 < line.index(top) + len(top)
+        await pilot.resize_terminal(87, 12)
+        await quiet(pilot)
+        assert texts(pane)[0] == line[8_000:8_080]
+        # The place at the end comes back after a taller screen.
+        pane.load("\n".join(map(str, range(60))))
+        await pilot.press("end")
+        await quiet(pilot)
+        assert pane.first_line == 51
+        await pilot.resize_terminal(40, 42)
+        await quiet(pilot)
+        assert texts(pane)[-1] == "59"
+        await pilot.resize_terminal(40, 12)
+        await quiet(pilot)
+        assert texts(pane)[0] == "50"
+        # Wrapping, and other widths and heights, keep the top line.
+        pane.load("\n".join(f"{at}: " + "word " * (at % 60) for at in range(300)))
+        await pilot.resize_terminal(100, 20)
         pane.scroll_to(y=150, animate=False, force=True)
         await quiet(pilot)
         for step in ("wrap", (40, 20), (120, 30), (60, 8), "numbers", "wrap", (100, 20), "numbers"):
@@ -219,40 +254,6 @@ async def test_wrapping_and_resizing_keep_the_top_line() -> None:
         assert pane.scroll_y == 150
 
 
-async def test_a_place_inside_a_wrapped_line_is_kept() -> None:
-    line = "".join(f"{at:06d}" for at in range(5_000))
-    app = Reading(lambda pane: pane.load(line, kind="log"))
-    async with app.run_test(size=(87, 12)) as pilot:
-        pane = app.pane
-        await quiet(pilot)
-        pane.scroll_to(y=100, animate=False, force=True)
-        await quiet(pilot)
-        assert pane.place == Place(0, 100 * 80)
-        await pilot.resize_terminal(50, 12)
-        await quiet(pilot)
-        top = texts(pane)[0]
-        assert line.index(top) <= 8_000 < line.index(top) + len(top)
-        await pilot.resize_terminal(87, 12)
-        await quiet(pilot)
-        assert texts(pane)[0] == line[8_000:8_080]
-
-
-async def test_the_place_at_the_end_comes_back_after_a_taller_screen() -> None:
-    app = Reading(lambda pane: pane.load("\n".join(map(str, range(60)))))
-    async with app.run_test(size=(40, 12)) as pilot:
-        pane = app.pane
-        await quiet(pilot)
-        await pilot.press("end")
-        await quiet(pilot)
-        assert pane.first_line == 51
-        await pilot.resize_terminal(40, 42)
-        await quiet(pilot)
-        assert texts(pane)[-1] == "59"
-        await pilot.resize_terminal(40, 12)
-        await quiet(pilot)
-        assert texts(pane)[0] == "50"
-
-
 async def test_a_place_is_restored_before_the_first_layout() -> None:
     text = "\n".join(f"{at} " + "x" * 200 for at in range(100))
 
@@ -267,11 +268,13 @@ async def test_a_place_is_restored_before_the_first_layout() -> None:
         assert (app.pane.scroll_x, app.pane.scroll_y) == (16, 40)
 
 
-async def test_a_text_loaded_while_the_pane_is_hidden_is_there_when_it_is_shown() -> None:
-    app = Reading(lambda pane: pane.load("\n".join(map(str, range(100)))))
+async def test_another_text_starts_at_the_top_unless_a_place_is_restored() -> None:
+    text = "\n".join(map(str, range(100)))
+    app = Reading(lambda pane: pane.load(text))
     async with app.run_test(size=(40, 12)) as pilot:
         pane = app.pane
         await quiet(pilot)
+        # A text loaded while the pane is hidden is there when it is shown.
         pane.display = False
         await quiet(pilot)
         pane.load("\n".join(f"other {at}" for at in range(500)), language="python")
@@ -281,13 +284,7 @@ async def test_a_text_loaded_while_the_pane_is_hidden_is_there_when_it_is_shown(
         await quiet(pilot)
         assert texts(pane)[0] == "other 400"
         assert pane.scroll_y == 400
-
-
-async def test_the_same_text_again_keeps_the_place_and_another_starts_at_the_top() -> None:
-    text = "\n".join(map(str, range(100)))
-    app = Reading()
-    async with app.run_test(size=(40, 12)) as pilot:
-        pane = app.pane
+        # The same text again keeps the place.
         pane.load(text)
         pane.restore(Place(30))
         pane.load(text, title="again")
@@ -298,11 +295,12 @@ async def test_the_same_text_again_keeps_the_place_and_another_starts_at_the_top
         assert (pane.first_line, pane.scroll_y) == (1, 0)
 
 
-async def test_search_goes_round_and_says_so() -> None:
+async def test_matches_landmarks_and_citations_are_gone_to_and_marked() -> None:
     text = "\n".join("needle here" if at in (5, 40, 90) else f"line {at}" for at in range(100))
     app = Reading()
     async with app.run_test(size=(40, 12)) as pilot:
         pane = app.pane
+        # A search goes round, and says so.
         pane.load(text)
         pane.restore(Place(20))
         pane.search("NEEDLE")
@@ -321,41 +319,18 @@ async def test_search_goes_round_and_says_so() -> None:
         assert app.moves == [(0, 0, False), (2, 3, False), (3, 3, False), (1, 3, True), (3, 3, True)]
         pane.search("")
         assert (pane.search_status, pane.note) == ("", "")
-
-
-async def test_matches_are_marked_without_colour() -> None:
-    app = Reading(lambda pane: pane.load("one two one two\n\x1bone"))
-    async with app.run_test() as pilot:
-        pane = app.pane
-        pane.search("one")
+        # A match far to the right is brought into view.
+        pane.load("x" * 500 + "漢needle" + "x" * 500)
         await quiet(pilot)
-        current, other = styles_of(pane, 0, "one")
-        assert current.reverse  # type: ignore[attr-defined]
-        assert other.underline  # type: ignore[attr-defined]
-        assert not other.reverse  # type: ignore[attr-defined]
-        assert len(styles_of(pane, 1, "one")) == 1
-
-
-async def test_a_match_far_to_the_right_is_brought_into_view() -> None:
-    app = Reading(lambda pane: pane.load("x" * 500 + "漢needle" + "x" * 500))
-    async with app.run_test(size=(60, 8)) as pilot:
+        pane.search("needle")
         await quiet(pilot)
-        app.pane.search("needle")
-        await quiet(pilot)
-        assert "needle" in texts(app.pane)[0]
-
-
-async def test_landmarks_and_citations() -> None:
-    text = "\n".join(map(str, range(1, 101)))
-    app = Reading()
-    async with app.run_test(size=(40, 12)) as pilot:
-        pane = app.pane
-        pane.load(text, landmarks=[70, 30, 30, 400])
+        assert "needle" in texts(pane)[0]
+        # Landmarks are gone to in their order; cited lines are marked before them.
+        pane.load("\n".join(map(str, range(1, 101))), landmarks=[70, 30, 30, 400])
         assert [pane.jump_to_landmark() for _ in range(4)] == [30, 70, 30, 70]
         pane.mark_cited(frozenset({69, 70}), recorded=True)
         await quiet(pilot)
-        shown = rows(pane)
-        assert [row[:6] for row in shown if row[0] != " "] == ["▌ 69 6", "▌ 70 7"]
+        assert [row[:6] for row in rows(pane) if row[0] != " "] == ["▌ 69 6", "▌ 70 7"]
         assert pane.cited_lines == {69, 70}
         pane.mark_cited(frozenset(), recorded=True)
         await quiet(pilot)
@@ -373,42 +348,41 @@ async def drag(pilot: Pilot[None], start: tuple[int, int], end: tuple[int, int])
     await pilot.pause()
 
 
-# The text begins in column 5: the border, and a gutter for two digits.
-@pytest.mark.parametrize(
-    ("start", "end", "selected", "lines"),
-    [
-        ((5, 1), (7, 1), "abc", range(1, 2)),
-        ((7, 1), (5, 1), "abc", range(1, 2)),
-        # From the ESC, which is one glyph, to the right half of a wide character.
-        ((9, 2), (6, 3), "\x1b[31m\n漢", range(2, 4)),
-        # Inside a glyph of several cells, and from before it to far behind the line.
-        ((8, 4), (10, 4), "\u202e", range(4, 5)),
-        ((5, 4), (30, 4), "a\u202ebe\u0301", range(4, 5)),
-        ((14, 4), (15, 4), "be\u0301", range(4, 5)),
-        # From the gutter; from a tab; to below the text.
-        ((2, 1), (5, 2), "abc\n\t", range(1, 3)),
-        ((7, 2), (8, 2), "\t", range(2, 3)),
-        ((7, 3), (20, 8), "字\na\u202ebe\u0301", range(3, 5)),
-    ],
-)
-async def test_the_mouse_selects_original_characters(
-    start: tuple[int, int], end: tuple[int, int], selected: str, lines: range
-) -> None:
+async def test_the_mouse_selects_original_characters() -> None:
     app = Reading(lambda pane: pane.load("abc\n\t\x1b[31m\n漢字\na\u202ebe\u0301\n"))
     async with app.run_test(size=(60, 12)) as pilot:
-        await quiet(pilot)
-        await drag(pilot, start, end)
-        assert app.pane.copy_text() == selected
-        assert app.screen.get_selected_text() == selected
-        assert app.pane.selected_lines == lines
-
-
-async def test_a_selection_outlives_wrapping_and_is_dropped_with_its_text() -> None:
-    line = "".join(f"{at:04d}" for at in range(100))
-    app = Reading(lambda pane: pane.load(line, kind="log"))
-    async with app.run_test(size=(47, 20)) as pilot:
         pane = app.pane
         await quiet(pilot)
+        # The text begins in column 5: the border, and a gutter for two digits.
+        for start, end, selected, lines in (
+            ((5, 1), (7, 1), "abc", range(1, 2)),
+            ((7, 1), (5, 1), "abc", range(1, 2)),
+            # From the ESC, which is one glyph, to the right half of a wide character.
+            ((9, 2), (6, 3), "\x1b[31m\n漢", range(2, 4)),
+            # Inside a glyph of several cells, and from before it to far behind the line.
+            ((8, 4), (10, 4), "\u202e", range(4, 5)),
+            ((5, 4), (30, 4), "a\u202ebe\u0301", range(4, 5)),
+            ((14, 4), (15, 4), "be\u0301", range(4, 5)),
+            # From the gutter; from a tab; to below the text.
+            ((2, 1), (5, 2), "abc\n\t", range(1, 3)),
+            ((7, 2), (8, 2), "\t", range(2, 3)),
+            ((7, 3), (20, 8), "字\na\u202ebe\u0301", range(3, 5)),
+        ):
+            await drag(pilot, start, end)
+            assert pane.copy_text() == selected
+            assert app.screen.get_selected_text() == selected
+            assert pane.selected_lines == lines
+        # What no clipboard takes does not stop a copy.
+        pane.load("a\ud800b")
+        await quiet(pilot)
+        pane.text_select_all()
+        await pilot.pause()
+        assert app.screen.get_selected_text() == "a\ufffdb"
+        assert pane.copy_text() == "a\ud800b"
+        # A selection outlives wrapping, and is dropped with its text.
+        line = "".join(f"{at:04d}" for at in range(100))
+        pane.load(line, kind="log")
+        await pilot.resize_terminal(47, 20)
         await drag(pilot, (5, 2), (8, 3))
         assert pane.copy_text() == line[40:84]
         pane.toggle_wrap()
@@ -418,31 +392,6 @@ async def test_a_selection_outlives_wrapping_and_is_dropped_with_its_text() -> N
         await quiet(pilot)
         assert pane.copy_text() == "another"
         assert pane.selected_lines is None
-
-
-async def test_what_no_clipboard_takes_does_not_stop_a_copy() -> None:
-    app = Reading(lambda pane: pane.load("a\ud800b"))
-    async with app.run_test() as pilot:
-        await quiet(pilot)
-        app.pane.text_select_all()
-        await pilot.pause()
-        assert app.screen.get_selected_text() == "a\ufffdb"
-        assert app.pane.copy_text() == "a\ud800b"
-
-
-@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "ansi-light", "nord"])
-async def test_every_theme_can_paint_it(theme: str) -> None:
-    app = Reading(lambda pane: pane.load(HOSTILE, language="python"))
-    async with app.run_test() as pilot:
-        app.theme = theme
-        app.pane.search("a")
-        await quiet(pilot)
-        before = texts(app.pane)
-        (current,) = [style for style in styles_of(app.pane, 0, "a") if style.reverse]  # type: ignore[attr-defined]
-        assert current.bold
-        app.theme = "textual-dark"
-        await quiet(pilot)
-        assert texts(app.pane) == before
 
 
 async def test_a_pane_that_was_never_told_its_size_lays_its_text_out_when_it_is_painted() -> None:
