@@ -284,8 +284,8 @@ class WorkbenchApp(App[None]):
             recorder.warned = True
             self.context.notices.show(
                 "Not saved",
-                f"Not on disk: {pluralize(len(recorder.unsaved), 'record')}, {problem}. That is tried again; "
-                "quit once more to leave without it.",
+                f"Not on disk: {pluralize(recorder.count_unsaved, 'record')}, {problem}. "
+                "That is tried again; quit once more to leave without it.",
                 alarm=True,
             )
             recorder.retry()

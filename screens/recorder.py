@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -115,6 +115,8 @@ class Recorder:
         self._show_undone = show_undo_result
         self._sitting = sitting
         self._submitted: dict[UUID, Future[Action]] = {}
+        # What was undone before it was saved, until the journal says so.
+        self._dropped: dict[UUID, tuple[Action, Future[None]]] = {}
         self._retrying: Timer | None = None
 
     @cached_property
@@ -196,10 +198,14 @@ class Recorder:
         """Submit again what could not be written."""
         self._hold_retry()
         for number in list(self.failures):
-            self.submit(self.unsaved[number])
+            # On a slow disk another one may still be waiting for its turn.
+            if self._submitted[number].done():
+                self.submit(self.unsaved[number])
+        if self._dropped:
+            self._drop([action for action, _ in self._dropped.values()])
 
     def _retry_later(self) -> None:
-        if self.failures and self._retrying is None:
+        if (self.failures or self._dropped) and self._retrying is None:
             self._retrying = self._app.set_timer(self.RETRY_SECONDS, self.retry)
 
     def _hold_retry(self) -> None:
@@ -208,9 +214,16 @@ class Recorder:
             self._retrying = None
 
     @property
+    def count_unsaved(self) -> int:
+        """How many records are not as the rater left them, on the disk."""
+        return len(self.unsaved) + len(self._dropped)
+
+    @property
     def problem(self) -> BaseException | None:
         """Why a record is not on disk, None when all of them are; the lane must have been drained."""
-        for future in self._submitted.values():
+        futures: list[Future[Any]] = [*self._submitted.values()]
+        futures += [future for _, future in self._dropped.values()]
+        for future in futures:
             if not future.done():
                 return TimeoutError("the disk is slow")
             error = future.exception()
@@ -301,7 +314,21 @@ class Recorder:
             self._settle(number)
         for each in dropped:
             self.failed.publish(each)
+        self._drop(dropped)
         return Action(action, tuple(one for each in dropped for one in each.records)) if dropped else None
+
+    def _drop(self, actions: Sequence[Action]) -> None:
+        """Have the journal say that what may be in it was taken back; that is tried until it is written."""
+        if self._store is None or not actions:
+            return
+        future = self._store.drop(actions)
+        self._dropped |= {each.records[0].id: (each, future) for each in actions}
+
+        def written(_: None) -> None:
+            for each in actions:
+                self._dropped.pop(each.records[0].id, None)
+
+        follow(self._app, future, written, lambda _: self._retry_later())
 
 
 def _is_ruling(action: Action) -> bool:

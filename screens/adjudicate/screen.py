@@ -233,6 +233,7 @@ class AdjudicateScreen(BaseScreen):
             self._read_item(wanted)
         if self.order.at_end:
             self._show_card([*self._end_words()])
+        self.shared.show_saved()
         self._show_lines()
 
     def _is_of_this(self, record: Judgment) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from textual.containers import Vertical
 from textual.content import Content
@@ -21,8 +22,13 @@ from screens.judging.paint_guard import PaintGuard
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, visible
 
+if TYPE_CHECKING:
+    from store.record.actions import Action
+
 ROWS = 5
 """Rows that the line may take at most."""
+SAVING = "…"
+"""The sign of what is not on disk yet."""
 
 
 class Foot(Vertical):
@@ -104,6 +110,8 @@ class JudgingContext:
         self.guard = guard
         self.keys = ScaleKeys(context.settings, lambda: guard.item, scope)
         self._lost: tuple[OrderPlace | None, str] | None = None
+        # What was recorded last, and the message that tells of it.
+        self._recorded: tuple[UUID, str] | None = None
 
     @property
     def item(self) -> ItemView | None:
@@ -163,6 +171,28 @@ class JudgingContext:
         self.screen.query_one(KeyLine).offer(choices)
         self.screen.query(JobLine).set_class(bool(choices), "-covered")
         self.screen.query_one(MessageLine).show(text, alarm=alarm)
+
+    def show_recorded(self, action: Action, text: str, *, choices: Sequence[tuple[str, str]] = ()) -> None:
+        """Show a message that begins with the sign of what was recorded: `…` until that is on disk.
+
+        Args:
+            action: What was recorded.
+            text: The message.
+            choices: Codes with meanings in place of the keys.
+        """
+        number = action.records[0].id
+        self._recorded = number, text
+        waits = number in self.context.recorder.unsaved
+        self.show_message(f"{SAVING}{text[1:]}" if waits else text, choices=choices)
+
+    def show_saved(self) -> None:
+        """Give the message on what was recorded last its sign, once that is on disk."""
+        if self._recorded is None or self._recorded[0] in self.context.recorder.unsaved:
+            return
+        (_, text), self._recorded = self._recorded, None
+        line = self.screen.query_one(MessageLine)
+        if line.text.startswith(f"{SAVING}{text[1:]}"):
+            line.show(f"{text[0]}{line.text[1:]}", alarm=line.has_class("-alarm"))
 
     def append_message(self, text: str) -> None:
         """Append to the message, unless that is a question."""

@@ -250,13 +250,13 @@ class JudgingController:
             self._shows.ask_question(following)
         choices = self.reasons.choices()
         if following is None:
-            self._go_on(message, choices)
+            self._go_on(action, message, choices)
             return
         if choices:
             # The next question is asked already, though its keys are not named.
             keys = group_digits([*self._shared.keys.of_values()])
             choices = [*choices[:-1], (keys, "next answer"), choices[-1]]
-        self._shared.show_message(message, choices=choices)
+        self._shared.show_recorded(action, message, choices=choices)
 
     def give_scores(self, values: Mapping[int, float]) -> None:
         """Record the answers to several questions as one action; then ask the next question, or go on.
@@ -267,7 +267,8 @@ class JudgingController:
         item, (cited, _) = self._shared.item, self._shows.evidence()
         if item is None or self.builder is None:
             return
-        self.record(self.builder.scores(item, values, self._shared.guard.watch, cited))
+        action = self.builder.scores(item, values, self._shared.guard.watch, cited)
+        self.record(action)
         scores = " ".join(f"{value:g}" for value in values.values())
         cites = f" · cites {self._cited(cited)}" if cited else ""
         about = item.questions[min(values)].about or one_line(item.external_id, 24)
@@ -275,12 +276,13 @@ class JudgingController:
         now = self._shared.item
         following = None if now is None else now.next_open(max(values))
         if following is None:
-            self._go_on(message)
+            self._go_on(action, message)
         else:
             self._shows.ask_question(following)
-            self._shared.show_message(message)
+            self._shared.show_recorded(action, message)
 
-    def _go_on(self, message: str, choices: Sequence[tuple[str, str]] = ()) -> None:
+    def _go_on(self, action: Action, message: str, choices: Sequence[tuple[str, str]] = ()) -> None:
+        """Show what was recorded, and the next item."""
         item = self._shared.item
         if (
             item is not None
@@ -289,9 +291,10 @@ class JudgingController:
             and self._shared.context.scope.visibility.reveals
         ):
             # What was hidden of the item comes as soon as the answer is on disk.
-            self._shared.show_message(f"{message} · {self._shared.key('next')} next", choices=choices)
+            message = f"{message} · {self._shared.key('next')} next"
+            self._shared.show_recorded(action, message, choices=choices)
             return
-        self._shared.show_message(message, choices=choices)
+        self._shared.show_recorded(action, message, choices=choices)
         self._shows.go_on()
 
     def accept(self) -> None:
@@ -323,10 +326,11 @@ class JudgingController:
         item = self._shared.item
         if not self.can_judge() or item is None or self.builder is None:
             return
-        self.record(self.builder.mark(item, "skip"))
+        action = self.builder.mark(item, "skip")
+        self.record(action)
         self._order.put_last(item.item_id)
         name = one_line(item.external_id, 24)
-        self._go_on(f"» skipped {name}; it comes back at the end · {self._undo_hint}")
+        self._go_on(action, f"» skipped {name}; it comes back at the end · {self._undo_hint}")
 
     def flag(self) -> None:
         """Flag the item, or take the flag away."""
@@ -334,8 +338,12 @@ class JudgingController:
         if not self.can_judge() or item is None or self.builder is None:
             return
         flagged = not item.own.flagged
-        self.record(self.builder.mark(item, "flag", active=flagged))
-        self._shared.show_message(f"{'⚑ flagged' if flagged else 'Flag removed'} · {self._undo_hint}")
+        action = self.builder.mark(item, "flag", active=flagged)
+        self.record(action)
+        if flagged:
+            self._shared.show_recorded(action, f"⚑ flagged · {self._undo_hint}")
+        else:
+            self._shared.show_message(f"Flag removed · {self._undo_hint}")
 
     def record(self, action: Action) -> None:
         """Submit an action, and show at once what it makes of the item."""
@@ -413,8 +421,9 @@ class JudgingController:
         if asked.undecided and item is not None and is_shown:
             given = sum(item.label_of(question) is not None for question in item.questions)
             back = f" · takes back {pluralize(given, 'answer')}" if given and item.has_several else ""
-            self.record(builder.mark(item, "cannot_decide", text=reason))
-            self._go_on(f"? cannot decide: {reason}{back} · {self._undo_hint}")
+            action = builder.mark(item, "cannot_decide", text=reason)
+            self.record(action)
+            self._go_on(action, f"? cannot decide: {reason}{back} · {self._undo_hint}")
         elif asked.action is not None:
             override = recorder.last_override
             self.record(builder.with_reason(asked.action, reason))

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from screens.items.views import ItemView
-from screens.judging.context import JudgingContext
+from screens.judging.context import SAVING, JudgingContext
 from screens.judging.judgment_builder import SessionProgress
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
@@ -144,6 +144,17 @@ class ClaimLine(Static):
         """Lay the lines out."""
         self._lay_out()
 
+    def _signed(self, mine: str) -> str:
+        """Return the rater's own label with the sign of what is not on disk, where it is not."""
+        if self._state not in ("saving", "failed"):
+            return mine
+        sign = SAVING if self._state == "saving" else "!"
+        if "●" in mine:
+            signed = mine.replace("●", sign)
+        else:
+            signed = f"{sign} {mine}" if mine.startswith("[") else f"{sign}{mine[1:]}"
+        return signed if self._state == "saving" else f"{signed} · not saved"
+
     def _lay_out(self) -> None:
         item, width, rows = self._item, self.size.width, self.size.height
         if item is None:
@@ -154,8 +165,7 @@ class ClaimLine(Static):
         # The rater's own label is never cut for the claim's sake, nor the claim's first words for a reason.
         if _cells(mine) > width * 3 // 5:
             mine = one_line(mine, width * 3 // 5)
-        state = {"saving": " …", "failed": " ! not saved"}.get(self._state, "")
-        right = f"{mine}{' ⚑' if item.own.flagged else ''}{state} "
+        right = f"{self._signed(mine)}{' ⚑' if item.own.flagged else ''} "
         above, below, lead = "", "", Content("")
         if several and rows > 1 and is_long(item.question.scale):
             lead = _ruled(item)

@@ -266,6 +266,7 @@ class ReviewScreen(BaseScreen):
             self.end.count()
         self.header.follow(action)
         self.header.show_place()
+        self.shared.show_saved()
         self.revisions.saved(action)
 
     def _action_failed(self, action: Action) -> None:

@@ -24,7 +24,7 @@ from store.formats.protocol import Entity, Export, FileContext, Format, WriteRes
 from store.formats.record_reader import RecordReader
 from store.formats.values import RULES, Refused, number, short, short_text
 from store.kinds.spec import TaskKind, task_kinds
-from store.record.ids import is_ordered
+from store.record.ids import id_fault
 from store.record.rater_ref import name_fault
 from store.record.response_names import split_question
 from store.tables.runs import (
@@ -255,8 +255,8 @@ def _row(sort: str, given: Any, *, ordered: bool = True) -> dict[str, Any]:
     if left:
         strange = ", ".join(sorted(left)[:5])
         raise Refused(f"a {word} has fields that this version does not know: {strange}")
-    if ordered and "id" in row and not is_ordered(UUID(row["id"])):
-        raise Refused(f"{row['id']} is no UUID of version 7: these tell in which order records were made")
+    if ordered and "id" in row and (fault := id_fault(UUID(row["id"]))):
+        raise Refused(f"{row['id']} {fault}: ids tell in which order records were made")
     return row
 
 

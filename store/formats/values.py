@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from store.formats.fields import FieldType
+from store.record.ids import AHEAD, is_ahead
 from store.record.rater_ref import LONGEST_NAME
 
 LONGEST_ID = 1000
@@ -194,6 +195,8 @@ def moment(value: Any, name: str) -> str:
     if not 1000 <= found.year <= 9998:
         # At both ends of the calendar, the time has no form in other time zones.
         raise wrong(value, name, "a time in the years 1000 to 9998")
+    if is_ahead(found):
+        raise Refused(f"{name!r} {AHEAD}: {short(str(value))}")
     return str(found.isoformat())
 
 

@@ -14,7 +14,7 @@ from store.ingest.stages import KEYED_RECORD, NEW_RECORD, REPEATED_RECORD
 from store.ingest.staging import Stages
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
 from store.record.evidence import NONE, BadEvidence, citations_of
-from store.record.ids import END, IdClock
+from store.record.ids import AHEAD, IdClock, first_ahead
 from store.record.late_assignments import LATE_PHASES, assign_late
 from store.record.raters import rater_row
 from store.record.revisions import REVISION
@@ -23,12 +23,14 @@ from store.tables.people import BLIND
 from store.tables.record import MARK_KINDS
 
 _SAME = (
-    *("action", "item_id", "rater_id", "assignment_id", "phase", "origin", "supersedes", "target_action"),
-    *("restores", "created_at"),
+    *("action", "item_id", "rater_id", "assignment_id", "phase", "origin", "target_action", "restores"),
+    "created_at",
 )
 _SAME_JUDGMENT = (*_SAME, "question_id", "response_ref_id", "value", "reason", "comment", "evidence")
 _SAME_MARK = (*_SAME, "kind", "active", "text")
 
+_ORDERED = ("id", "action", "supersedes", "target_action", "restores")
+"""The ids that tell in which order records were made."""
 
 _LATE = (
     "LEFT JOIN assignment late ON (late.study_id, late.rater_id, late.item_id, late.phase) "
@@ -111,7 +113,7 @@ def resolve_judgments(
         """
         SELECT id, min(position) AS first, count(DISTINCT content) > 1 AS differing FROM (
             SELECT id, position, hash(record, action, external_id, question, rater, phase, value, origin,
-                supersedes, created_at, reason, comment, mark, active) AS content
+                created_at, reason, comment, mark, active) AS content
             FROM keyed_record) GROUP BY id HAVING count(*) > 1
         """,
     )
@@ -127,8 +129,11 @@ def resolve_judgments(
         return []
     known = ", ".join(sorted(name for name in questions if "@" not in name))
     reasons = {
-        "{id} has an id, or names one, that is no UUID of version 7 up to the year 9999: these tell in which "
+        "{id} has an id, or names one, that is no UUID of version 7: these tell in which "
         "order records were made; labels without such ids are read as `labels`": _unordered(),
+        "{id}, or one that it names, " + AHEAD: " OR ".join(
+            f"{name} >= '{first_ahead()}'::UUID" for name in _ORDERED
+        ),
         "no item {external_id!r} here, and the record does not carry its content": "item_id IS NULL",
         "item {external_id!r} has other content than the judged one": "content_hash <> item_hash",
         "unknown question {question!r}; known: " + known: "record = 'judgment' AND allowed IS NULL",
@@ -185,10 +190,7 @@ def _bad_evidence(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
 
 def _unordered() -> str:
     """Return the condition that an id says nothing of when its record was made."""
-    return " OR ".join(
-        f"NOT regexp_matches({name}::VARCHAR, '^.{{14}}7.{{4}}[89ab]') OR {name} > '{END}'::UUID"
-        for name in ("id", "action", "supersedes", "target_action", "restores")
-    )
+    return " OR ".join(f"NOT regexp_matches({name}::VARCHAR, '^.{{14}}7.{{4}}[89ab]')" for name in _ORDERED)
 
 
 def _differs(table: str, columns: tuple[str, ...]) -> str:

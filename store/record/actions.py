@@ -141,6 +141,18 @@ class Recorder:
             self._check_action(action)
         return self._workspace.lane.submit(lambda connection: self._write(connection, actions), urgent=True)
 
+    def drop(self, actions: Sequence[Action]) -> Future[None]:
+        """Have no recovery bring back actions that could not be written, and that the rater has undone.
+
+        Args:
+            actions: The actions.
+
+        Returns:
+            A future done when the journal says so, where it holds any of their records.
+        """
+        ids = [record.id for action in actions for record in action.records]
+        return self._workspace.lane.submit(lambda _: self._journal.take_back(ids), urgent=True)
+
     def _check_action(self, action: Action) -> None:
         if any(record.rater_id != self.rater.id for record in action.records):
             raise ValueError(f"the records of {action.id} are another rater's")

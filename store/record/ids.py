@@ -6,12 +6,17 @@ import random
 import threading
 import time
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 ROOM = 4096
 """The number of ids between one id and the next."""
 
 _HIGHEST = (1 << 128) - 1
+
+AHEAD = "is of a time more than a day ahead of the clock of this machine"
+_MARGIN = timedelta(days=1)
+"""By how much the clock of another machine may be ahead."""
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class IdClock:
@@ -70,9 +75,31 @@ def lowest_at(milliseconds: int) -> uuid.UUID:
     return uuid.UUID(int=_at(milliseconds))
 
 
-def is_ordered(number: uuid.UUID) -> bool:
-    """Return whether an id is of version 7 and up to the year 9999: above there is no room for later ones."""
-    return number.version == 7 and number < END
+def id_fault(number: uuid.UUID) -> str:
+    """Return the fault of the id of a record that was made elsewhere; empty for a good one.
+
+    One from the future would be above all that are made here until then, and be current for as long.
+    """
+    if number.version != 7:
+        return "has an id that is no UUID of version 7"
+    return AHEAD if number >= first_ahead() else ""
+
+
+def time_fault(moment: datetime) -> str:
+    """Return the fault of the time of a record that was made elsewhere; empty for a good one."""
+    if moment.tzinfo is None or moment < _EARLIEST:
+        return "has a time that is none"
+    return AHEAD if is_ahead(moment) else ""
+
+
+def is_ahead(moment: datetime) -> bool:
+    """Return whether nothing can have been made at a moment yet, however wrong a clock goes."""
+    return moment > now() + _MARGIN
+
+
+def first_ahead() -> uuid.UUID:
+    """Return the lowest UUIDv7 of which no record can be yet, however wrong a clock goes."""
+    return lowest_at(time.time_ns() // 1_000_000 + int(_MARGIN.total_seconds()) * 1000)
 
 
 def _at(milliseconds: int) -> int:
@@ -88,10 +115,6 @@ def _after(last: int, step: int) -> int:
     if fresh > _HIGHEST:
         raise OverflowError("the workspace holds an id of the year 10889; there is none after it")
     return fresh
-
-
-END = lowest_at(253_402_300_800_000)
-"""The first id of the year 10000."""
 
 
 def now() -> datetime:

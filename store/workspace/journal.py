@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from store.errors import WorkspaceError
 
 VERSION = 1
 
+TAKEN_BACK = "taken_back"
+"""The type of a line that names records, journaled but never committed, which their rater has undone."""
 
 JOURNAL_SUFFIX = ".journal.jsonl"
 """The ending that a journal's file name adds to that of its workspace."""
@@ -78,6 +81,20 @@ class Journal:
         if fresh:
             _sync_folder(self.path.parent)
 
+    def take_back(self, ids: Sequence[UUID]) -> None:
+        """Say of records whose line may be here that they were taken back before they were committed.
+
+        Raises:
+            OSError: It could not be read or written.
+        """
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return
+        written = [str(number) for number in ids if str(number).encode() in content]
+        if written:
+            self.append([{"type": TAKEN_BACK, "records": written}])
+
 
 def _sync_folder(folder: Path) -> None:
     """Force the name of a new file to disk, too."""
@@ -94,6 +111,20 @@ class JournalLine:
 
     number: int
     record: dict[str, Any] | None
+
+
+def taken_back(path: Path) -> set[UUID]:
+    """Return the records that a journal has, but that were undone before they were committed."""
+    found: set[UUID] = set()
+    word = f'"{TAKEN_BACK}"'.encode()
+    with path.open("rb") as file:
+        for raw in file:
+            if word in raw:
+                with suppress(ValueError, TypeError, AttributeError, KeyError, RecursionError):
+                    line = json.loads(raw)
+                    if line["type"] == TAKEN_BACK:
+                        found.update(UUID(number) for number in line["records"])
+    return found
 
 
 def read_journal(path: Path) -> Iterator[JournalLine]:

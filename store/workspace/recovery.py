@@ -19,9 +19,9 @@ from sqlalchemy.exc import DataError, IntegrityError
 from store.errors import JudgmentRefused, WorkspaceError
 from store.events import Progress, Report, silent
 from store.kinds.spec import question_named
+from store.record.checking import Record, record_fault
 from store.record.expert_runs import TYPE as EXPERT_RUN
 from store.record.expert_runs import add_execution
-from store.record.ids import is_ordered
 from store.record.late_assignments import LATE_PHASES, assign_late, frozen_study_number
 from store.record.rater_ref import name_fault
 from store.record.raters import guideline_number, rater_row, register_kinds, response_ref_number
@@ -33,7 +33,14 @@ from store.tables.people import BLIND, Question
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
 from store.workspace.duckdb import Workspace
-from store.workspace.journal import VERSION, JournalLine, journal_path, read_journal
+from store.workspace.journal import (
+    TAKEN_BACK,
+    VERSION,
+    JournalLine,
+    journal_path,
+    read_journal,
+    taken_back,
+)
 
 _BATCH = 200
 _LOOKED_UP = 5_000
@@ -56,6 +63,7 @@ class RecoverReport:
         lines: How many lines it has, empty ones not counted.
         added: Records that the workspace lacked, now in it.
         known: Records that it had.
+        taken_back: Records that their rater undid before they were in any workspace; they stay out.
         unreadable: The numbers of lines that are torn or are no journal lines.
         rejected: Records whose item, question or rater the workspace cannot take, as (line, reason).
         rejects: The file to which the lines of those were copied; None when there are none.
@@ -68,6 +76,7 @@ class RecoverReport:
     unreadable: tuple[int, ...]
     rejected: tuple[tuple[int, str], ...]
     rejects: str | None
+    taken_back: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -96,9 +105,9 @@ def recover(
             "No journal", f"There is no journal {path}.", "Name it: workbench recover WORKSPACE FILE"
         )
     register_kinds(workspace)
-    replay = _Replay()
     report = progress or silent
     try:
+        replay = _Replay(dropped=frozenset(taken_back(path)))
         lines = read_journal(path)
         while batch := list(islice(lines, _BATCH)):
             _replay_batch(workspace, batch, replay)
@@ -118,6 +127,7 @@ def recover(
         tuple(replay.unreadable),
         tuple((number, reason) for number, reason, _ in replay.rejected),
         None if rejects is None else str(rejects),
+        replay.taken_back,
     )
 
 
@@ -131,6 +141,7 @@ def journal_ahead(workspace: Workspace) -> int:
         return 0
     ahead = 0
     try:
+        dropped = taken_back(path)
         with workspace.reading() as connection:
             for ids in _record_ids(read_journal(path)):
                 for name, (_, row) in _CLASSES.items():
@@ -138,7 +149,7 @@ def journal_ahead(workspace: Workspace) -> int:
                     stored = set(
                         connection.execute(select(table.c.id).where(among(table.c.id, ids[name]))).scalars()
                     )
-                    ahead += len(ids[name] - stored)
+                    ahead += len(ids[name] - stored - dropped)
     except OSError as error:
         raise _cannot_read(path, error) from error
     return ahead
@@ -191,10 +202,12 @@ class _Replay:
     unreadable: list[int] = field(default_factory=list)
     rejected: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     ids: list[UUID] = field(default_factory=list)
+    dropped: frozenset[UUID] = frozenset()
+    taken_back: int = 0
 
     def extend(self, part: _Replay) -> None:
         """Add the result of further lines."""
-        for name in ("lines", "added", "known", "unreadable", "rejected", "ids"):
+        for name in ("lines", "added", "known", "taken_back", "unreadable", "rejected", "ids"):
             setattr(self, name, getattr(self, name) + getattr(part, name))
 
 
@@ -205,7 +218,7 @@ def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _R
         # Counted apart, since a write may be tried again.
         part = _Replay()
         for line in batch:
-            _replay_line(connection, line, part)
+            _replay_line(connection, line, part, replay.dropped)
         return part
 
     try:
@@ -225,9 +238,11 @@ def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _R
         workspace.ids.raise_floor(number)
 
 
-def _replay_line(connection: Connection, line: JournalLine, part: _Replay) -> None:
+def _replay_line(connection: Connection, line: JournalLine, part: _Replay, dropped: frozenset[UUID]) -> None:
     part.lines += 1
     entry = line.record
+    if entry is not None and entry.get("type") == TAKEN_BACK:
+        return
     name = _type_of(entry)
     if entry is None or name is None or entry.get("v") != VERSION:
         part.unreadable.append(line.number)
@@ -248,8 +263,11 @@ def _replay_line(connection: Connection, line: JournalLine, part: _Replay) -> No
     if connection.execute(select(table.c.id).where(table.c.id == record.id)).first() is not None:
         part.known += 1
         return
+    if record.id in dropped:
+        part.taken_back += 1
+        return
     try:
-        keys = _keys(connection, record, place)
+        keys = _keys(connection, record, place, outcomes)
     except JudgmentRefused as refusal:
         part.rejected.append((line.number, refusal.message, entry))
         return
@@ -277,11 +295,14 @@ class _Place(BaseModel):
     condition: str = BLIND
 
 
-def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _Place) -> dict[str, Any]:
+def _keys(
+    connection: Connection, record: Record, place: _Place, outcomes: Sequence[TestOutcomeRow]
+) -> dict[str, Any]:
     """Return the keys of the names in a line.
 
     Raises:
-        JudgmentRefused: It has no such item or question, or the name is an agent's.
+        JudgmentRefused: It has no such item or question, the name is an agent's, or no program of ours would
+            have written it.
     """
     item, question = table_of(Item), table_of(Question)
     found = connection.execute(
@@ -295,10 +316,8 @@ def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _P
         raise JudgmentRefused(
             "Other content", f"{place.kind} {place.item!r} has other content than the judged one"
         )
-    ids = (record.id,) if isinstance(record, Execution) else (record.id, record.action)
-    if not all(map(is_ordered, ids)):
-        raise JudgmentRefused("Without order", f"{record.id} is no UUID of version 7 up to the year 9999")
     keys: dict[str, Any] = {"item_id": found.id}
+    scale, response = None, None
     if isinstance(record, Judgment):
         base, response = split_question(place.question)
         asked = connection.execute(
@@ -308,13 +327,18 @@ def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _P
         if asked is None or (response is not None and spec is not None and not spec.of_responses):
             raise JudgmentRefused("No such question", f"no question {place.question!r} in the workspace")
         keys |= {"question_id": asked.id, "response_ref_id": None}
-        if record.value is not None:
-            Scale.from_json(asked.scale).check(record.value)
-        if response is not None:
-            # The response itself may be imported later.
-            keys["response_ref_id"] = response_ref_number(connection, found.id, response)
-    if fault := name_fault(place.rater):
-        raise JudgmentRefused("Not a rater's name", f"{place.rater[:40]!a}, which is the rater, {fault}")
+        scale = Scale.from_json(asked.scale)
+    if fault := record_fault(record, place.kind, scale, outcomes):
+        raise JudgmentRefused("Not a record", f"{record.id} {fault}")
+    for name, what in (
+        (place.rater, "the rater"),
+        (place.guideline or "none", "the version of the guideline"),
+    ):
+        if refused := name_fault(name):
+            raise JudgmentRefused("Not a name", f"{name[:40]!a}, which is {what}, {refused}")
+    if response is not None:
+        # The response itself may be imported later.
+        keys["response_ref_id"] = response_ref_number(connection, found.id, response)
     keys["rater_id"] = rater_row(connection, place.rater, "human").id
     if isinstance(record, (Judgment, Mark)) and record.phase in LATE_PHASES and record.assignment_id:
         study = frozen_study_number(connection, place.study)

@@ -22,7 +22,7 @@ from review_bench import (
     said,
     text_of,
 )
-from settling import settled, until
+from settling import Gate, settled, until
 from textual.widgets import Input
 
 from screens.home.screen import HomeScreen
@@ -34,6 +34,7 @@ from screens.widgets.text.view import TextPane
 from store.queries.rows import QueueFilter, QueueSort
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path
+from store.workspace.recovery import journal_ahead, recover
 
 SIZE = (120, 40)
 
@@ -45,6 +46,8 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     append = Journal.append
 
     def maybe(journal: Journal, lines: list[dict[str, Any]]) -> Any:
+        if made.after:
+            append(journal, lines)
         if made.full:
             raise OSError(28, "No space left on device")
         return append(journal, lines)
@@ -55,10 +58,10 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 class Disk:
-    """Whether the disk is full."""
+    """Whether the disk is full; `after` says that the journal still found room, and the workspace none."""
 
     def __init__(self) -> None:
-        self.full = False
+        self.full = self.after = False
 
 
 async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(
@@ -73,7 +76,7 @@ async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(
         assert said(app).startswith("! Not saved: [Errno 28] No space left on device")
         assert "! 1 not saved" in line_of(app, PlaceLine)
         await press(pilot, "p")
-        assert "● your label: 1 match ! not saved" in line_of(app, ClaimLine)
+        assert "! your label: 1 match · not saved" in line_of(app, ClaimLine)
         assert judgments(workspace) == []
         await press(pilot, "n", "0")
         await painted(pilot, 3)
@@ -90,13 +93,34 @@ async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(
         assert len(journal_path(workspace.path).read_text().splitlines()) == 2
 
 
+async def test_what_waits_for_a_slow_disk_is_not_submitted_once_more(
+    workspace: Workspace, disk: Disk
+) -> None:
+    app, gate = review_app(workspace), Gate()
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
+    async with app.run_test(size=SIZE) as pilot:
+        disk.full = True
+        await press(pilot, "1")
+        assert len(app.context.recorder.failures) == 1
+        disk.full = False
+        workspace.lane.submit(lambda _: gate.wait(), urgent=True)
+        for _ in range(3):
+            app.context.recorder.retry()
+        # What keeps the lane, and the record.
+        assert workspace.lane.waiting == 2
+        gate.set()
+        await settled(app)
+        assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept")]
+        assert not app.context.recorder.unsaved
+
+
 async def test_a_read_only_journal_is_a_failed_write_too(workspace: Workspace, disk: Disk) -> None:
     path = journal_path(workspace.path)
     path.mkdir()
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "f")
-        assert "! not saved" in line_of(app, ClaimLine)
+        assert "! your label: none · not saved ⚑" in line_of(app, ClaimLine)
         path.rmdir()
         await until(pilot, lambda: not app.context.recorder.unsaved)
         assert [row[:3] for row in marks(workspace)] == [(1, "flag", True)]
@@ -135,6 +159,60 @@ async def test_undo_of_a_label_that_waits_takes_its_reason_too(workspace: Worksp
         await press(pilot, "u")
         assert said(app) == "Nothing to undo."
         assert judgments(workspace) == []
+
+
+async def test_what_was_undone_before_it_was_saved_is_brought_back_by_no_recovery(
+    workspace: Workspace, disk: Disk, tmp_path: Path
+) -> None:
+    app = review_app(workspace)
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
+    async with app.run_test(size=SIZE) as pilot:
+        disk.full = disk.after = True
+        await press(pilot, "1")
+        assert len(app.context.recorder.failures) == 1
+        disk.after = False
+        await press(pilot, "u")
+        assert "not saved yet" in said(app)
+        # The journal cannot be written yet, so that leaving warns once more.
+        assert app.context.recorder.count_unsaved == 1
+        disk.full = False
+        app.context.recorder.retry()
+        await press(pilot, "0")
+        assert app.context.recorder.count_unsaved == 0
+        assert [row[:3] for row in judgments(workspace)] == [(1, 0, "override")]
+    lines = len(journal_path(workspace.path).read_text().splitlines())
+    assert lines == 3
+    assert journal_ahead(workspace) == 0
+    (tmp_path / "again").mkdir()
+    with bench(tmp_path / "again") as again:
+        report = recover(again, journal_path(workspace.path))
+        assert (report.added, report.taken_back, report.rejected, report.unreadable) == (1, 1, (), ())
+        assert [row[:3] for row in judgments(again)] == [(1, 0, "override")]
+
+
+async def test_the_sign_of_a_label_comes_when_it_is_on_disk(workspace: Workspace) -> None:
+    app, gate = review_app(workspace), Gate()
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        workspace.lane.submit(lambda _: gate.wait(), urgent=True)
+        await press(pilot, "1")
+        await painted(pilot, 2)
+        assert said(app) == "… 1 match · accepts ◆ · clear-match · u undo"
+        await press(pilot, "p")
+        assert "… your label: 1 match" in line_of(app, ClaimLine)
+        assert judgments(workspace) == []
+        await press(pilot, "n", "f")
+        assert said(app) == "… flagged · u undo"
+        assert "… your label: none ⚑" in line_of(app, ClaimLine)
+        gate.set()
+        await settled(app)
+        assert [row[:2] for row in judgments(workspace)] == [(1, 1)]
+        assert said(app) == "⚑ flagged · u undo"
+        assert "○ your label: none ⚑" in line_of(app, ClaimLine)
+        await press(pilot, "1")
+        assert said(app).startswith("● 1 match · overrides ◆")
+        await press(pilot, "p")
+        assert "● your label: 1 match" in line_of(app, ClaimLine)
 
 
 async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits(

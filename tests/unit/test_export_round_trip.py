@@ -388,7 +388,7 @@ def test_records_that_were_tampered_with_are_refused(judged, tmp_path):
         "random id": ({**lines[0], "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7"}, ":1: .* UUID of version 7"),
         "random action": ({**new, "action": "7c9e6679-7425-40de-944b-e07fc1f90ae7"}, "UUID of version 7"),
         "random target": ({**new, "supersedes": "00000000-0000-0000-0000-000000000000"}, "UUID of version 7"),
-        "an id after all others": ({**new, "id": "ffffffff-ffff-7fff-bfff-ffffffffffff"}, "the year 9999"),
+        "an id after all others": ({**new, "id": "ffffffff-ffff-7fff-bfff-ffffffffffff"}, "a day ahead"),
         "uuid": ({**lines[0], "id": "x"}, "where a UUID is expected"),
         "origin": ({**lines[0], "origin": "guess"}, "off the scale"),
     }

@@ -9,7 +9,7 @@ from judging import judged_workspace
 
 from store.errors import WorkspaceError
 from store.sql import named
-from store.studies.packet_merge import merge_packets
+from store.studies.packet_merge import merge_packet
 from store.studies.packets import make_packet
 from store.studies.protocol import StudyProtocol
 from store.studies.studies import ChosenItem, freeze_study, new_study
@@ -51,7 +51,7 @@ def file(workspace, word, tmp_path):
 def take(workspace, word, path):
     """Merge a file; the workspace may have been closed for the copy."""
     if word == "packet":
-        return merge_packets(workspace, [path])
+        return merge_packet(workspace, path)
     with Workspace.open(workspace.path) as opened:
         return merge(opened, path)
 

@@ -22,11 +22,12 @@ from store.queries.questions import item_questions
 from store.record.actions import Action
 from store.record.evidence import as_json, citations_of, cite
 from store.record.expert_runs import record_expert_run
-from store.record.ids import now
+from store.record.ids import AHEAD, lowest_at, now
 from store.record.raters import find_rater, register_kinds
 from store.record.scope import Scope, Sitting
 from store.studies.dashboard import dashboard
-from store.studies.packet_merge import merge_packets
+from store.studies.packet_merge import merge_packet
+from store.studies.packet_records import LATE
 from store.studies.packets import make_packet
 from store.studies.protocol import StudyProtocol
 from store.studies.session import is_sealed, study_session
@@ -191,7 +192,8 @@ def test_three_raters_judge_in_packets_and_every_record_comes_back_under_its_own
             desk, own = Desk(opened, rater), assignments(opened, rater)
             under = {"assignment_id": own[-1].id, "phase": own[-1].phase}
             desk.say(own[-1].item_id, "flag", **under)
-            desk.judge(own[-1].item_id, 1.0, comment="on second thoughts", **under)
+            seen = {"blind": "revealed" not in own[-1].condition}
+            desk.judge(own[-1].item_id, 1.0, comment="on second thoughts", **seen, **under)
             desk.undo()
             desk.redo()
             tested = next(row.item_id for row in own if row.condition == "own-test")
@@ -199,7 +201,7 @@ def test_three_raters_judge_in_packets_and_every_record_comes_back_under_its_own
             values = {"consent_version": frozen.protocol.consent_version, "consented_at": now()}
             change_member(opened, 1, desk.rater.id, **values, experience="10 years")
 
-    reports = merge_packets(pairs, paths)
+    reports = [merge_packet(pairs, path) for path in paths]
     for rater, path, report in zip(RATERS, paths, reports, strict=True):
         expected = here_of(path, pairs, rater)
         numbers = (report.judgments, report.marks, report.expert_runs, report.left, report.consent)
@@ -270,7 +272,7 @@ def test_repeats_come_back_to_the_assignment_whose_place_they_had(plain):
     study(plain, repeats=3, items=6)
     path = packet(plain)
     work(path)
-    merge_packets(plain, [path])
+    merge_packet(plain, path)
     with Workspace.open(path) as opened:
         places = {record.id: record.item_id for record in judgments(opened)}
     real = assignments(plain)
@@ -288,7 +290,7 @@ def test_completions_and_answers_come_back_with_their_responses(tmp_path, kind, 
         study(workspace, kind=kind, first=first, items=items, conditions=(condition,))
         path = packet(workspace)
         work(path)
-        (report,) = merge_packets(workspace, [path])
+        report = merge_packet(workspace, path)
         assert (report.left, report.judgments > 0) == (0, True)
         for where in (path, None):
             opened = Workspace.open(path) if where else workspace
@@ -508,7 +510,7 @@ def test_a_packet_asks_what_was_asked_when_the_study_was_frozen(tmp_path, condit
             ]
         assert sum(names.count("answer.rating") for names in asked) == 1
         work(path)
-        (merged,) = merge_packets(workspace, [path])
+        merged = merge_packet(workspace, path)
         assert merged.left == 0
         with workspace.reading() as connection:
             seen = dashboard(connection, "rq2", None)
@@ -527,7 +529,7 @@ def test_a_packet_is_that_of_its_rater_and_sealed_whoever_asks(plain, workbench)
     assert (other.code, other.says("packet of rq2 is that of ana")) == (2, True)
     item = listed["items"][0]["item"]
     assert workbench("judge", path, item, "match").code == 0
-    assert merge_packets(plain, [path])[0].judgments == 1
+    assert merge_packet(plain, path).judgments == 1
 
 
 def test_a_packet_is_no_place_for_imports_agents_studies_or_merges(plain, workbench, tmp_path):
@@ -566,19 +568,19 @@ def test_merged_twice_adds_nothing_and_partial_work_can_be_merged_as_it_goes_on(
     study(plain, repeats=2)
     path = packet(plain)
     work(path, most=4)
-    first = merge_packets(plain, [path], dry_run=True)[0]
+    first = merge_packet(plain, path, dry_run=True)
     assert (first.judgments, judgments(plain)) == (4, [])
-    first = merge_packets(plain, [path])[0]
+    first = merge_packet(plain, path)
     assert (first.judgments, first.known, first.left) == (4, 0, 6)
     after = state(plain)
-    again = merge_packets(plain, [path])[0]
+    again = merge_packet(plain, path)
     assert (again.adds, again.known) == (False, 4)
     after[0].pop("packet")
     rows, journal = state(plain)
     rows.pop("packet")
     assert (rows, journal) == after
     work(path)
-    last = merge_packets(plain, [path, path])
+    last = [merge_packet(plain, path) for _ in range(2)]
     assert [(one.judgments, one.known, one.left) for one in last] == [(6, 4, 0), (0, 10, 0)]
     assert len(judgments(plain)) == 10
 
@@ -589,14 +591,14 @@ def test_of_labels_given_in_the_packet_and_in_the_workspace_both_stay_and_are_na
     row = assignments(plain)[0]
     Desk(plain, "ana").judge(row.item_id, 0.0, assignment_id=row.id, phase=row.phase)
     work(path, most=1)
-    report = merge_packets(plain, [path])[0]
+    report = merge_packet(plain, path)
     assert report.also_judged == (f"pair/{row.item_id}",)
     with plain.reading() as connection:
         scope = study_session(connection, find_rater(connection, "ana")).scope
         assert item_access(connection, scope, row.item_id).assignment_id == row.id
     found = judgments(plain, assignment_id=row.id)
     assert len(found) == 2
-    assert merge_packets(plain, [path])[0].also_judged == report.also_judged
+    assert merge_packet(plain, path).also_judged == report.also_judged
 
 
 def test_what_was_decided_later_counts_in_packet_and_workspace(plain, workbench):
@@ -614,7 +616,7 @@ def test_what_was_decided_later_counts_in_packet_and_workspace(plain, workbench)
         assert (done["kind"], done["comment"]) == (option[2:].replace("-", "_"), "no query")
     assert workbench("judge", path, 2, "match").code == 0
     names = tuple(sorted(f"pair/{row.item_id}" for row in (first, second, third)))
-    assert merge_packets(plain, [path])[0].also_judged == names
+    assert merge_packet(plain, path).also_judged == names
     with plain.reading() as connection:
         scope = study_session(connection, find_rater(connection, "ana")).scope
         own = [load_own(connection, scope, row.item_id) for row in (first, second, third)]
@@ -622,28 +624,37 @@ def test_what_was_decided_later_counts_in_packet_and_workspace(plain, workbench)
     assert [len(one.labels) for one in own] == [0, 1, 1]
     assert [one.cannot_decide for one in own] == ["no query", None, None]
     after = state(plain)[0]
-    assert not merge_packets(plain, [path])[0].adds
+    assert not merge_packet(plain, path).adds
     again = state(plain)[0]
     assert [again[name] for name in ("judgment", "mark")] == [after[name] for name in ("judgment", "mark")]
     records = journal_ids(plain)
     assert {one.id for one in (*judgments(plain), *marks(plain))} == set(records)
 
 
-def test_all_packets_of_a_call_are_merged_or_none(plain):
+def test_of_several_packets_those_that_are_as_they_were_made_are_merged(plain, workbench):
     study(plain)
     good, bad = packet(plain), packet(plain, "ben")
     work(good)
     work(bad, "ben")
     change(bad, "UPDATE code SET text = text || ' '")
-    before = state(plain)
-    with pytest.raises(WorkspaceError, match="other items"):
-        merge_packets(plain, [good, bad])
-    assert state(plain) == before
+    plain.close()
+    done = workbench("packet", "merge", plain.path, bad, good, "--json")
+    assert done.code == 2
+    told = done.json()
+    assert [(one["rater"], one["judgments"]) for one in told["packets"]] == [("ana", 8)]
+    assert "other items" in told["refused"][str(bad)]
+    done = workbench("packet", "merge", plain.path, bad, good)
+    assert done.code == 2
+    assert "ana: nothing new; 8 known" in done.out
+    assert "Changed packet" in done.err
+    with Workspace.open(plain.path) as opened:
+        assert len(judgments(opened)) == 8
 
 
+FORGED_ID = "01a00000-0000-7000-8000-000000000001"
 RECORD = (
-    "INSERT INTO judgment BY NAME SELECT * REPLACE ('01a00000-0000-7000-8000-000000000001'::UUID AS id, {}) "
-    "FROM judgment LIMIT 1"
+    f"INSERT INTO judgment BY NAME SELECT * REPLACE ('{FORGED_ID}'::UUID AS id, "
+    "'01a00000-0000-7000-8000-000000000002'::UUID AS action, {}) FROM judgment LIMIT 1"
 )
 CHANGES = {
     "a code": ("UPDATE code SET text = text || ' ' WHERE id = 1", "other items"),
@@ -674,17 +685,36 @@ CHANGES = {
         "older version",
     ),
     "a newer version": ("INSERT INTO schema_version VALUES (9000, 'x', now())", "newer version"),
+    "another label under its id": ("UPDATE judgment SET value = 1 - value", "came before with other content"),
+}
+FORGED = {
     "another rater's label": (RECORD.format("2 AS rater_id"), "is of another rater"),
     "a label outside the study": (RECORD.format("NULL AS assignment_id"), "no assignment of the packet"),
     "a label of another item": (RECORD.format("item_id + 1 AS item_id"), "no assignment of the packet"),
     "a label of another phase": (RECORD.format("'gold' AS phase"), "no assignment of the packet"),
-    "a label off the scale": (RECORD.format("7 AS value"), "off the scale"),
+    "a label off the scale": (RECORD.format("7 AS value"), "is off the scale"),
+    "a label of the future": (RECORD.format("now() + INTERVAL 2 DAY AS created_at"), AHEAD),
+    "a label of no time": (RECORD.format("'infinity' AS created_at"), "cannot be read"),
+    "a label from before all time": (RECORD.format("'0044-03-15 (BC)' AS created_at"), "cannot be read"),
+    "the action of nobody knows when": (
+        RECORD.format(f"'{lowest_at(250_000_000_000_000)}'::UUID AS restores"),
+        AHEAD,
+    ),
+    "a label that was accepted": (RECORD.format("'accept' AS origin"), "of what its condition hides"),
+    "a label that was not blind": (RECORD.format("false AS blind"), "of what its condition hides"),
+    "a time below zero": (RECORD.format("-1 AS elapsed_ms"), "a number below zero in elapsed_ms"),
+    "no number": (RECORD.format("'nan' AS value"), "has no number in value"),
+    "a long name": (RECORD.format("repeat('x', 300) AS shown_as"), "300 characters in shown_as"),
+    "a long comment": (RECORD.format("repeat('x', 1000001) AS comment"), "1,000,001 characters in comment"),
+    "an unknown guideline": (RECORD.format("7 AS guideline_id"), "names a guideline"),
     "an answer to no question": (RECORD.format("99 AS question_id"), "no question"),
     "a ruling": (RECORD.format("'ruling' AS origin"), "of the origin 'ruling'"),
-    "an id of no time": (RECORD.format("uuid() AS action"), "UUID of version 7"),
-    "an unknown verdict": (RECORD.format("uuid() AS shown_verdict"), "names a verdict"),
+    "an id of no time": (
+        RECORD.replace("'01a00000-0000-7000-8000-000000000002'::UUID", "uuid()").replace(", {}", ""),
+        "UUID of version 7",
+    ),
+    "an unknown verdict": (RECORD.format("uuid() AS shown_verdict"), "of what its condition hides"),
     "no evidence": (RECORD.format("'{' AS evidence"), "no evidence"),
-    "another label under its id": ("UPDATE judgment SET value = 1 - value", "came before with other content"),
 }
 
 
@@ -692,7 +722,7 @@ def test_what_is_not_as_it_was_made_is_refused_and_nothing_changes(pairs, tmp_pa
     study(pairs, conditions=CONDITIONS, repeats=2)
     path = packet(pairs)
     work(path, most=6)
-    merge_packets(pairs, [path])
+    merge_packet(pairs, path)
     work(path)
     before = state(pairs)
     changed = tmp_path / "changed.duckdb"
@@ -700,19 +730,99 @@ def test_what_is_not_as_it_was_made_is_refused_and_nothing_changes(pairs, tmp_pa
         shutil.copy(path, changed)
         change(changed, statement)
         with pytest.raises(WorkspaceError) as refused:
-            merge_packets(pairs, [changed])
+            merge_packet(pairs, changed)
         assert why in f"{refused.value.title} {refused.value.message}", what
         assert isinstance(refused.value, WorkspaceTooNew) is (what == "a newer version")
     whole = path.read_bytes()
     for length in (0, 100, 4096 * 3, len(whole) // 2):
         changed.write_bytes(whole[:length])
         with pytest.raises(WorkspaceError):
-            merge_packets(pairs, [changed])
+            merge_packet(pairs, changed)
     for wrong in (pairs.path, tmp_path / "none.duckdb", tmp_path):
         with pytest.raises(WorkspaceError):
-            merge_packets(pairs, [wrong])
+            merge_packet(pairs, wrong)
     assert state(pairs) == before
-    assert merge_packets(pairs, [path])[0].left == 0
+    assert merge_packet(pairs, path).left == 0
+
+
+def test_a_record_that_cannot_be_the_raters_is_left_out_and_all_others_come(plain, tmp_path):
+    study(plain)
+    path = packet(plain)
+    work(path)
+    changed = tmp_path / "changed.duckdb"
+    for what, (statement, why) in FORGED.items():
+        shutil.copy(path, changed)
+        change(changed, statement)
+        report = merge_packet(plain, changed, dry_run=True)
+        assert report.judgments == 8, what
+        assert [*report.left_out] == [FORGED_ID], what
+        assert why in report.left_out[FORGED_ID], what
+
+
+def test_what_was_not_merged_before_the_reveal_was_made_is_not_taken_any_more(pairs, workbench):
+    study(pairs, reveal="revealed+tests", items=4)
+    first = packet(pairs)
+    work(first)
+    merge_packet(pairs, first)
+    second = packet(pairs, name="b.duckdb")
+    before = state(pairs)[0]
+    with Workspace.open(first) as opened:
+        row = assignments(opened)[0]
+        desk = Desk(opened, "ana")
+        # Whatever time it claims: the clock of the rater's machine is the rater's.
+        late = [desk.judge(row.item_id, 1.0, assignment_id=row.id, phase=row.phase, blind=True)]
+        late.append(desk.say(row.item_id, "comment", assignment_id=row.id, phase=row.phase))
+    report = merge_packet(pairs, first)
+    assert (report.adds, report.known) == (False, 4)
+    ids = {str(record.id) for action in late for record in action.records}
+    assert report.left_out == dict.fromkeys(sorted(ids), LATE)
+    after = state(pairs)[0]
+    assert [after[name] for name in ("judgment", "mark")] == [before[name] for name in ("judgment", "mark")]
+    work(second)
+    assert merge_packet(pairs, second).judgments == 4
+    pairs.close()
+    done = workbench("packet", "merge", pairs.path, first)
+    assert f"Left out, {LATE}: " in done.out.replace("\n", " ")
+    assert "2 records left out; they stay in the packet" in done.out.replace("\n", " ")
+
+
+def test_what_is_of_the_future_is_left_out_and_takes_with_it_what_rests_on_it(plain, workbench):
+    study(plain)
+    path = packet(plain)
+    work(path, most=4)
+    with Workspace.open(path) as opened:
+        row, other = assignments(opened)[:2]
+        desk = Desk(opened, "ana")
+        under = {"assignment_id": row.id, "phase": row.phase, "blind": True}
+        forged = desk.judge(row.item_id, 1.0, **under).records[0].id
+        sitting = Sitting(row.study_id, row.sitting)
+        follows = [getattr(desk.recorder, again)(sitting=sitting).result(60) for again in ("undo", "redo")]
+        follows.append(desk.judge(row.item_id, 0.0, **under))
+        of_time = desk.judge(other.item_id, 0.0, **under | {"assignment_id": other.id}).records[0].id
+    gone = {str(record.id) for action in follows for record in action.records}
+    far = str(lowest_at(253_000_000_000_000))
+    change(
+        path,
+        f"UPDATE judgment SET id = '{far}' WHERE id = '{forged}'",
+        f"UPDATE judgment SET created_at = '9999-12-31' WHERE id = '{of_time}'",
+    )
+    report = merge_packet(plain, path)
+    assert (report.judgments, report.left) == (4, 4)
+    assert report.left_out.pop(far) == AHEAD
+    assert report.left_out.pop(str(of_time)) == AHEAD
+    assert report.left_out == dict.fromkeys(sorted(gone), "rests on a record that is left out")
+    # What is recorded here from now on has an id of now, and can be recovered.
+    Desk(plain, "eva").judge(1)
+    newest = max(record.id for record in judgments(plain))
+    assert newest < lowest_at(int((now().timestamp() + 60) * 1000))
+    plain.close()
+    assert workbench("study", "status", plain.path, "rq2").code == 0
+    journal = journal_path(plain.path)
+    folder = plain.path.parent / "again"
+    folder.mkdir()
+    with judged_workspace(folder, 10) as again:
+        found = recover(again, journal)
+    assert (found.added, found.rejected) == (5, ())
 
 
 def test_a_packet_of_another_workspace_is_refused(tmp_path):
@@ -725,7 +835,7 @@ def test_a_packet_of_another_workspace_is_refused(tmp_path):
         work(path)
         packet(two)
         with pytest.raises(WorkspaceError, match="not made of"):
-            merge_packets(two, [path])
+            merge_packet(two, path)
 
 
 # -- which packet is made -----------------------------------------------------------------------------
@@ -739,19 +849,19 @@ def test_the_reveal_comes_in_a_second_packet_once_the_first_is_merged_and_decide
         packet(pairs, name="b.duckdb")
     assert "not merged" in unmerged.value.message
     work(first, most=3)
-    merge_packets(pairs, [first])
+    merge_packet(pairs, first)
     with pytest.raises(WorkspaceError, match="1 item is not decided") as undecided:
         packet(pairs, name="b.duckdb")
     assert "reveal" in undecided.value.message
     work(first)
-    merge_packets(pairs, [first])
+    merge_packet(pairs, first)
     second = packet(pairs, name="b.duckdb")
     rows = tables(second)
     assert {(row[4], row[6]) for row in rows["assignment"]} == {("reveal", "revealed tests")}
     assert rows["verdict"]
     assert not rows["judgment"]
     work(second)
-    report = merge_packets(pairs, [second])[0]
+    report = merge_packet(pairs, second)
     assert (report.reveal, report.judgments, report.left) == (True, 4, 0)
     assert Counter(record.phase for record in judgments(pairs)) == {"label": 4, "reveal": 4}
     with pytest.raises(WorkspaceError, match="has decided all"):
@@ -762,14 +872,14 @@ def test_a_lost_packet_is_made_again_with_what_is_left(plain):
     study(plain, repeats=2)
     first = packet(plain)
     work(first, most=7)
-    merge_packets(plain, [first])
+    merge_packet(plain, first)
     second = packet(plain, name="b.duckdb", again=True)
     assert len(tables(second)["item"]) == 3
     work(second)
-    assert merge_packets(plain, [second])[0].left == 0
+    assert merge_packet(plain, second).left == 0
     # The first one was not lost after all: what it has more is kept beside it.
     work(first)
-    assert len(merge_packets(plain, [first])[0].also_judged) == 3
+    assert len(merge_packet(plain, first).also_judged) == 3
 
 
 def test_no_packet_of_what_is_not_open(plain, tmp_path):

@@ -410,6 +410,8 @@ def recover_command(
     back = pluralize(report.added, "record")
     say(f"{report.journal}: {pluralize(report.lines, 'line')}, {back} restored into {workspace}.")
     say(f"Already there: {report.known:,}.")
+    if report.taken_back:
+        say(f"Undone before they were saved, and left out: {report.taken_back:,}.")
     if report.unreadable:
         shown = ", ".join(map(str, report.unreadable[:_SHOWN])) + (
             "..." if report.unreadable[_SHOWN:] else ""

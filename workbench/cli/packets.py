@@ -82,30 +82,50 @@ def packet_merge(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge what raters recorded in packets: all packets or none; merging again adds nothing.
+    """Merge what raters recorded in packets; merging again adds nothing, and finishes what was interrupted.
 
-    The packets are only read. One that is not as it was made is refused.
+    The packets are only read. One that is not as it was made is refused; of the others all is merged but
+    records that cannot be the rater's, which are named.
     """
-    from store.studies.packet_merge import merge_packets
+    from store.errors import WorkbenchError
+    from store.studies.packet_merge import merge_packet
     from store.workspace.duckdb import Workspace
-    from workbench.output import Bar, print_json, say
+    from workbench.output import Bar, print_json, say, show_error
     from workbench.study_session import refuse_in_study
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "Merging packets uses", given_rater(None))
-        reports = merge_packets(opened, packets, dry_run=dry_run, progress=progress_callback(bar))
+        reports: list[PacketReport] = []
+        refused: dict[str, WorkbenchError] = {}
+        for path in packets:
+            try:
+                reports.append(merge_packet(opened, path, dry_run=dry_run, progress=progress_callback(bar)))
+            except WorkbenchError as error:
+                if len(packets) == 1:
+                    raise
+                refused[str(path)] = error
     if as_json:
-        merged = [report.to_dict() for report in reports]
-        print_json({"workspace": workspace, "dry_run": dry_run, "packets": merged})
-        return
-    for report in reports:
-        say(*_printed(report))
-    if dry_run:
-        say("This was a dry run: nothing was merged.")
-    elif any(report.adds for report in reports):
-        say(f"Merged into {workspace}.")
+        print_json(
+            {
+                "workspace": workspace,
+                "dry_run": dry_run,
+                "packets": [report.to_dict() for report in reports],
+                "refused": {path: refusal.message for path, refusal in refused.items()},
+            }
+        )
+    else:
+        for report in reports:
+            say(*_printed(report))
+        for refusal in refused.values():
+            show_error(refusal, as_json=False)
+        if dry_run:
+            say("This was a dry run: nothing was merged.")
+        elif any(report.adds for report in reports):
+            say(f"Merged into {workspace}.")
+    if refused:
+        raise typer.Exit(2)
 
 
 def _line(*words: object) -> str:
@@ -128,5 +148,13 @@ def _printed(report: PacketReport) -> Iterator[str]:
         shown = ", ".join(report.also_judged[:_SHOWN])
         more = f" and {len(report.also_judged) - _SHOWN:,} more" if len(report.also_judged) > _SHOWN else ""
         yield f"  Also judged elsewhere: {shown}{more}. Both labels are kept; the later one counts."
+    reasons: dict[str, list[str]] = {}
+    for number, why in report.left_out.items():
+        reasons.setdefault(why, []).append(number)
+    for why, numbers in reasons.items():
+        more = f" and {len(numbers) - _SHOWN:,} more" if len(numbers) > _SHOWN else ""
+        yield f"  Left out, {why}: {', '.join(numbers[:_SHOWN])}{more}."
+    if reasons:
+        yield f"  {pluralize(len(report.left_out), 'record')} left out; they stay in the packet."
     if report.left is not None:
         yield f"  Left for {report.rater}: {pluralize(report.left, 'item')}."

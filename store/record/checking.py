@@ -1,0 +1,127 @@
+"""What a record must be that was made elsewhere: one that comes back in a packet, or from a journal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
+from uuid import UUID
+
+from store.errors import JudgmentRefused
+from store.record.evidence import BadEvidence, citations_of
+from store.record.ids import id_fault, time_fault
+from store.record.rater_ref import LONGEST_NAME
+from store.record.revisions import REVISION, refused_mark
+from store.record.scales import Scale
+from store.tables.record import MARK_KINDS, ORIGINS, Judgment, Mark
+from store.tables.runs import EXIT_REASONS, TEST_OUTCOMES, Execution, TestOutcomeRow
+
+LONGEST_TEXT = 1_000_000
+"""Characters of a text in a record: a comment, a revision, the output of a test."""
+
+_NAMES = frozenset(
+    {"origin", "phase", "kind", "shown_as", "sandbox", "environment", "exit_reason", "outcome"}
+)
+"""Fields that hold a name, which has a limit of its own."""
+
+Record = Judgment | Mark | Execution
+
+
+def record_fault(
+    record: Record, kind: str, scale: Scale | None = None, outcomes: Sequence[TestOutcomeRow] = ()
+) -> str:
+    """Return the fault of a record, as "is off the scale"; empty for a good one.
+
+    Args:
+        record: The record.
+        kind: The kind of its item.
+        scale: Of a judgment the scale of its question.
+        outcomes: Of an execution its tests.
+    """
+    faults = [_time_fault(record), *(_form_fault(one) for one in (record, *outcomes))]
+    if isinstance(record, Judgment):
+        faults.append(_judgment_fault(record, scale))
+    elif isinstance(record, Mark):
+        faults.append(_mark_fault(record, kind))
+    elif record.exit_reason not in EXIT_REASONS:
+        faults.append(f"ended for an unknown reason, {record.exit_reason[:40]!a}")
+    elif not all(one.outcome in TEST_OUTCOMES for one in outcomes):
+        faults.append("has a test of an unknown outcome")
+    return next(filter(None, faults), "")
+
+
+def _time_fault(record: Record) -> str:
+    ids = [record.id]
+    if not isinstance(record, Execution):
+        ids += [record.action, *filter(None, (record.supersedes, record.target_action, record.restores))]
+    return next(filter(None, (*map(id_fault, ids), time_fault(record.created_at))), "")
+
+
+def _form_fault(record: Record | TestOutcomeRow) -> str:
+    """Return the fault of a value that no program of ours would have written."""
+    for name, value in record:
+        if isinstance(value, str) and len(value) > (most := LONGEST_NAME if name in _NAMES else LONGEST_TEXT):
+            return f"has {len(value):,} characters in {name}, where at most {most:,} can be"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"has no number in {name}"
+        if isinstance(value, int) and value < 0 and name != "exit_code":
+            return f"has a number below zero in {name}"
+    return ""
+
+
+def _judgment_fault(record: Judgment, scale: Scale | None) -> str:
+    if record.origin not in ORIGINS:
+        return f"is of the origin {record.origin!r}"
+    if scale is None:
+        return "answers no question that is asked here"
+    try:
+        if record.value is not None:
+            scale.check(record.value)
+        citations_of(record.evidence)
+    except JudgmentRefused as refused:
+        return f"is off the scale: {refused.message}"
+    except BadEvidence as bad:
+        return f"has no evidence that can be read: {bad}"
+    return ""
+
+
+def _mark_fault(record: Mark, kind: str) -> str:
+    if record.origin not in ORIGINS:
+        return f"is of the origin {record.origin!r}"
+    if not record.kind.startswith(REVISION):
+        return "" if record.kind in MARK_KINDS else f"is an unknown mark {record.kind!r}"
+    why = refused_mark(kind, record.kind, record.text) if record.active else ""
+    return f"is no revision: {why}" if why else ""
+
+
+def with_followers(
+    records: Sequence[Record], faults: Mapping[UUID, str], actions: Iterable[UUID] = ()
+) -> dict[UUID, str]:
+    """Return which records are left out, and why: those with a fault, and with them what rests on them.
+
+    A record takes its action with it, and what supersedes, restores, takes back or cites it.
+
+    Args:
+        records: The records.
+        faults: Why some are left out, those among them and others, by their ids.
+        actions: The actions of those others.
+    """
+    left_out, actions = dict(faults), set(actions)
+    while True:
+        actions |= {one.action for one in records if one.id in left_out and not isinstance(one, Execution)}
+        more = {
+            one.id
+            for one in records
+            if one.id not in left_out and not isinstance(one, Execution) and _rests_on(one, left_out, actions)
+        }
+        if not more:
+            return left_out
+        left_out |= dict.fromkeys(more, "rests on a record that is left out")
+
+
+def _rests_on(record: Judgment | Mark, left_out: Container[UUID], actions: set[UUID]) -> bool:
+    named = {record.supersedes, record.restores}
+    if isinstance(record, Judgment):
+        named |= {record.shown_execution, *(one.execution for one in citations_of(record.evidence))}
+    return any(one in left_out for one in named) or not actions.isdisjoint(
+        (record.action, record.target_action)
+    )
