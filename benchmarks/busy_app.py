@@ -1,7 +1,8 @@
 """The app on a workspace, with a load behind it from its first moment: `busy_app.py PATH LOAD FOLDER [bare]`.
 
-LOAD is idle, importing (a file of 412,080 pairs in FOLDER, made by `synthetic.py`) or annotating (scripted
-replies that take as long as a quick service's). Run by `screen_speed.py` in a pseudo-terminal.
+LOAD is idle, importing (a file of 412,080 pairs in FOLDER, made by `synthetic.py`), annotating (scripted
+replies that take as long as a quick service's) or merging (the packets in FOLDER, made by `merge_speed.py`). Run by
+`screen_speed.py` and `merge_speed.py` in a pseudo-terminal.
 
 With `bare`, a Textual app that only puts the next text into three panes has the same load behind it, and
 tells what a key takes on this machine at least.
@@ -26,6 +27,7 @@ from agents.jobs.runner import JobRequest, JobRunner
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from store.ingest.importing import import_files
+from store.studies.packet_merge import merge_packet
 from store.workspace.duckdb import Workspace
 from workbench.lazy_config import LazyConfig
 from workbench.wiring import make_context
@@ -33,6 +35,7 @@ from workbench.wiring import make_context
 ANNOTATED = 8_000
 FIRST = 200_000
 IMPORTED = "more.jsonl"
+PACKETS, MERGED = "packets", "merged.txt"
 
 
 def annotation(folder: Path) -> JobSettings:
@@ -44,6 +47,16 @@ def annotation(folder: Path) -> JobSettings:
             line = {"role": "screener", "subject": f"pair-{number}", "reply": reply, "delay_seconds": 0.3}
             file.write(json.dumps(line) + "\n")
     return JobSettings(model=f"scripted:{path}", item_ids=tuple(range(FIRST, FIRST + ANNOTATED)))
+
+
+def merge_all(workspace: Workspace, folder: Path) -> None:
+    """Merge the packets of a folder, and note each in a file."""
+    for path in sorted((folder / PACKETS).glob("*.duckdb")):
+        with (folder / MERGED).open("a") as noted:
+            try:
+                noted.write(f"{merge_packet(workspace, path).judgments} records\n")
+            except Exception as error:  # noqa: BLE001 - the figures would look good without it
+                noted.write(f"{error}\n")
 
 
 class BareApp(App[None]):
@@ -99,6 +112,8 @@ def main() -> None:
             )
         if load == "importing":
             threading.Thread(target=import_files, args=(workspace, [folder / IMPORTED]), daemon=True).start()
+        if load == "merging":
+            threading.Thread(target=merge_all, args=(workspace, folder), daemon=True).start()
         app.run()
 
 

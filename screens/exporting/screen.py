@@ -276,8 +276,9 @@ class ExportScreen(BaseScreen):
 
     def _lines(self, report: ExportReport) -> list[str]:
         """Return what a report says, a line each, and of whose labels the review hides it tells."""
-        lines = [one_line(each, 400) for each in export_lines(report)]
-        if revealed := self._revealed(report.format, report.rater):
+        revealed = self._revealed(report.format, report.rater)
+        lines = [one_line(each, 400) for each in export_lines(report, revealed)]
+        if revealed:
             lines.append(f"You review blind, and this file contains {revealed}: read it after your review.")
         return lines
 

@@ -26,9 +26,8 @@ from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import pluralize
-from store.record.ids import now
 from store.studies.session import SittingProgress, sitting_progress
-from store.studies.studies import change_member
+from store.studies.studies import agree
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -265,14 +264,7 @@ class StudyHomeScreen(BaseScreen):
         session = self.place.session
 
         def store() -> StudySession:
-            change_member(
-                self.context.workspace,
-                session.study.id,
-                session.rater.id,
-                consent_version=session.study.protocol.consent_version,
-                consented_at=now(),
-                experience=experience,
-            )
+            agree(self.context.workspace, session.study, session.rater, experience)
             return self.place.read()
 
         failed = self.context.notices.report_error

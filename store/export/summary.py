@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 from store.export.exporting import ExportReport
 from store.export.labels import count_by_kind
@@ -33,9 +34,24 @@ def uncounted(revealed: str) -> str:
     return f"Not counted: it holds {revealed}, which a blind review does not show."
 
 
-def export_lines(report: ExportReport) -> Iterator[str]:
-    """Yield the lines that say what an export wrote, or would write."""
+def without_counts(report: ExportReport) -> dict[str, Any]:
+    """Return a report as plain values, without what tells of labels that a blind review does not show."""
+    told = ("destination", "format", "folder", "rater", "setting", "study", "pseudonyms", "split", "parts")
+    return {name: value if name in told else None for name, value in report.to_dict().items()}
+
+
+def export_lines(report: ExportReport, hidden: str | None = None) -> Iterator[str]:
+    """Yield the lines that say what an export wrote, or would write.
+
+    Args:
+        report: The report.
+        hidden: Whose labels it holds that a blind review does not show; nothing of it is counted then.
+    """
     form = find_format(report.format)
+    if hidden:
+        place = "a folder" if report.folder else "a file"
+        yield f"{report.destination}: written ({report.format}, {place}); what it holds is not counted."
+        return
     of_one = report.rater is not None and form.holds is None
     whose = f"{report.rater} of {', '.join(report.panel)}" if report.panel else report.rater
     if form.holds is not None:

@@ -89,7 +89,7 @@ def sealed_rows(kind: TaskKind) -> dict[str, tuple[SealedRows, ...]]:
         "study": (
             SealedRows("study", "id, name, protocol, frozen_at, closed_at, manifest", "id"),
             SealedRows("rater", "id, kind, name", "id"),
-            SealedRows("study_rater", "study_id, rater_id, pseudonym, position, withdrawn_at", "rater_id"),
+            SealedRows("study_rater", "study_id, rater_id, pseudonym, position, NULL", "rater_id"),
             SealedRows("study_item", "study_id, item_id, role", "item_id"),
         ),
     }

@@ -19,6 +19,7 @@ from store.errors import WorkspaceError
 from store.kinds.spec import TaskKind, task_kinds
 from store.record.checking import record_fault, with_followers
 from store.record.evidence import as_json, citations_of
+from store.record.ids import now
 from store.record.rater_ref import name_fault
 from store.record.scales import Scale
 from store.record.scope import DISCUSS, REVEAL
@@ -48,7 +49,7 @@ TABLES: dict[type[Judgment | Mark | Execution], Table] = {
 # A time that Python does not have is none, and its record cannot be read.
 _TIME = "CASE WHEN year({0}) BETWEEN 1 AND 9999 THEN {0} END AS {0}"
 _TIMES = f"REPLACE ({_TIME.format('created_at')})"
-_CONSENTED = f"REPLACE ({_TIME.format('consented_at')})"
+_SAID = f"REPLACE ({_TIME.format('consented_at')}, {_TIME.format('withdrawn_at')})"
 
 LATE = "came after the packet of the reveal or the discussion was made"
 
@@ -85,7 +86,7 @@ class ArrivedPacket:
         records: The records that can be taken.
         outcomes: The tests of executions.
         guidelines: The version of the guideline under which judgments were given.
-        consent: What the rater said of themselves that is new.
+        consent: What the rater said of themselves that is new: consent, experience, that they withdraw.
         left_out: Why the other records are not taken, by their ids.
     """
 
@@ -331,13 +332,15 @@ class _Records:
     def _consent(self) -> None:
         """Take over what the rater said of themselves."""
         arrived = self._arrived
-        (member,) = self._rows(f"SELECT * {_CONSENTED} FROM {OTHER}.study_rater")
+        (member,) = self._rows(f"SELECT * {_SAID} FROM {OTHER}.study_rater")
         ours, wanted = arrived.member, arrived.study.protocol.consent_version
         at, experience = member["consented_at"], member["experience"]
         if wanted and member["consent_version"] == wanted != ours.consent_version and at is not None:
             arrived.consent |= {"consent_version": wanted, "consented_at": at}
         if experience and experience != ours.experience and name_fault(experience) is None:
             arrived.consent["experience"] = experience
+        if ours.withdrawn_at is None and member["withdrawn_at"] is not None:
+            arrived.consent["withdrawn_at"] = now()
 
     def _rows(self, statement: str) -> list[dict[str, Any]]:
         found = self._cursor.execute(statement)

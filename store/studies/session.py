@@ -85,8 +85,15 @@ def study_session(
 
     Raises:
         UnknownName: There is no such study, or the rater is not in it, or it is not open.
+        HiddenData: It is that of a packet, from which its rater withdrew.
     """
     names = [] if rater is None else open_studies(connection, rater.id)
+    if not names and (packet := packet_of(connection)) is not None:
+        raise HiddenData(
+            "Withdrawn",
+            f"{packet.rater} has withdrawn from {packet.study}. Nothing is judged in this packet any more.",
+            "Send it back: its merge tells the coordinator.",
+        )
     if name is not None and names and name not in names:
         # The same whether there is such a study or not, and whatever became of it.
         raise UnknownName(

@@ -29,7 +29,8 @@ from store.tables.imported import Item
 from store.tables.people import Assignment, Guideline, Rater, Study, StudyRater
 from store.tables.people import StudyItem as StudyItemRow
 from store.workspace.duckdb import Workspace
-from store.workspace.packet_fact import refuse_packet
+from store.workspace.journal import Journal, journal_path, member_line
+from store.workspace.packet_fact import packet_in, refuse_packet
 
 GREATEST_STUDY = 1_000_000
 """The most assignments that a study may have."""
@@ -622,18 +623,43 @@ def change_member(workspace: Workspace, study: int, rater: int, **values: Any) -
     ).result()
 
 
+def _say_of_oneself(
+    workspace: Workspace, study: StudyDetails, rater: RaterRef, said: Mapping[str, Any]
+) -> None:
+    """Store what a rater says of themselves, in the workspace and in the journal."""
+    member, journal = table_of(StudyRater), Journal(journal_path(workspace.path))
+    own = (member.c.study_id == study.id) & (member.c.rater_id == rater.id)
+
+    def write(connection: Connection) -> None:
+        connection.execute(update(member).where(own).values(**said))
+        journal.append([member_line(study.name, rater.name, said)])
+
+    workspace.lane.submit(write, urgent=True).result()
+
+
+def agree(workspace: Workspace, study: StudyDetails, rater: RaterRef, experience: str) -> None:
+    """Store that a rater agrees to take part in a study, and the experience that they state."""
+    version = study.protocol.consent_version
+    said = {"consent_version": version, "consented_at": now(), "experience": experience}
+    _say_of_oneself(workspace, study, rater, said)
+
+
 def withdraw(workspace: Workspace, name: str, rater: str) -> StudyDetails:
     """Exclude a rater's records under a study from measures and exports; they stay in the workspace.
+
+    In a packet its rater withdraws, and its merge brings that to the workspace.
 
     Raises:
         UnknownName: There is no such study, or the study has no such rater.
     """
-    refuse_packet(workspace, "Raters withdraw")
+    packet = packet_in(workspace)
+    if packet is not None:
+        rater = packet.check_rater(rater)
     with workspace.reading() as connection:
         found = find_study(connection, name)
     member = found.member(rater)
     if member.withdrawn_at is None:
-        change_member(workspace, found.id, member.rater.id, withdrawn_at=now())
+        _say_of_oneself(workspace, found, member.rater, {"withdrawn_at": now()})
     with workspace.reading() as connection:
         return find_study(connection, name)
 

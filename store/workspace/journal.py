@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -22,6 +23,9 @@ VERSION = 1
 
 TAKEN_BACK = "taken_back"
 """The type of a line that names records, journaled but never committed, which their rater has undone."""
+
+MEMBER = "member"
+"""The type of a line that holds what a rater of a study said: consent, experience, that they withdraw."""
 
 JOURNAL_SUFFIX = ".journal.jsonl"
 """The ending that a journal's file name adds to that of its workspace."""
@@ -45,6 +49,20 @@ def check_journal(workspace_path: Path) -> None:
             f"{path} is a folder, a pipe or a device, and the second copy of every judgment goes there.",
             "Move it away, then start again.",
         )
+
+
+def member_line(study: str, rater: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line of what a rater of a study said of themselves.
+
+    Args:
+        study: The name of the study.
+        rater: The rater's name.
+        said: Columns of `study_rater` with their values.
+    """
+    plain = {
+        name: value.isoformat() if isinstance(value, datetime) else value for name, value in said.items()
+    }
+    return {"type": MEMBER, "study": study, "rater": rater, "record": plain}
 
 
 class Journal:

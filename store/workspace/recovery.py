@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
-from sqlalchemy import Connection, insert, select
+from pydantic import AwareDatetime, BaseModel, ValidationError
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import DataError, IntegrityError
 
 from store.errors import JudgmentRefused, WorkspaceError
@@ -22,6 +22,7 @@ from store.kinds.spec import question_named
 from store.record.checking import Record, record_fault
 from store.record.expert_runs import TYPE as EXPERT_RUN
 from store.record.expert_runs import add_execution
+from store.record.ids import time_fault
 from store.record.late_assignments import LATE_PHASES, assign_late, frozen_study_number
 from store.record.rater_ref import name_fault
 from store.record.raters import guideline_number, rater_row, register_kinds, response_ref_number
@@ -29,11 +30,12 @@ from store.record.response_names import split_question
 from store.record.scales import Scale
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.tables.people import BLIND, Question
+from store.tables.people import BLIND, Question, Rater, Study, StudyRater
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import (
+    MEMBER,
     TAKEN_BACK,
     VERSION,
     JournalLine,
@@ -41,6 +43,7 @@ from store.workspace.journal import (
     read_journal,
     taken_back,
 )
+from store.workspace.packet_fact import packet_in
 
 _BATCH = 200
 _LOOKED_UP = 5_000
@@ -100,6 +103,7 @@ def recover(
         WorkspaceError: There is no such journal, or nothing of it can be read.
     """
     path = journal_path(workspace.path) if journal is None else Path(journal)
+    packet = packet_in(workspace)
     if not path.is_file():
         raise WorkspaceError(
             "No journal", f"There is no journal {path}.", "Name it: workbench recover WORKSPACE FILE"
@@ -107,7 +111,7 @@ def recover(
     register_kinds(workspace)
     report = progress or silent
     try:
-        replay = _Replay(dropped=frozenset(taken_back(path)))
+        replay = _Replay(dropped=frozenset(taken_back(path)), rater=packet.rater if packet else None)
         lines = read_journal(path)
         while batch := list(islice(lines, _BATCH)):
             _replay_batch(workspace, batch, replay)
@@ -203,6 +207,7 @@ class _Replay:
     rejected: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     ids: list[UUID] = field(default_factory=list)
     dropped: frozenset[UUID] = frozenset()
+    rater: str | None = None
     taken_back: int = 0
 
     def extend(self, part: _Replay) -> None:
@@ -218,7 +223,7 @@ def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _R
         # Counted apart, since a write may be tried again.
         part = _Replay()
         for line in batch:
-            _replay_line(connection, line, part, replay.dropped)
+            _replay_line(connection, line, part, replay)
         return part
 
     try:
@@ -238,10 +243,16 @@ def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _R
         workspace.ids.raise_floor(number)
 
 
-def _replay_line(connection: Connection, line: JournalLine, part: _Replay, dropped: frozenset[UUID]) -> None:
+def _replay_line(connection: Connection, line: JournalLine, part: _Replay, replay: _Replay) -> None:
     part.lines += 1
     entry = line.record
     if entry is not None and entry.get("type") == TAKEN_BACK:
+        return
+    if entry is not None and replay.rater is not None and entry.get("rater") != replay.rater:
+        part.rejected.append((line.number, f"this packet is that of {replay.rater} alone", entry))
+        return
+    if entry is not None and entry.get("type") == MEMBER and entry.get("v") == VERSION:
+        _replay_member(connection, line.number, entry, part)
         return
     name = _type_of(entry)
     if entry is None or name is None or entry.get("v") != VERSION:
@@ -263,7 +274,7 @@ def _replay_line(connection: Connection, line: JournalLine, part: _Replay, dropp
     if connection.execute(select(table.c.id).where(table.c.id == record.id)).first() is not None:
         part.known += 1
         return
-    if record.id in dropped:
+    if record.id in replay.dropped:
         part.taken_back += 1
         return
     try:
@@ -280,6 +291,47 @@ def _replay_line(connection: Connection, line: JournalLine, part: _Replay, dropp
         part.ids.append(record.action)
     part.added += 1
     part.ids.append(record.id)
+
+
+class _Said(BaseModel):
+    """What a rater of a study said of themselves."""
+
+    consent_version: str = ""
+    consented_at: AwareDatetime | None = None
+    experience: str = ""
+    withdrawn_at: AwareDatetime | None = None
+
+
+def _replay_member(connection: Connection, number: int, entry: dict[str, Any], part: _Replay) -> None:
+    """Restore what a rater said of themselves, where the workspace does not have it."""
+    try:
+        study, rater, said = str(entry["study"]), str(entry["rater"]), _Said.model_validate(entry["record"])
+        json.dumps(entry, ensure_ascii=False).encode()
+    except (ValidationError, KeyError, TypeError, UnicodeEncodeError):
+        part.unreadable.append(number)
+        return
+    of_study, member, person = table_of(Study), table_of(StudyRater), table_of(Rater)
+    found = connection.execute(
+        select(member)
+        .join(of_study, of_study.c.id == member.c.study_id)
+        .join(person, person.c.id == member.c.rater_id)
+        .where(of_study.c.name == study, person.c.name == rater)
+    ).first()
+    faults = [time_fault(moment) for moment in (said.consented_at, said.withdrawn_at) if moment is not None]
+    faults += [name_fault(name) or "" for name in (said.consent_version, said.experience) if name]
+    if found is None:
+        part.rejected.append((number, f"{rater[:40]!a} is no rater of a study {study[:40]!a} here", entry))
+        return
+    if fault := next(filter(None, faults), ""):
+        part.rejected.append((number, f"what {rater[:40]!a} said of themselves {fault}", entry))
+        return
+    given = said.model_dump(exclude_unset=True)
+    if all(getattr(found, name) == value for name, value in given.items()):
+        part.known += 1
+        return
+    own = (member.c.study_id == found.study_id) & (member.c.rater_id == found.rater_id)
+    connection.execute(update(member).where(own).values(**given))
+    part.added += 1
 
 
 class _Place(BaseModel):

@@ -1,6 +1,7 @@
 """What a command of a blind review prints of the labels of others: nothing."""
 
 import json
+import re
 
 import pytest
 from made_once import built_once
@@ -104,6 +105,8 @@ def test_an_export_says_what_it_reveals(workbench, study, blind, in_folder, opti
     told = workbench("export", study, "out.jsonl", "--format", "jsonl", *options)
     assert told.code == 0
     assert ("You review blind, and this export holds" in told.out) == bool(held)
+    assert ("what it holds is not counted" in told.out) == bool(held)
+    assert (re.search(r"\d (judgment|current label)", told.out) is None) == bool(held)
     # How many labels it would hold is not said without writing it: a policy's number tells how they agree.
     dry = workbench("export", study, "dry", "--format", "jsonl", *options, "--dry-run")
     assert (dry.code != 0) == bool(held)
@@ -111,6 +114,7 @@ def test_an_export_says_what_it_reveals(workbench, study, blind, in_folder, opti
     assert held is None or f"holds {held}:" in told.out
     again = workbench("export", study, "out.jsonl", "--format", "jsonl", *options, "--overwrite", "--json")
     assert again.json()["reveals"] == held
+    assert (again.json()["records"] is None) == bool(held)
 
 
 def test_a_seeing_export_reveals_nothing_new(workbench, study):

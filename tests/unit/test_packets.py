@@ -31,7 +31,16 @@ from store.studies.packet_records import LATE
 from store.studies.packets import make_packet
 from store.studies.protocol import StudyProtocol
 from store.studies.session import is_sealed, study_session
-from store.studies.studies import ChosenItem, change_member, close_study, freeze_study, new_study, withdraw
+from store.studies.studies import (
+    ChosenItem,
+    agree,
+    change_member,
+    close_study,
+    find_study,
+    freeze_study,
+    new_study,
+    withdraw,
+)
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Assignment, StudyItem
@@ -546,7 +555,7 @@ def test_a_packet_is_no_place_for_imports_agents_studies_or_merges(plain, workbe
         ("annotate", path, "--model", f"scripted:{script}", "--no-repairs"),
         ("study", "new", path, "rq3", "--raters", "ana,ben"),
         ("study", "freeze", path, "rq2"),
-        ("study", "withdraw", path, "rq2", "ana"),
+        ("study", "withdraw", path, "rq2", "ben"),
         ("study", "close", path, "rq2"),
         ("packet", "make", path, "rq2", "ana", tmp_path / "again.duckdb"),
         ("packet", "merge", path, copy),
@@ -823,6 +832,55 @@ def test_what_is_of_the_future_is_left_out_and_takes_with_it_what_rests_on_it(pl
     with judged_workspace(folder, 10) as again:
         found = recover(again, journal)
     assert (found.added, found.rejected) == (5, ())
+
+
+def test_a_rater_restores_a_lost_packet_from_its_journal(plain, workbench):
+    frozen = study(plain, consent=AGREED)
+    path = packet(plain)
+    made = path.read_bytes()
+    with Workspace.open(path) as opened:
+        agree(opened, frozen, Desk(opened, "ana").rater, "8 years")
+    work(path, most=3)
+    journal, before = journal_path(path), tables(path)
+    foreign = json.loads(journal.read_text().splitlines()[-1]) | {"rater": "ben"}
+    path.write_bytes(made)
+    done = workbench("recover", path, "--json").json()
+    assert (done["added"], done["rejected"]) == (4, [])
+    after = tables(path)
+    assert [after[name] for name in ("judgment", "study_rater")] == [
+        before[name] for name in ("judgment", "study_rater")
+    ]
+    with journal.open("a") as file:
+        file.write(json.dumps(foreign) + "\n")
+    done = workbench("recover", path, "--json").json()
+    assert (done["added"], done["known"]) == (0, 4)
+    assert [reason for _, reason in done["rejected"]] == ["this packet is that of ana alone"]
+    report = merge_packet(plain, path)
+    assert (report.judgments, report.consent) == (3, True)
+
+
+def test_a_rater_withdraws_in_a_packet(plain, workbench):
+    study(plain)
+    path = packet(plain)
+    work(path, most=3)
+    done = workbench("study", "withdraw", path, "rq2", "ana")
+    assert done.code == 0, done.err
+    assert "ana has withdrawn from rq2" in done.out
+    for refused in (
+        ("judge", path, 4, "match"),
+        ("items", path),
+        ("export", path, "x.jsonl", "--format", "jsonl"),
+    ):
+        told = workbench(*refused)
+        assert told.code == 2, refused
+        assert told.says("ana has withdrawn from rq2") or told.says("Sealed session"), told.err
+    report = merge_packet(plain, path)
+    assert (report.judgments, report.consent) == (3, True)
+    with plain.reading() as connection:
+        assert find_study(connection, "rq2").member("ana").withdrawn_at is not None
+    assert not merge_packet(plain, path).adds
+    with pytest.raises(WorkspaceError, match="withdrew"):
+        packet(plain, name="more.duckdb")
 
 
 def test_a_packet_of_another_workspace_is_refused(tmp_path):

@@ -307,7 +307,7 @@ def export_command(
     --label-as NAME.
     """
     from store.export.exporting import ViewItems, export
-    from store.export.summary import export_lines, reveals, uncounted
+    from store.export.summary import export_lines, reveals, uncounted, without_counts
     from store.kinds.pair import PAIR
     from store.queries.runs import all_runs, named_run
     from store.queries.saved_views import find_view, view_ids
@@ -374,10 +374,11 @@ def export_command(
         )
     revealed = reveals(report.format, report.rater, own) if loaded.screens.blind else None
     if as_json:
-        print_json({"workspace": workspace, **report.to_dict(), "reveals": revealed})
+        fields = without_counts(report) if revealed else report.to_dict()
+        print_json({"workspace": workspace, **fields, "reveals": revealed})
         return
     print_strata(sample)
-    say(*export_lines(report))
+    say(*export_lines(report, revealed))
     if revealed:
         say(f"You review blind, and this export holds {revealed}: read it after your review.")
     if dry_run:
@@ -396,13 +397,16 @@ def recover_command(
 ) -> None:
     """Restore people's judgments from the journal beside the workspace file."""
     from store.workspace.duckdb import Workspace
+    from store.workspace.packet_fact import packet_of
     from store.workspace.recovery import recover
     from workbench.output import Bar, print_json, say
     from workbench.study_session import refuse_in_study
 
     with Workspace.open(workspace) as opened, Bar("recovering") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, settings(None), "Recovery uses", given_rater(None))
+            # What a packet's own journal holds is its rater's.
+            if packet_of(connection) is None:
+                refuse_in_study(connection, settings(None), "Recovery uses", given_rater(None))
         report = recover(opened, journal, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
