@@ -13,7 +13,7 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 
-_CONTROL = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]")
+CONTROL = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]")
 
 
 class Terminal:
@@ -60,9 +60,9 @@ class Terminal:
                 self._shown += os.read(self.fd, 65_536)
             except OSError:
                 break
-            if wanted in _CONTROL.sub(b"", self._shown):
+            if wanted in CONTROL.sub(b"", self._shown):
                 return time.perf_counter()
-        seen = _CONTROL.sub(b"", self._shown)[-600:].decode(errors="replace")
+        seen = CONTROL.sub(b"", self._shown)[-600:].decode(errors="replace")
         raise TimeoutError(f"{text!r} was not shown; last: {seen}")
 
     def drain(self, seconds: float = 0.2) -> None:

@@ -30,6 +30,9 @@ DEFAULT_UNDECIDED = {
 }
 
 
+MOST_SEEN_SECONDS = 10.0
+"""No line is slower than that."""
+
 _SPARE_KEYS = tuple(f"f{number}" for number in range(2, 13))
 """Keys that no action has, as examples of other ones."""
 
@@ -82,6 +85,11 @@ class ScreenSettings:
     line_numbers: bool = True
     """Whether code panes show line numbers."""
 
+    seen_seconds: float | None = None
+    """Seconds after an item reached the terminal in which no key judges it; 0.05 if nothing is given. Where
+    a multiplexer on the far side of a slow line answers in the terminal's place (tmux, mosh), give the
+    line's round trip."""
+
     blind: bool = False
     """Whether the agents' labels and other raters' records are kept out of what is shown."""
 
@@ -100,6 +108,8 @@ class ScreenSettings:
         if self.theme not in BUILTIN_THEMES:
             themes = ", ".join(sorted(BUILTIN_THEMES))
             raise SettingRefused(f"no theme is called {self.theme!r}; there are {themes}", "theme")
+        if not 0 <= (self.seen_seconds or 0) <= MOST_SEEN_SECONDS:
+            raise SettingRefused(f"seconds from 0 to {MOST_SEEN_SECONDS:g} are meant", "seen_seconds")
         for name in ("reasons", "undecided"):
             for code in getattr(self, name):
                 if not _is_judging_key(code):

@@ -102,7 +102,8 @@ class AdjudicateScreen(BaseScreen):
         self._readers: dict[bool, ItemReader] = {}
         # The item whose agents' label the next press of the key shows.
         self._asked_agents: int | None = None
-        self.guard = PaintGuard(self, self._shows_item, self._painted)
+        seen = context.settings.seen_seconds
+        self.guard = PaintGuard(self, self._shows_item, self._painted, seen_seconds=seen)
         self.shared = shared = JudgingContext(self, context, self.guard, self.SCOPE)
         self.panes = PaneController(shared, lambda _: None, self._show_view)
         self.panes.comparing, self.panes.preferred = True, DIFFER
@@ -233,7 +234,6 @@ class AdjudicateScreen(BaseScreen):
             self._read_item(wanted)
         if self.order.at_end:
             self._show_card([*self._end_words()])
-        self.shared.show_saved()
         self._show_lines()
 
     def _is_of_this(self, record: Judgment) -> bool:

@@ -10,9 +10,13 @@ import os
 import re
 import selectors
 import signal
+import threading
 import time
 from codecs import getincrementaldecoder
+from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any, cast
 
 from textual import events
@@ -141,21 +145,121 @@ class MarkingFile:
         return getattr(self._file, name)
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What was asked of the terminal after something was written: who waits for the answer, since when."""
+
+    row: int
+    reached: Callable[[float], None]
+    asked_at: float
+
+
+class AskingTerminal:
+    """Asks the terminal when it has come to what was written: over a slow line, later than it was written.
+
+    Terminals do what they are sent in order: a key that comes before the answer was pressed before what
+    was written could be seen. They are asked for the place of the cursor, the one answer that Textual reads;
+    it is put into a row that tells the questions apart, and back again. One that does not answer is asked
+    no more.
+
+    Args:
+        write: Writes to the terminal, and sends it.
+    """
+
+    ROWS = 4
+    """Rows that tell questions apart; every terminal has as many."""
+    SILENT_SECONDS = 1.5
+    """Seconds after which a terminal that never answered is taken for one that does not."""
+    LOST_SECONDS = 10.0
+    """Seconds after which an answer is taken for lost."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+        self._lock = threading.Lock()
+        self._waiting: deque[_Question] = deque()
+        self._row = 0
+        self._since: float | None = None
+        self.answers: bool | None = None
+
+    def ask(self, reached: Callable[[float], None], now: float) -> None:
+        """Call back when the terminal has come to what was written until now; in the writing thread.
+
+        Args:
+            reached: Called with the seconds of the monotonic clock, in whatever thread.
+            now: When it was written, on that clock.
+        """
+        with self._lock:
+            asks = self.answers is not False
+            if asks:
+                self._since = self._since or now
+                self._row = self._row % self.ROWS + 1
+                self._waiting.append(_Question(self._row, reached, now))
+                question = f"\x1b7\x1b[{self._row};1H\x1b[6n\x1b8"
+        if asks:
+            self._write(question)
+        else:
+            reached(now)
+
+    def answered(self, row: int, now: float) -> bool:
+        """Take an answer; return whether it is one to a question of these.
+
+        Args:
+            row: The cursor's row, from 1.
+            now: When it came.
+        """
+        with self._lock:
+            if not any(one.row == row for one in self._waiting):
+                return False
+            self.answers = True
+            come: list[_Question] = []
+            while not come or come[-1].row != row:
+                come.append(self._waiting.popleft())
+        for one in come:
+            one.reached(now)
+        return True
+
+    def tick(self, now: float) -> None:
+        """Wait no longer for what will not be answered any more."""
+        with self._lock:
+            if self.answers is None and self._since is not None and now - self._since > self.SILENT_SECONDS:
+                self.answers = False
+            given_up: list[_Question] = []
+            while self._waiting and (
+                self.answers is False or now - self._waiting[0].asked_at > self.LOST_SECONDS
+            ):
+                given_up.append(self._waiting.popleft())
+        for one in given_up:
+            one.reached(one.asked_at)
+
+
 class GuardedDriver(LinuxDriver):
     """The terminal on Linux and macOS, read by `InputDecoder`; a terminal that is gone ends the program."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._file = cast(Any, MarkingFile(cast("IO[str]", self._file)))
+        file = cast("IO[str]", self._file)
+        self._file = cast(Any, MarkingFile(file))
+
+        def send(text: str) -> None:
+            file.write(text)
+            file.flush()
+
+        self._asking = AskingTerminal(send)
+
+    def start_application_mode(self) -> None:
+        """Take the terminal, and ask whether it answers."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        self.when_written(lambda _: None)
 
     def when_written(self, reached: Callable[[float], None]) -> None:
-        """Call back when all that was written until now has reached the terminal.
+        """Call back when the terminal has come to all that was written until now.
 
         Args:
-            reached: Called in the writing thread, with the seconds of the monotonic clock.
+            reached: Called in the thread that writes or in the one that reads, with the seconds of the
+                monotonic clock.
         """
         mark = WriteMarker()
-        mark.reached = reached
+        mark.reached = partial(self._asking.ask, reached)
         self.write(mark)
 
     def run_input_thread(self) -> None:
@@ -176,6 +280,7 @@ class GuardedDriver(LinuxDriver):
                         break
                     self._hand_on(reads.feed(decode(data), time.monotonic()))
                 self._hand_on(reads.tick(time.monotonic()))
+                self._asking.tick(time.monotonic())
         reads.end()
 
     def _hand_on(self, messages: list[Message]) -> None:
@@ -184,4 +289,7 @@ class GuardedDriver(LinuxDriver):
         if len(times) > 1 and hears is not None:
             hears(times)
         for message in messages:
-            self.process_message(message)
+            if isinstance(message, events.CursorPosition) and message.x == 0:
+                self._asking.answered(message.y + 1, message.time)
+            else:
+                self.process_message(message)

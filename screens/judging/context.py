@@ -112,6 +112,7 @@ class JudgingContext:
         self._lost: tuple[OrderPlace | None, str] | None = None
         # What was recorded last, and the message that tells of it.
         self._recorded: tuple[UUID, str] | None = None
+        self._follows_saving = False
 
     @property
     def item(self) -> ItemView | None:
@@ -184,8 +185,11 @@ class JudgingContext:
         self._recorded = number, text
         waits = number in self.context.recorder.unsaved
         self.show_message(f"{SAVING}{text[1:]}" if waits else text, choices=choices)
+        if not self._follows_saving:
+            self._follows_saving = True
+            self.context.recorder.saved.subscribe(self.screen, self._show_saved, immediate=True)
 
-    def show_saved(self) -> None:
+    def _show_saved(self, _: Action) -> None:
         """Give the message on what was recorded last its sign, once that is on disk."""
         if self._recorded is None or self._recorded[0] in self.context.recorder.unsaved:
             return

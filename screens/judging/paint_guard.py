@@ -30,7 +30,7 @@ NOT_SEEN = float("inf")
 """When a key judges while the agents' label has come and could not be seen yet."""
 
 SEEN_SECONDS = 0.05
-"""Seconds after an item reached the terminal in which keys are still refused.
+"""Seconds after an item reached the terminal in which keys are still refused, where no setting says more.
 
 Nobody reads, decides and presses a key that fast; and on a busy machine a key is read some time after it was
 pressed.
@@ -142,6 +142,8 @@ class PaintGuard:
         painted: Called when all of them are on the terminal.
         awaited: Returns what has to come before the item counts as painted; empty for nothing.
         idle_seconds: The longest pause between two keys that does not count as time away.
+        seen_seconds: After the item reached the terminal, keys are refused for so long; None for
+            `SEEN_SECONDS`.
 
     Attributes:
         wanted: The place that was gone to last; None while there is none.
@@ -157,6 +159,8 @@ class PaintGuard:
         painted: Callable[[], None],
         awaited: Callable[[], str] = str,
         idle_seconds: float = IDLE_SECONDS,
+        *,
+        seen_seconds: float | None = None,
     ) -> None:
         self.wanted: OrderPlace | None = None
         self.on_screen: DisplayedItem | None = None
@@ -166,6 +170,7 @@ class PaintGuard:
         self._widgets = widgets
         self._painted = painted
         self._awaited = awaited
+        self._seen_seconds = seen_seconds
         self._paints = 0
 
     @property
@@ -250,7 +255,8 @@ class PaintGuard:
         shown = self.on_screen
         if shown is None or shown.place is not self.wanted:
             return "item"
-        was_there = shown.painted_at is not None and shown.painted_at + SEEN_SECONDS <= moment
+        seconds = SEEN_SECONDS if self._seen_seconds is None else self._seen_seconds
+        was_there = shown.painted_at is not None and shown.painted_at + seconds <= moment
         return "" if was_there else shown.awaited
 
     def is_unsettled_at(self, moment: float) -> bool:

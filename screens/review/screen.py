@@ -121,7 +121,14 @@ class ReviewScreen(BaseScreen):
         self._resume_from = resume_from
         self.items = ItemReader(context.workspace, context.scope, context.runs.revealed)
         idle = IDLE_SECONDS if context.study is None else context.study.idle_seconds
-        self.guard = PaintGuard(self, self._shows_item, self._painted, lambda: self.revisions.awaited, idle)
+        self.guard = PaintGuard(
+            self,
+            self._shows_item,
+            self._painted,
+            lambda: self.revisions.awaited,
+            idle,
+            seen_seconds=context.settings.seen_seconds,
+        )
         self.shared = shared = JudgingContext(self, context, self.guard)
         self.panes = PaneController(shared, self._pane_chosen, self._show_chosen)
         self.search = PaneSearch(shared, self.panes)
@@ -266,7 +273,6 @@ class ReviewScreen(BaseScreen):
             self.end.count()
         self.header.follow(action)
         self.header.show_place()
-        self.shared.show_saved()
         self.revisions.saved(action)
 
     def _action_failed(self, action: Action) -> None:

@@ -12,7 +12,7 @@ from textual.drivers._writer_thread import WriterThread
 from textual.message import Message
 
 from screens.input_guard.guard import TORN_SECONDS
-from screens.input_guard.terminal import InputDecoder, MarkingFile, WriteMarker, text_times
+from screens.input_guard.terminal import AskingTerminal, InputDecoder, MarkingFile, WriteMarker, text_times
 
 
 def keys(messages: list[Message]) -> list[str]:
@@ -102,3 +102,66 @@ def test_what_is_written_is_told_when_it_has_left_and_not_before() -> None:
     names = [name for name, _ in told]
     assert names.index("flushed item 1") < names.index("reached") < names.index("flushed item 1item 2")
     assert [moment for _, moment in told] == sorted(moment for _, moment in told)
+
+
+class Asked:
+    """A terminal that is asked: what was written to it, and who was called back when."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.reached: list[tuple[str, float]] = []
+        self.terminal = AskingTerminal(self.written.append)
+
+    def ask(self, name: str, now: float) -> None:
+        self.terminal.ask(lambda moment: self.reached.append((name, moment)), now)
+
+
+def test_what_was_written_is_there_when_the_terminal_answers() -> None:
+    asked = Asked()
+    asked.ask("a", 1.0)
+    asked.ask("b", 1.1)
+    # To a row of its own, the question, and back.
+    assert asked.written == ["\x1b7\x1b[1;1H\x1b[6n\x1b8", "\x1b7\x1b[2;1H\x1b[6n\x1b8"]
+    asked.terminal.tick(1.5)
+    assert asked.reached == []
+    assert not asked.terminal.answered(3, 1.6)
+    assert asked.terminal.answered(1, 1.7)
+    assert asked.reached == [("a", 1.7)]
+    assert asked.terminal.answered(2, 1.8)
+    assert asked.reached == [("a", 1.7), ("b", 1.8)]
+    # An answer that came twice, or to what was given up, is none.
+    assert not asked.terminal.answered(2, 1.9)
+
+
+def test_a_later_answer_stands_for_those_that_were_lost() -> None:
+    asked = Asked()
+    for number in range(3):
+        asked.ask(str(number), float(number))
+    assert asked.terminal.answered(3, 4.0)
+    assert asked.reached == [("0", 4.0), ("1", 4.0), ("2", 4.0)]
+
+
+def test_a_terminal_that_never_answers_is_asked_no_more() -> None:
+    asked = Asked()
+    asked.ask("start", 1.0)
+    asked.ask("item", 1.2)
+    asked.terminal.tick(1.0 + AskingTerminal.SILENT_SECONDS)
+    assert asked.reached == []
+    asked.terminal.tick(1.1 + AskingTerminal.SILENT_SECONDS)
+    # As if it had been there when it was written.
+    assert asked.reached == [("start", 1.0), ("item", 1.2)]
+    asked.ask("next", 9.0)
+    assert asked.reached[-1] == ("next", 9.0)
+    assert len(asked.written) == 2
+
+
+def test_an_answer_that_is_lost_keeps_nothing_shut() -> None:
+    asked = Asked()
+    asked.ask("start", 1.0)
+    assert asked.terminal.answered(1, 1.1)
+    asked.ask("item", 2.0)
+    asked.terminal.tick(2.0 + AskingTerminal.LOST_SECONDS)
+    assert len(asked.reached) == 1
+    asked.terminal.tick(2.1 + AskingTerminal.LOST_SECONDS)
+    assert asked.reached[-1] == ("item", 2.0)
+    assert asked.terminal.answers
