@@ -189,7 +189,7 @@ class JudgingContext:
             self._follows_saving = True
             self.context.recorder.saved.subscribe(self.screen, self._show_saved, immediate=True)
 
-    def _show_saved(self, _: Action) -> None:
+    def _show_saved(self, _action: Action) -> None:
         """Give the message on what was recorded last its sign, once that is on disk."""
         if self._recorded is None or self._recorded[0] in self.context.recorder.unsaved:
             return
