@@ -16,6 +16,9 @@ from collections.abc import Mapping, Sequence
 CONTROL = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]")
 
 
+_ASKED = re.compile(rb"\x1b\[(\d+);1H\x1b\[6n")
+
+
 class Terminal:
     """A program on a pseudo-terminal of its own; what it shows is read as a stream of text."""
 
@@ -57,7 +60,7 @@ class Terminal:
             if not ready:
                 break
             try:
-                self._shown += os.read(self.fd, 65_536)
+                self._shown += self._read()
             except OSError:
                 break
             if wanted in CONTROL.sub(b"", self._shown):
@@ -72,10 +75,17 @@ class Terminal:
             [self.fd], [], [], min(seconds, left)
         )[0]:
             try:
-                if not os.read(self.fd, 65_536):
+                if not self._read():
                     return
             except OSError:
                 return
+
+    def _read(self) -> bytes:
+        """Return what was shown, and answer where the cursor is, as terminals do."""
+        found = os.read(self.fd, 65_536)
+        for row in _ASKED.findall(found):
+            os.write(self.fd, b"\x1b[" + row + b";1R")
+        return found
 
     def close(self) -> None:
         """End the program."""

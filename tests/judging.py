@@ -19,7 +19,7 @@ from store.tables.columns import table_of
 from store.tables.people import Rater
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.workspace.duckdb import Workspace
-from store.workspace.journal import journal_path, read_journal
+from store.workspace.journal import MEMBER, journal_path, read_journal
 
 EVIDENCE = as_json(cite("code", GOOD, GOOD.splitlines(), [2], None))
 """What a judgment that cites a line of `GOOD` holds."""
@@ -126,11 +126,13 @@ def _stored(workspace: Workspace, model: type, row: type, where: dict[str, Any])
 
 
 def journaled(workspace: Workspace) -> list[dict[str, Any]]:
-    """The records in the journal, in order; fails when a line is unreadable."""
+    """The records in the journal, in order, without what raters said of themselves; fails at an unreadable line."""
     path = journal_path(workspace.path)
     lines = list(read_journal(path)) if path.exists() else []
     assert all(line.record is not None for line in lines)
-    return [line.record["record"] for line in lines if line.record is not None]
+    return [
+        line.record["record"] for line in lines if line.record is not None and line.record["type"] != MEMBER
+    ]
 
 
 def journal_ids(workspace: Workspace) -> list[UUID]:

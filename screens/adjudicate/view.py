@@ -89,7 +89,7 @@ def _marked(part: PaneText, dispute: Dispute) -> PaneText:
     for label in dispute.labels:
         for one in label.citations:
             if one.part == part.part and one.fits(part.text):
-                for number in range(one.first, one.last + 1):
+                for number in range(one.first, min(one.last, part.text.count("\n") + 1) + 1):
                     by_line[number][label.rater] = None
     # Those of another question, which was asked before, are taken away; glyphs of the part itself stay.
     gutter = {number: glyph[0] for number, glyph in part.gutter.items() if glyph[0] != " "}

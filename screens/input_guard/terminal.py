@@ -168,7 +168,7 @@ class AskingTerminal:
 
     ROWS = 4
     """Rows that tell questions apart; every terminal has as many."""
-    SILENT_SECONDS = 1.5
+    SILENT_SECONDS = 5.0
     """Seconds after which a terminal that never answered is taken for one that does not."""
     LOST_SECONDS = 10.0
     """Seconds after which an answer is taken for lost."""
@@ -208,6 +208,10 @@ class AskingTerminal:
             now: When it came.
         """
         with self._lock:
+            if self.answers is False and 1 <= row <= self.ROWS:
+                # It was only slow.
+                self.answers = True
+                return True
             if not any(one.row == row for one in self._waiting):
                 return False
             self.answers = True
@@ -229,7 +233,7 @@ class AskingTerminal:
             ):
                 given_up.append(self._waiting.popleft())
         for one in given_up:
-            one.reached(one.asked_at)
+            one.reached(now)
 
 
 class GuardedDriver(LinuxDriver):

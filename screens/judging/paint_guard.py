@@ -228,11 +228,9 @@ class PaintGuard:
             self.spent.begin(shown.view)
         elif _verdict(before) != _verdict(shown.view):
             # A key that was on its way must not judge a claim that nobody has read.
-            seen = self.is_painted and self._screen.is_active
-            settled_at = time.monotonic() + ARRIVAL_SECONDS if seen else NOT_SEEN
-            self.on_screen = replace(shown, settled_at=settled_at)
+            self.on_screen = replace(shown, settled_at=NOT_SEEN)
             has_other_claim = True
-        if not self.is_painted:
+        if has_other_claim or not self.is_painted:
             self.notify_when_painted()
         return has_other_claim
 

@@ -284,8 +284,12 @@ def _lines_of(part: PaneText, citations: Iterable[Citation]) -> frozenset[int]:
     if not ours:
         return frozenset()
     sha256 = digest(part.text)
+    lines = part.text.count("\n") + 1
     return frozenset(
-        number for one in ours if one.sha256 == sha256 for number in range(one.first, one.last + 1)
+        number
+        for one in ours
+        if one.sha256 == sha256
+        for number in range(one.first, min(one.last, lines) + 1)
     )
 
 

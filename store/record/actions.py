@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -180,9 +181,10 @@ class Recorder:
         """
         # The id is of the moment of the key: ids of judgments before the lane comes to it must be higher.
         action, made_in = until or self._workspace.ids.next(), Part(self.rater.id, sitting, rulings)
-        return self._workspace.lane.submit(
+        future = self._workspace.lane.submit(
             lambda connection: self._undo(connection, action, since, until, made_in), urgent=True
         )
+        return self._or_nothing(future, action)
 
     def redo(self, *, sitting: Sitting | None = None, rulings: bool = False) -> Future[Action | None]:
         """Bring back the action undone last; a future of the recorded action, None when there is none.
@@ -192,9 +194,21 @@ class Recorder:
             rulings: Whether it is one of the rater's adjudications, wherever it was made, and nothing else.
         """
         action, made_in = self._workspace.ids.next(), Part(self.rater.id, sitting, rulings)
-        return self._workspace.lane.submit(
+        future = self._workspace.lane.submit(
             lambda connection: self._redo(connection, action, made_in), urgent=True
         )
+        return self._or_nothing(future, action)
+
+    def _or_nothing(self, future: Future[Action | None], action: UUID) -> Future[Action | None]:
+        """Have no recovery bring back an undo or redo of which was said that it failed."""
+
+        def ended(done: Future[Action | None]) -> None:
+            if not done.cancelled() and done.exception() is not None:
+                with suppress(RuntimeError):  # the lane is closed
+                    self._workspace.lane.submit(lambda _: self._journal.take_back([action]), urgent=True)
+
+        future.add_done_callback(ended)
+        return future
 
     def _write(self, connection: Connection, actions: Sequence[Action]) -> list[Action]:
         """Store actions; their lines come last into the journal, so that refused records are not in it."""

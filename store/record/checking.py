@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from store.errors import JudgmentRefused
 from store.record.evidence import BadEvidence, citations_of
 from store.record.ids import id_fault, time_fault
-from store.record.rater_ref import LONGEST_NAME
+from store.record.rater_ref import LONGEST_NAME, has_unseen
 from store.record.revisions import REVISION, refused_mark
 from store.record.scales import Scale
 from store.tables.record import MARK_KINDS, ORIGINS, Judgment, Mark
@@ -46,6 +47,8 @@ def record_fault(
         faults.append(f"ended for an unknown reason, {record.exit_reason[:40]!a}")
     elif not all(one.outcome in TEST_OUTCOMES for one in outcomes):
         faults.append("has a test of an unknown outcome")
+    elif len({one.position for one in outcomes}) < len(outcomes):
+        faults.append("has two tests in one place")
     return next(filter(None, faults), "")
 
 
@@ -61,6 +64,8 @@ def _form_fault(record: Record | TestOutcomeRow) -> str:
     for name, value in record:
         if isinstance(value, str) and len(value) > (most := LONGEST_NAME if name in _NAMES else LONGEST_TEXT):
             return f"has {len(value):,} characters in {name}, where at most {most:,} can be"
+        if isinstance(value, str) and (name in _NAMES or name == "reason") and has_unseen(value):
+            return f"has characters in {name} that cannot be seen"
         if isinstance(value, float) and not math.isfinite(value):
             return f"has no number in {name}"
         if isinstance(value, int) and value < 0 and name != "exit_code":
@@ -105,23 +110,36 @@ def with_followers(
         faults: Why some are left out, those among them and others, by their ids.
         actions: The actions of those others.
     """
-    left_out, actions = dict(faults), set(actions)
-    while True:
-        actions |= {one.action for one in records if one.id in left_out and not isinstance(one, Execution)}
-        more = {
-            one.id
-            for one in records
-            if one.id not in left_out and not isinstance(one, Execution) and _rests_on(one, left_out, actions)
-        }
-        if not more:
-            return left_out
-        left_out |= dict.fromkeys(more, "rests on a record that is left out")
+    left_out, ahead = dict(faults), [*faults]
+    own = {one.id: one.action for one in records if not isinstance(one, Execution)}
+    of_action: dict[UUID, list[UUID]] = defaultdict(list)
+    resting: dict[UUID, list[UUID]] = defaultdict(list)
+    for one in records:
+        if not isinstance(one, Execution) and one.id not in left_out:
+            of_action[one.action].append(one.id)
+            for named in _named(one):
+                resting[named].append(one.id)
+    gone: set[UUID] = set()
+    further = [*actions]
+    while ahead or further:
+        if ahead:
+            number = ahead.pop()
+            follow, action = resting.pop(number, []), own.get(number)
+            further += [action] if action is not None and action not in gone else []
+        else:
+            action = further.pop()
+            gone.add(action)
+            follow = of_action.pop(action, []) + resting.pop(action, [])
+        for one_id in follow:
+            if one_id not in left_out:
+                left_out[one_id] = "rests on a record that is left out"
+                ahead.append(one_id)
+    return left_out
 
 
-def _rests_on(record: Judgment | Mark, left_out: Container[UUID], actions: set[UUID]) -> bool:
-    named = {record.supersedes, record.restores}
+def _named(record: Judgment | Mark) -> Iterable[UUID]:
+    """Return the records and the action that a record rests on."""
+    named = {record.supersedes, record.restores, record.target_action}
     if isinstance(record, Judgment):
         named |= {record.shown_execution, *(one.execution for one in citations_of(record.evidence))}
-    return any(one in left_out for one in named) or not actions.isdisjoint(
-        (record.action, record.target_action)
-    )
+    return filter(None, named)

@@ -48,6 +48,9 @@ TEXT_MOST = 2000
 CITATIONS_MOST = 200
 """Citations that one judgment can have."""
 
+LINES_MOST = 10_000_000
+"""Lines of a text that can be cited."""
+
 _NAMES = {"part", "sha256", "first", "last", "text"}
 _HEX = set("0123456789abcdef")
 
@@ -155,7 +158,7 @@ def citations_of(evidence: str) -> tuple[Citation, ...]:
         return ()
     try:
         rows = json.loads(evidence)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadEvidence("evidence is no JSON") from error
     if not isinstance(rows, list):
         raise BadEvidence("evidence is no JSON array")
@@ -174,6 +177,8 @@ def _citation(row: Any) -> Citation:
         raise BadEvidence("the sha256 of a citation is 64 lower-case hexadecimal digits")
     if type(first) is not int or type(last) is not int or not 1 <= first <= last:
         raise BadEvidence("a citation goes from its first to its last line, counted from 1")
+    if last > LINES_MOST:
+        raise BadEvidence(f"a text has at most {LINES_MOST:,} lines")
     if not isinstance(row["text"], str) or len(row["text"]) > TEXT_MOST:
         raise BadEvidence(f"the text of a citation has at most {TEXT_MOST} characters")
     try:

@@ -14,7 +14,7 @@ ROOM = 4096
 _HIGHEST = (1 << 128) - 1
 
 AHEAD = "is of a time more than a day ahead of the clock of this machine"
-_MARGIN = timedelta(days=1)
+MARGIN = timedelta(days=1)
 """By how much the clock of another machine may be ahead."""
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -94,12 +94,12 @@ def time_fault(moment: datetime) -> str:
 
 def is_ahead(moment: datetime) -> bool:
     """Return whether nothing can have been made at a moment yet, however wrong a clock goes."""
-    return moment > now() + _MARGIN
+    return moment > now() + MARGIN
 
 
 def first_ahead() -> uuid.UUID:
     """Return the lowest UUIDv7 of which no record can be yet, however wrong a clock goes."""
-    return lowest_at(time.time_ns() // 1_000_000 + int(_MARGIN.total_seconds()) * 1000)
+    return lowest_at(time.time_ns() // 1_000_000 + int(MARGIN.total_seconds()) * 1000)
 
 
 def _at(milliseconds: int) -> int:

@@ -29,13 +29,18 @@ _JOINERS = "\u200c\u200d"
 """Zero-width characters that some scripts cannot be written without."""
 
 
+def has_unseen(text: str) -> bool:
+    """Return whether a text holds characters that cannot be seen, such as control characters."""
+    return any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in text)
+
+
 def name_fault(name: str) -> str | None:
     """Return the fault of a rater's name, as "is blank"; None for a good one."""
     if not name.strip():
         return "is blank"
     if len(name) > LONGEST_NAME:
         return f"is longer than {LONGEST_NAME} characters"
-    if any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name):
+    if has_unseen(name):
         return "holds control characters, which cannot be seen"
     return "has blank space around it" if name != name.strip() else None
 

@@ -35,7 +35,7 @@ from store.tables.record import Judgment, Mark
 from store.tables.responses import ResponseRef
 from store.tables.runs import Execution
 from store.workspace.duckdb import Workspace
-from store.workspace.journal import Journal, journal_path
+from store.workspace.journal import Journal, journal_path, member_line
 from store.workspace.packet_fact import refuse_packet
 
 _SHOWN = 5
@@ -284,7 +284,7 @@ def _write_all(
         with workspace.reading() as connection:
             further = _reconciled(connection, twice[start : start + _TOGETHER])
         write(further)
-    workspace.lane.submit(lambda connection: _settle(connection, arrived)).result()
+    workspace.lane.submit(lambda connection: _settle(connection, arrived, journal)).result()
 
 
 def _parts(records: Sequence[Record]) -> Iterator[list[Record]]:
@@ -326,13 +326,14 @@ def _reconciled(connection: Connection, assignments: Sequence[UUID]) -> list[Jud
     return [further for key in assignments for further in ItemRecords(known[key]).reconcile()]
 
 
-def _settle(connection: Connection, arrived: ArrivedPacket) -> None:
+def _settle(connection: Connection, arrived: ArrivedPacket, journal: Journal) -> None:
     """Remember that the packet was merged, and what its rater said of themselves."""
     packet, member = table_of(Packet), table_of(StudyRater)
     connection.execute(update(packet).where(packet.c.id == arrived.fact.id).values(merged_at=now()))
     if arrived.consent:
         own = (member.c.study_id == arrived.study.id) & (member.c.rater_id == arrived.member.rater.id)
         connection.execute(update(member).where(own).values(**arrived.consent))
+        journal.append([member_line(arrived.study.name, arrived.member.rater.name, arrived.consent)])
 
 
 def _journal_lines(

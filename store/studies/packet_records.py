@@ -16,11 +16,12 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Row, Table, select
 
 from store.errors import WorkspaceError
-from store.kinds.spec import TaskKind, task_kinds
+from store.kinds.spec import TaskKind, question_named, task_kinds
 from store.record.checking import record_fault, with_followers
 from store.record.evidence import as_json, citations_of
-from store.record.ids import now
+from store.record.ids import now, time_fault
 from store.record.rater_ref import name_fault
+from store.record.revisions import REVISION
 from store.record.scales import Scale
 from store.record.scope import DISCUSS, REVEAL
 from store.studies.packet_contents import digests
@@ -47,7 +48,7 @@ TABLES: dict[type[Judgment | Mark | Execution], Table] = {
 }
 
 # A time that Python does not have is none, and its record cannot be read.
-_TIME = "CASE WHEN year({0}) BETWEEN 1 AND 9999 THEN {0} END AS {0}"
+_TIME = "CASE WHEN {0} BETWEEN '1970-01-01' AND '9999-12-31' THEN {0} END AS {0}"
 _TIMES = f"REPLACE ({_TIME.format('created_at')})"
 _SAID = f"REPLACE ({_TIME.format('consented_at')}, {_TIME.format('withdrawn_at')})"
 
@@ -275,6 +276,12 @@ class _Records:
                 )
             }
         self._questions = {key: here[name] for key, name in names.items() if name in here}
+        self._of_responses = {
+            key for key, name in names.items() if (spec := question_named(name)) and spec.of_responses
+        }
+        self._answered: dict[int, int] = dict(
+            cursor.execute(f"SELECT id, item_id FROM {OTHER}.response_ref").fetchall()
+        )
         self._actions: set[UUID] = set()
 
     def read(self) -> None:
@@ -326,7 +333,8 @@ class _Records:
             for one in arrived.records
             if not isinstance(one, Execution) and not others.isdisjoint((one.action, one.target_action))
         }
-        arrived.left_out = with_followers(arrived.records, faults, self._actions)
+        fresh = [one for one in arrived.records if one.id not in known]
+        arrived.left_out = with_followers(fresh, faults, self._actions)
         arrived.records = [one for one in arrived.records if one.id not in arrived.left_out]
 
     def _consent(self) -> None:
@@ -335,7 +343,8 @@ class _Records:
         (member,) = self._rows(f"SELECT * {_SAID} FROM {OTHER}.study_rater")
         ours, wanted = arrived.member, arrived.study.protocol.consent_version
         at, experience = member["consented_at"], member["experience"]
-        if wanted and member["consent_version"] == wanted != ours.consent_version and at is not None:
+        agreed = member["consent_version"] == wanted != ours.consent_version
+        if wanted and agreed and at is not None and not time_fault(at):
             arrived.consent |= {"consent_version": wanted, "consented_at": at}
         if experience and experience != ours.experience and name_fault(experience) is None:
             arrived.consent["experience"] = experience
@@ -385,7 +394,7 @@ class _Records:
                 "rater_id": self._arrived.member.rater.id,
                 "assignment_id": under.id,
                 "phase": under.phase,
-                "response_ref_id": _known(self._responses, record.response_ref_id, "response"),
+                "response_ref_id": self._response(record, under),
                 "shown_verdict": self._shown_one(self._verdicts, record.shown_verdict, under, "verdict"),
                 "shown_execution": self._shown_one(
                     self._executions, record.shown_execution, under, "execution"
@@ -397,6 +406,8 @@ class _Records:
 
     def _mark(self, record: Mark) -> Mark:
         self._check(record)
+        if record.kind.startswith(REVISION):
+            raise _Fault("revises a text, which nobody does in a packet")
         under = self._assigned(record)
         return record.model_copy(
             update={
@@ -419,6 +430,16 @@ class _Records:
             # An item of a packet has one assignment.
             ours["assignment_id"] = under.id
         return record.model_copy(update=ours)
+
+    def _response(self, record: Judgment, under: Assigned) -> int | None:
+        """Return the response here that a judgment is about: one of its item, where one can be asked of."""
+        key = record.response_ref_id
+        if key is not None and record.question_id not in self._of_responses:
+            raise _Fault("says of a response what is asked of the item")
+        if key is not None and self._answered.get(key) != under.place:
+            raise _Fault("names a response that is not of its item")
+        found: int | None = _known(self._responses, key, "response")
+        return found
 
     def _shown_one(self, known: Mapping[UUID, UUID], key: UUID | None, under: Assigned, word: str) -> Any:
         """Return the id here of a verdict or an execution that the packet shows with an item."""

@@ -24,6 +24,7 @@ from typing import IO, Any, Literal
 import duckdb
 
 from store.errors import WorkspaceError, WorkspaceLocked
+from store.kinds.spec import task_kinds
 from store.sql import CLOSED, quoted
 from store.workspace import foreign_child
 from store.workspace.connecting import refusal
@@ -46,6 +47,10 @@ _SECONDS = 60
 _BYTES_A_SECOND = 4 << 20
 """How long it may take: some seconds, and one more for each so many bytes."""
 _SHOWN = 3
+
+MOST_RECORDED = 256 << 20
+"""Bytes of what a rater recorded in a packet."""
+_RECORDED = ("judgment", "mark", "execution", "test_outcome")
 
 
 def _check_place(workspace: Workspace, path: Path, word: Word) -> None:
@@ -175,12 +180,18 @@ def _tables(cursor: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return dict(found.fetchall())
 
 
+def _optional() -> list[str]:
+    """Return the tables of kinds from other packages, which a file from elsewhere may lack."""
+    return [kind.record.table for kind in task_kinds().values() if kind.record.schema]
+
+
 def _looked_through(path: Path, tables: Mapping[str, str]) -> dict[str, Any]:
     """Return what a process of its own finds in a file: see `foreign_child`; nothing where that was ended."""
     seconds = _SECONDS + path.stat().st_size // _BYTES_A_SECOND
     request = {
         "path": str(path),
         "tables": tables,
+        "optional": _optional(),
         "memory": _MEMORY,
         "seconds": seconds,
         "config": CLOSED | {"allow_persistent_secrets": False, "memory_limit": f"{_MEMORY}B"},
@@ -226,17 +237,25 @@ def _check(answer: Mapping[str, Any], tables: Mapping[str, str], path: Path, siz
             raise WorkspaceError(
                 f"{word.capitalize()} of an older version",
                 f"{path} has schema {version}, the workspace has {newest}. Nothing was merged.",
-                f"Open the {word} once, which brings it to {newest} and keeps the old file beside it: "
-                f"workbench report {path}",
+                f"Have whoever sent it open it once with this version, which brings it to {newest}: "
+                f"workbench report {path.name}",
             )
     wrong = [f"the {what} {name[:60]!a}" for what, name in answer["others"]]
-    wrong += [f"the table {name[:60]!a}" for name in sorted(dict(found.items() ^ tables.items()))]
+    lacking = set(_optional()) - found.keys()
+    differ = dict(found.items() ^ tables.items()).keys() - lacking
+    wrong += [f"the table {name[:60]!a}" for name in sorted(differ)]
     if wrong:
         raise WorkspaceError(
             f"Not a {word} as it was made",
             f"{path} holds something else than the tables of a workspace: {', '.join(wrong[:_SHOWN])}. "
             "Nothing was merged.",
             f"Ask for the {word} as the program left it.",
+        )
+    if word == "packet" and sum(answer["held"][name] for name in _RECORDED) > MOST_RECORDED:
+        raise WorkspaceError(
+            "Too much in a packet",
+            f"{path} holds more than {MOST_RECORDED >> 20} MB of records. Nothing was merged.",
+            "No rater records as much; ask for the packet as the program left it.",
         )
     if size < _HEADER_BYTES + answer["bytes"]:
         raise WorkspaceError(

@@ -13,6 +13,7 @@ from uuid import UUID
 import duckdb
 
 from store.events import Progress, Report
+from store.record.ids import MARGIN, first_ahead, now
 from store.tables.runs import Execution, TestOutcomeRow
 from store.workspace.attaching import OTHER
 
@@ -229,6 +230,12 @@ _HIGHEST = (
     )
     + ")"
 )
+_MOMENTS = {
+    "run": "greatest(started_at, ended_at)",
+    **dict.fromkeys(("step", "reply", "execution", "verdict"), "created_at"),
+}
+_ORDERED = ("step", "execution", "verdict")
+"""Tables whose ids tell in which order their rows were made."""
 _LAST = "SELECT max(created_at) FROM step WHERE run_id = $ours"
 
 _NEW_RUN = f"""
@@ -325,6 +332,33 @@ class Comparison:
             f"SELECT name, c.kind, w.kind FROM {OTHER}.rater c JOIN rater w USING (name) "
             "WHERE c.kind <> w.kind AND c.id IN (SELECT theirs FROM merged_rater) ORDER BY name"
         )
+
+    def ahead(self) -> str:
+        """Return the table of the copy that has a row of the future; empty where none has."""
+        latest, first = now() + MARGIN, first_ahead()
+        for table, moment in _MOMENTS.items():
+            late = [f"{moment} > $latest"] + (["id >= $first"] if table in _ORDERED else [])
+            if self._rows(
+                f"SELECT 1 FROM {OTHER}.{table} WHERE {' OR '.join(late)} LIMIT 1",
+                latest=latest,
+                **({"first": first} if table in _ORDERED else {}),
+            ):
+                return table
+        return ""
+
+    def fresh_names(self) -> tuple[list[str], list[str]]:
+        """Return the names of the raters and of the questions that a merge would add."""
+        raters, questions = (
+            [
+                name
+                for (name,) in self._rows(
+                    f"SELECT c.name FROM {OTHER}.{table} c JOIN merged_{table} m "
+                    "ON m.theirs = c.id WHERE m.fresh"
+                )
+            ]
+            for table in ("rater", "question")
+        )
+        return raters, questions
 
     def gains(self) -> list[RunGain]:
         """Return the gains of every run of the copy."""

@@ -15,7 +15,10 @@ import duckdb
 from store.errors import WorkspaceError
 from store.events import Progress, Report, silent
 from store.formatting import pluralize
+from store.kinds.spec import question_named
 from store.record.expert_runs import journal_line
+from store.record.ids import AHEAD
+from store.record.rater_ref import name_fault
 from store.workspace.attaching import attached
 from store.workspace.comparison import Comparison, RunGain
 from store.workspace.connecting import refusal
@@ -171,6 +174,7 @@ def _merge(
     comparison = Comparison(cursor)
     _check_items(workspace, comparison, path)
     _check_names(comparison.match(), path)
+    _check_fresh(comparison, path)
     runs = tuple(comparison.gains())
     counts = comparison.counts()
     left, differing = comparison.skipped_verdicts()
@@ -246,6 +250,21 @@ def _check_items(workspace: Workspace, comparison: Comparison, path: Path) -> No
             f"{items}{more}. Nothing was merged.",
             "Merge a copy into the workspace that it was made of. Files imported into the copy since then "
             "have to be imported into the workspace first, and pairs be added by the same command.",
+        )
+
+
+def _check_fresh(comparison: Comparison, path: Path) -> None:
+    """Refuse what no program of ours would have written: times of the future, names and questions."""
+    raters, questions = comparison.fresh_names()
+    faults = [f"{name[:40]!a}, which is a rater, {fault}" for name in raters if (fault := name_fault(name))]
+    faults += [f"{name[:40]!a} is no question" for name in questions if question_named(name) is None]
+    if table := comparison.ahead():
+        faults.append(f"a {table} {AHEAD}")
+    if faults:
+        raise WorkspaceError(
+            "Not a copy as it was made",
+            f"{path} cannot be merged: {faults[0]}. Nothing was merged.",
+            "Check the clocks of the machines, and the packages that are installed here.",
         )
 
 

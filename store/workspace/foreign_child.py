@@ -42,14 +42,14 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
     try:
         database = duckdb.connect(request["path"], read_only=True, config=request["config"])
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
-        answer = _look(database, request["tables"])
+        answer = _look(database, request["tables"], request["optional"])
     except (duckdb.Error, pyarrow.ArrowException, MemoryError, OSError) as error:
         # What DuckDB says while it hands over rows comes as an OSError.
         answer = {"error": str(error), "opened": not isinstance(error, duckdb.IOException)}
     target.write(json.dumps(answer).encode() + b"\n")
 
 
-def _look(database: duckdb.DuckDBPyConnection, wanted: dict[str, str]) -> dict[str, Any]:
+def _look(database: duckdb.DuckDBPyConnection, wanted: dict[str, str], optional: list[str]) -> dict[str, Any]:
     """Return what is in the file; rows are read only where all tables are those that are wanted."""
     others = [
         (word, name) for word, names in _OTHERS.items() for (name,) in database.execute(names).fetchall()
@@ -60,10 +60,9 @@ def _look(database: duckdb.DuckDBPyConnection, wanted: dict[str, str]) -> dict[s
     if others or tables.get("schema_version") != wanted["schema_version"]:
         return answer
     ((answer["version"],),) = database.execute("SELECT max(version) FROM schema_version").fetchall()
-    if tables == wanted:
+    if tables == {name: sql for name, sql in wanted.items() if name in tables or name not in optional}:
         answer["bytes"] = _bytes(database, tables)
-        for name in tables:
-            _read(database, f"FROM {_named(name)}")
+        answer["held"] = {name: _read(database, f"FROM {_named(name)}") for name in tables}
     return answer
 
 
@@ -84,11 +83,14 @@ def _bytes(database: duckdb.DuckDBPyConnection, tables: dict[str, str]) -> int:
     return max(int(used), 0 if last is None else int(last) + 1) * int(size)
 
 
-def _read(database: duckdb.DuckDBPyConnection, statement: str) -> None:
-    """Read all rows that a statement selects, and check that its texts are texts."""
+def _read(database: duckdb.DuckDBPyConnection, statement: str) -> int:
+    """Read all rows that a statement selects, and check that its texts are texts; return their bytes."""
+    held = 0
     with database.execute(statement).to_arrow_reader(BATCH_ROWS) as reader:
         for batch in reader:
             batch.validate(full=True)
+            held += batch.nbytes
+    return held
 
 
 def _named(name: str) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,7 @@ from typing import Any
 from uuid import UUID
 
 from store.errors import WorkspaceError
+from store.record.ids import ROOM
 
 VERSION = 1
 
@@ -131,7 +133,22 @@ class JournalLine:
     record: dict[str, Any] | None
 
 
-def taken_back(path: Path) -> set[UUID]:
+class TakenBack:
+    """Records that were undone before they were committed, and what followed from them.
+
+    Args:
+        ids: The ids of those that were undone; the room behind each is that of what followed.
+    """
+
+    def __init__(self, ids: Iterable[UUID] = ()) -> None:
+        self._ids = sorted(number.int for number in ids)
+
+    def __contains__(self, number: UUID) -> bool:
+        place = bisect_right(self._ids, number.int)
+        return place > 0 and number.int - self._ids[place - 1] <= ROOM
+
+
+def taken_back(path: Path) -> TakenBack:
     """Return the records that a journal has, but that were undone before they were committed."""
     found: set[UUID] = set()
     word = f'"{TAKEN_BACK}"'.encode()
@@ -142,7 +159,7 @@ def taken_back(path: Path) -> set[UUID]:
                     line = json.loads(raw)
                     if line["type"] == TAKEN_BACK:
                         found.update(UUID(number) for number in line["records"])
-    return found
+    return TakenBack(found)
 
 
 def read_journal(path: Path) -> Iterator[JournalLine]:

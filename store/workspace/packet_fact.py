@@ -43,10 +43,10 @@ class PacketFact:
         Raises:
             ValueError: It is none.
         """
-        given = json.loads(text)
         try:
+            given = json.loads(text)
             return cls(UUID(given["id"]), *(str(given[name]) for name in ("study", "rater", "pseudonym")))
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError("no manifest of a packet") from error
 
     def check_rater(self, given: str | None) -> str:

@@ -39,6 +39,7 @@ from store.workspace.journal import (
     TAKEN_BACK,
     VERSION,
     JournalLine,
+    TakenBack,
     journal_path,
     read_journal,
     taken_back,
@@ -111,7 +112,7 @@ def recover(
     register_kinds(workspace)
     report = progress or silent
     try:
-        replay = _Replay(dropped=frozenset(taken_back(path)), rater=packet.rater if packet else None)
+        replay = _Replay(dropped=taken_back(path), rater=packet.rater if packet else None)
         lines = read_journal(path)
         while batch := list(islice(lines, _BATCH)):
             _replay_batch(workspace, batch, replay)
@@ -153,7 +154,7 @@ def journal_ahead(workspace: Workspace) -> int:
                     stored = set(
                         connection.execute(select(table.c.id).where(among(table.c.id, ids[name]))).scalars()
                     )
-                    ahead += len(ids[name] - stored - dropped)
+                    ahead += sum(number not in dropped for number in ids[name] - stored)
     except OSError as error:
         raise _cannot_read(path, error) from error
     return ahead
@@ -206,7 +207,7 @@ class _Replay:
     unreadable: list[int] = field(default_factory=list)
     rejected: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     ids: list[UUID] = field(default_factory=list)
-    dropped: frozenset[UUID] = frozenset()
+    dropped: TakenBack = field(default_factory=TakenBack)
     rater: str | None = None
     taken_back: int = 0
 
@@ -326,7 +327,12 @@ def _replay_member(connection: Connection, number: int, entry: dict[str, Any], p
         part.rejected.append((number, f"what {rater[:40]!a} said of themselves {fault}", entry))
         return
     given = said.model_dump(exclude_unset=True)
-    if all(getattr(found, name) == value for name, value in given.items()):
+    older = said.consented_at is not None and found.consented_at is not None
+    if older and said.consented_at <= found.consented_at:
+        given = {}
+    if found.withdrawn_at is not None:
+        given.pop("withdrawn_at", None)
+    if not given:
         part.known += 1
         return
     own = (member.c.study_id == found.study_id) & (member.c.rater_id == found.rater_id)

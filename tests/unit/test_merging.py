@@ -22,7 +22,7 @@ from store.errors import WorkspaceError, WorkspaceLocked, WorkspaceTooNew
 from store.ingest.importing import import_files
 from store.queries.run_figures import run_figures
 from store.record.expert_runs import record_expert_run
-from store.record.ids import IdClock, now
+from store.record.ids import IdClock, first_ahead, now
 from store.record.raters import ensure_rater
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -388,6 +388,31 @@ def test_a_name_of_another_kind_of_rater_is_refused(workspace, model):
     ensure_rater(workspace, name)
     assert name in refused(workspace, copy).message
     assert [row["kind"] for row in rows(workspace, Rater, name=name)] == ["human"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        (
+            "UPDATE verdict SET id = 'ffffffff-ffff-7fff-bfff-ffffffffffff' WHERE item_id = 4",
+            "a verdict is of a time",
+        ),
+        ("UPDATE step SET created_at = '9999-12-31' WHERE item_id = 1", "a step is of a time"),
+        ("UPDATE run SET started_at = now() + INTERVAL 2 DAY", "a run is of a time"),
+        ("UPDATE rater SET name = name || chr(27) || '[2J'", "which is a rater, holds control characters"),
+        ("UPDATE question SET name = 'pair.forged' WHERE id = 1", "'pair.forged' is no question"),
+    ],
+)
+def test_what_no_agents_would_have_written_is_refused(workspace, model, statement, why):
+    copy = copied(workspace)
+    with Workspace.open(copy) as other:
+        annotate(other, model)
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute(statement)
+    told = refused(workspace, copy)
+    assert why in told.message
+    assert not any(everything(workspace).values())
+    assert Desk(workspace).judge(1).id < first_ahead()
 
 
 def test_what_is_no_copy_is_refused(workspace, tmp_path, hold):

@@ -1,4 +1,4 @@
-"""Packets: they hold only what a rater may see, and what comes of them is merged whole, once, or not at all."""
+"""Packets: they hold only what a rater may see, and what of them is the rater's is merged, once."""
 
 import json
 import random
@@ -715,6 +715,19 @@ FORGED = {
     "no number": (RECORD.format("'nan' AS value"), "has no number in value"),
     "a long name": (RECORD.format("repeat('x', 300) AS shown_as"), "300 characters in shown_as"),
     "a long comment": (RECORD.format("repeat('x', 1000001) AS comment"), "1,000,001 characters in comment"),
+    "evidence that nests": (RECORD.format("repeat('[', 100000) AS evidence"), "no evidence"),
+    "a citation without end": (
+        RECORD.format(
+            '\'[{"part": "code", "sha256": "\' || repeat(\'0\', 64) || \'", "first": 1, '
+            '"last": 1000000000000, "text": ""}]\' AS evidence'
+        ),
+        "at most 10,000,000 lines",
+    ),
+    "an answer about a response": (RECORD.format("1 AS response_ref_id"), "what is asked of the item"),
+    "a reason that moves the cursor": (
+        RECORD.format("chr(27) || '[2J' AS reason"),
+        "in reason that cannot be seen",
+    ),
     "an unknown guideline": (RECORD.format("7 AS guideline_id"), "names a guideline"),
     "an answer to no question": (RECORD.format("99 AS question_id"), "no question"),
     "a ruling": (RECORD.format("'ruling' AS origin"), "of the origin 'ruling'"),
@@ -883,6 +896,23 @@ def test_a_rater_withdraws_in_a_packet(plain, workbench):
         packet(plain, name="more.duckdb")
 
 
+def test_a_revision_in_a_packet_is_left_out(tmp_path):
+    with three_kinds(tmp_path) as workspace:
+        study(workspace, kind="answer", first=4, items=3)
+        path = packet(workspace)
+        work(path)
+        with Workspace.open(path) as opened:
+            row = assignments(opened)[0]
+            forged = Desk(opened, "ana").mark(
+                row.item_id, "revision.question", text="Say ten.", assignment_id=row.id, phase=row.phase
+            )
+            Desk(opened, "ana").submit(forged)
+        report = merge_packet(workspace, path)
+        assert report.marks == 0
+        assert [*report.left_out.values()] == ["revises a text, which nobody does in a packet"]
+        assert marks(workspace) == []
+
+
 def test_a_packet_of_another_workspace_is_refused(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -958,7 +988,8 @@ def test_no_packet_of_what_is_not_open(plain, tmp_path):
     close_study(plain, "rq2")
     with pytest.raises(WorkbenchError, match="closed"):
         packet(plain)
-    assert [path for path in sorted(tmp_path.iterdir()) if path not in before] == []
+    # The withdrawal is in the journal, and there is nothing else.
+    assert {path for path in tmp_path.iterdir() if path not in before} == {journal_path(plain.path)}
 
 
 # -- on the command line ------------------------------------------------------------------------------

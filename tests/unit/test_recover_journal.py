@@ -362,6 +362,26 @@ def test_a_line_that_is_none_of_ours_keeps_no_other_from_coming_back(judged, tmp
         judge(new, Recorder(new, ensure_rater(new, "dana")), 1, 0)
 
 
+def test_what_followed_from_what_was_undone_before_it_was_saved_stays_out(judged, tmp_path):
+    """A "cannot decide" takes a label back in a record of its own, which was journaled with it."""
+    desk = Desk(judged, "eva")
+    desk.judge(1, 1.0)
+    before = len(journal_path(judged.path).read_text().splitlines())
+    undecided = desk.say(1, "cannot_decide")
+    assert len(undecided.records) == 2
+    desk.recorder.drop([Action(undecided.id, undecided.records[:1])]).result(60)
+    with Workspace.create(tmp_path / "new.duckdb") as new:
+        import_files(new, [tmp_path / "pairs.jsonl"])
+        lines = journal_path(judged.path).read_text().splitlines()
+        assert len(lines) == before + 3
+        journal_path(new.path).write_text("\n".join(lines) + "\n")
+        assert journal_ahead(new) == before
+        report = recover(new)
+        assert (report.taken_back, report.unreadable) == (2, ())
+        assert journal_ahead(new) == 0
+        assert recover(new).added == 0
+
+
 def test_a_file_that_is_no_journal_is_refused(judged, pairs):
     with pytest.raises(WorkspaceError, match="No line of"):
         recover(judged, pairs)

@@ -148,11 +148,17 @@ def test_a_terminal_that_never_answers_is_asked_no_more() -> None:
     asked.terminal.tick(1.0 + AskingTerminal.SILENT_SECONDS)
     assert asked.reached == []
     asked.terminal.tick(1.1 + AskingTerminal.SILENT_SECONDS)
-    # As if it had been there when it was written.
-    assert asked.reached == [("start", 1.0), ("item", 1.2)]
+    gave_up = 1.1 + AskingTerminal.SILENT_SECONDS
+    assert asked.reached == [("start", gave_up), ("item", gave_up)]
+    # From then on, what is written is there.
     asked.ask("next", 9.0)
     assert asked.reached[-1] == ("next", 9.0)
     assert len(asked.written) == 2
+    # It was only slow: it is asked again.
+    assert asked.terminal.answered(1, 9.5)
+    asked.ask("last", 10.0)
+    assert asked.reached[-1] == ("next", 9.0)
+    assert len(asked.written) == 3
 
 
 def test_an_answer_that_is_lost_keeps_nothing_shut() -> None:
@@ -163,5 +169,5 @@ def test_an_answer_that_is_lost_keeps_nothing_shut() -> None:
     asked.terminal.tick(2.0 + AskingTerminal.LOST_SECONDS)
     assert len(asked.reached) == 1
     asked.terminal.tick(2.1 + AskingTerminal.LOST_SECONDS)
-    assert asked.reached[-1] == ("item", 2.0)
+    assert asked.reached[-1] == ("item", 2.1 + AskingTerminal.LOST_SECONDS)
     assert asked.terminal.answers
