@@ -124,7 +124,10 @@ def unseen(path: Path, delay: float, session: Session) -> tuple[int, int]:
         at = row.created_at.timestamp() - _WALL
         keys = [moment for moment in session.pressed if moment + delay <= at]
         seen = session.seen.get(row.item_id, float("inf"))
-        wrong += not keys or keys[-1] < seen
+        if not keys or keys[-1] < seen:
+            wrong += 1
+            pressed = f"{keys[-1] - seen:.3f}" if keys else "before"
+            print(f"item {row.item_id}: its key was pressed {pressed} s after it was seen", file=sys.stderr)
     return len(rows), wrong
 
 

@@ -348,15 +348,11 @@ class Comparison:
 
     def fresh_names(self) -> tuple[list[str], list[str]]:
         """Return the names of the raters and of the questions that a merge would add."""
+        fresh = (
+            "SELECT c.name FROM {0}.{1} c JOIN merged_{1} m ON m.theirs = c.id WHERE m.fresh ORDER BY c.id"
+        )
         raters, questions = (
-            [
-                name
-                for (name,) in self._rows(
-                    f"SELECT c.name FROM {OTHER}.{table} c JOIN merged_{table} m "
-                    "ON m.theirs = c.id WHERE m.fresh"
-                )
-            ]
-            for table in ("rater", "question")
+            [name for (name,) in self._rows(fresh.format(OTHER, table))] for table in ("rater", "question")
         )
         return raters, questions
 

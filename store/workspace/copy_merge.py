@@ -15,7 +15,6 @@ import duckdb
 from store.errors import WorkspaceError
 from store.events import Progress, Report, silent
 from store.formatting import pluralize
-from store.kinds.spec import question_named
 from store.record.expert_runs import journal_line
 from store.record.ids import AHEAD
 from store.record.rater_ref import name_fault
@@ -257,7 +256,9 @@ def _check_fresh(comparison: Comparison, path: Path) -> None:
     """Refuse what no program of ours would have written: times of the future, names and questions."""
     raters, questions = comparison.fresh_names()
     faults = [f"{name[:40]!a}, which is a rater, {fault}" for name in raters if (fault := name_fault(name))]
-    faults += [f"{name[:40]!a} is no question" for name in questions if question_named(name) is None]
+    faults += [
+        f"{name[:40]!a}, which is a question, {fault}" for name in questions if (fault := name_fault(name))
+    ]
     if table := comparison.ahead():
         faults.append(f"a {table} {AHEAD}")
     if faults:

@@ -324,15 +324,3 @@ def test_a_reference_answer_is_rewritten_in_an_editor_of_the_environment(tmp_pat
 
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("SELECT text FROM mark").fetchall() == [("Over there.",)]
-
-
-def test_over_a_slow_line_no_key_judges_what_has_not_reached_the_eye(repository: Path) -> None:
-    """A typist of ten keys a second, 120 ms away from the app."""
-    command = [sys.executable, "slow_line.py", "--delays", "120", "--keys", "20"]
-    folder = repository / "benchmarks"
-    environment = {**os.environ, "PYTHONPATH": str(repository)}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 of items that were not seen" in done.stdout

@@ -400,7 +400,10 @@ def test_a_name_of_another_kind_of_rater_is_refused(workspace, model):
         ("UPDATE step SET created_at = '9999-12-31' WHERE item_id = 1", "a step is of a time"),
         ("UPDATE run SET started_at = now() + INTERVAL 2 DAY", "a run is of a time"),
         ("UPDATE rater SET name = name || chr(27) || '[2J'", "which is a rater, holds control characters"),
-        ("UPDATE question SET name = 'pair.forged' WHERE id = 1", "'pair.forged' is no question"),
+        (
+            "UPDATE question SET name = 'pair.' || chr(10) WHERE id = 1",
+            "which is a question, holds control characters",
+        ),
     ],
 )
 def test_what_no_agents_would_have_written_is_refused(workspace, model, statement, why):
