@@ -75,9 +75,11 @@ def main() -> None:
             )
         merged = (folder / MERGED).read_text().splitlines()
         # The end of the app cuts off what is merged then.
-        whole = [line for line in merged if line.endswith("records")]
-        errors = [line for line in merged[len(whole) :] if "Interrupted" not in line and "closed" not in line]
-        print(f"packets merged meanwhile: {len(whole)} of {given.packets}")
+        while merged and not merged[-1].endswith("records"):
+            merged.pop()
+        errors = [line for line in merged if not line.endswith("records")]
+        whole = len(merged) - len(errors)
+        print(f"packets merged meanwhile: {whole} of {given.packets}")
         if not whole or errors:
             raise SystemExit(f"no merge went on beside the keys: {errors}")
         print(f"ratio of p95 {p95['merging'] / p95['idle']:.2f}")
