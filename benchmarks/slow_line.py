@@ -37,7 +37,7 @@ from store.workspace.duckdb import Workspace
 PAIRS = 400
 KEYS_A_SECOND = 10
 HOME = b"(n 400)"
-"""What Home shows last."""
+"""A text that Home shows when it is ready."""
 _SHOWN = re.compile(rb"pair-(\d+) ")
 _ROW = re.compile(rb"\x1b\[(\d+);1H\x1b\[6n")
 _WALL = time.time() - time.perf_counter()
@@ -45,7 +45,7 @@ _WALL = time.time() - time.perf_counter()
 
 @dataclass
 class Line:
-    """What is on its way in one direction: bytes, and when they come out."""
+    """One direction of a slow connection: bytes come out some seconds after they were put in."""
 
     delay: float
     _waiting: deque[tuple[float, bytes]] = field(default_factory=deque)
@@ -64,7 +64,7 @@ class Line:
 
 @dataclass
 class Session:
-    """What happened at the far end: when items were seen there, and when keys were pressed."""
+    """The moments at which items appeared and keys were pressed at the typist's end."""
 
     seen: dict[int, float] = field(default_factory=dict)
     pressed: list[float] = field(default_factory=list)

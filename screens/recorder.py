@@ -215,7 +215,7 @@ class Recorder:
 
     @property
     def count_unsaved(self) -> int:
-        """How many records are not as the rater left them, on the disk."""
+        """How many records are unsaved, or undone unsaved while the journal may still hold them."""
         return len(self.unsaved) + len(self._dropped)
 
     @property

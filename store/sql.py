@@ -20,7 +20,7 @@ CLOSED: dict[str, Any] = {
     "temp_directory": "",
     "threads": 2,
 }
-"""How DuckDB is set up where a statement or a file of somebody else is looked at, beside its memory."""
+"""The settings of a DuckDB instance that reads statements or files of others; a memory limit is added."""
 
 
 def quoted(text: str) -> str:

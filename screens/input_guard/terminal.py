@@ -147,7 +147,7 @@ class MarkingFile:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What was asked of the terminal after something was written: who waits for the answer, since when."""
+    """A question to the terminal that has no answer yet."""
 
     row: int
     reached: Callable[[float], None]

@@ -36,7 +36,8 @@ def uncounted(revealed: str) -> str:
 
 def without_counts(report: ExportReport) -> dict[str, Any]:
     """Return a report as plain values, without what tells of labels that a blind review does not show."""
-    told = ("destination", "format", "folder", "rater", "setting", "study", "pseudonyms", "split", "parts")
+    told = {"destination", "format", "folder", "rater", "setting", "study", "pseudonyms", "split", "parts"}
+    told |= {"view", "dry_run"}
     return {name: value if name in told else None for name, value in report.to_dict().items()}
 
 
@@ -50,7 +51,7 @@ def export_lines(report: ExportReport, hidden: str | None = None) -> Iterator[st
     form = find_format(report.format)
     if hidden:
         place = "a folder" if report.folder else "a file"
-        yield f"{report.destination}: written ({report.format}, {place}); what it holds is not counted."
+        yield f"{report.destination} ({report.format}, {place}): what it holds is not counted."
         return
     of_one = report.rater is not None and form.holds is None
     whose = f"{report.rater} of {', '.join(report.panel)}" if report.panel else report.rater

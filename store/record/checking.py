@@ -1,4 +1,4 @@
-"""What a record must be that was made elsewhere: one that comes back in a packet, or from a journal."""
+"""Checks the records of packets and journals: their fields must hold what the program itself writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from store.record.scales import Scale
 from store.tables.record import MARK_KINDS, ORIGINS, Judgment, Mark
 from store.tables.runs import EXIT_REASONS, TEST_OUTCOMES, Execution, TestOutcomeRow
 
-LONGEST_TEXT = 1_000_000
+LONGEST_TEXT = 1 << 24
 """Characters of a text in a record: a comment, a revision, the output of a test."""
 
 _NAMES = frozenset(
@@ -64,7 +64,9 @@ def _form_fault(record: Record | TestOutcomeRow) -> str:
     for name, value in record:
         if isinstance(value, str) and len(value) > (most := LONGEST_NAME if name in _NAMES else LONGEST_TEXT):
             return f"has {len(value):,} characters in {name}, where at most {most:,} can be"
-        if isinstance(value, str) and (name in _NAMES or name == "reason") and has_unseen(value):
+        # A reason may have several lines.
+        shown = " ".join(value.split()) if name == "reason" else value
+        if isinstance(value, str) and (name in _NAMES or name == "reason") and has_unseen(shown):
             return f"has characters in {name} that cannot be seen"
         if isinstance(value, float) and not math.isfinite(value):
             return f"has no number in {name}"

@@ -19,13 +19,14 @@ from store.errors import WorkspaceError
 from store.events import Progress, Report, silent
 from store.formatting import pluralize
 from store.record.actions import journal_line, late_study
+from store.record.checking import Record
 from store.record.expert_runs import add_execution
 from store.record.expert_runs import journal_line as run_line
 from store.record.ids import now
 from store.record.raters import guideline_number
 from store.record.response_names import ResponseName, question_name
 from store.record.supersession import ItemRecords
-from store.studies.packet_records import TABLES, ArrivedPacket, Record, read_packet, stored_records
+from store.studies.packet_records import LOOKED_UP, TABLES, ArrivedPacket, read_packet, stored_records
 from store.studies.packets import undecided
 from store.tables.appending import append_rows
 from store.tables.columns import among, table_of
@@ -39,7 +40,6 @@ from store.workspace.journal import Journal, journal_path, member_line
 from store.workspace.packet_fact import refuse_packet
 
 _SHOWN = 5
-_LOOKED_UP = 5_000
 _TOGETHER = 50
 """Records that are written at a time: those who judge meanwhile wait for no longer than for other writes."""
 
@@ -189,10 +189,10 @@ def _recorded_under(connection: Connection, assignments: Sequence[UUID]) -> list
     return [
         model(**row)
         for model in (Judgment, Mark)
-        for start in range(0, len(assignments), _LOOKED_UP)
+        for start in range(0, len(assignments), LOOKED_UP)
         for row in connection.execute(
             select(TABLES[model]).where(
-                among(TABLES[model].c.assignment_id, assignments[start : start + _LOOKED_UP])
+                among(TABLES[model].c.assignment_id, assignments[start : start + LOOKED_UP])
             )
         ).mappings()
     ]
@@ -201,7 +201,7 @@ def _recorded_under(connection: Connection, assignments: Sequence[UUID]) -> list
 def _with_guidelines(
     connection: Connection, arrived: ArrivedPacket, records: Sequence[Record]
 ) -> list[Record]:
-    """Return records of a packet with the keys of the guidelines; none for a version that is not here yet."""
+    """Return records of a packet with the guideline's number here, None for an unknown version."""
     guideline = table_of(Guideline)
     keys = dict(
         connection.execute(
@@ -235,11 +235,11 @@ def _decided_elsewhere(connection: Connection, records: Sequence[Record]) -> dic
     found: dict[UUID, str] = {}
     for model in (Judgment, Mark):
         table = TABLES[model]
-        for start in range(0, len(keys), _LOOKED_UP):
+        for start in range(0, len(keys), LOOKED_UP):
             rows = connection.execute(
                 select(table, item.c.external_id)
                 .join(item, item.c.id == table.c.item_id)
-                .where(among(table.c.assignment_id, keys[start : start + _LOOKED_UP]))
+                .where(among(table.c.assignment_id, keys[start : start + LOOKED_UP]))
             ).mappings()
             found |= {
                 row["assignment_id"]: row["external_id"]
@@ -348,8 +348,8 @@ def _journal_lines(
     asked_of = {record.response_ref_id for record in fresh if isinstance(record, Judgment)}
     keys = sorted(key for key in asked_of if key is not None)
     responses: dict[int | None, ResponseName | None] = {None: None}
-    for start in range(0, len(keys), _LOOKED_UP):
-        rows = connection.execute(select(ref).where(among(ref.c.id, keys[start : start + _LOOKED_UP])))
+    for start in range(0, len(keys), LOOKED_UP):
+        rows = connection.execute(select(ref).where(among(ref.c.id, keys[start : start + LOOKED_UP])))
         responses |= {row.id: ResponseName(row.model, row.setting, row.trial) for row in rows}
     rater = arrived.member.rater.name
     lines = []

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, Table, select
 
 from store.errors import WorkspaceError
 from store.kinds.spec import TaskKind, question_named, task_kinds
-from store.record.checking import record_fault, with_followers
+from store.record.checking import Record, record_fault, with_followers
 from store.record.evidence import as_json, citations_of
 from store.record.ids import now, time_fault
 from store.record.rater_ref import name_fault
@@ -37,10 +37,9 @@ from store.workspace.connecting import refusal
 from store.workspace.duckdb import Workspace
 from store.workspace.packet_fact import SELECT_FACT, PacketFact
 
-Record = Judgment | Mark | Execution
-
 _ORIGINS = frozenset({"independent", "accept", "override", "withdraw", "undo", "redo"})
-_BATCH = 5_000
+LOOKED_UP = 5_000
+"""Ids that are looked up in one statement."""
 TABLES: dict[type[Judgment | Mark | Execution], Table] = {
     Judgment: table_of(JudgmentRow),
     Mark: table_of(MarkRow),
@@ -56,7 +55,7 @@ LATE = "came after the packet of the reveal or the discussion was made"
 
 
 class Assigned(NamedTuple):
-    """What an assignment of a packet stands for, and what the packet says of it."""
+    """An assignment of the workspace, with its place and phase in a packet."""
 
     id: UUID
     item_id: int
@@ -322,7 +321,7 @@ class _Records:
         arrived = self._arrived
         faults = dict(arrived.left_out)
         counts = Counter(record.id for record in arrived.records)
-        faults |= {number: "has an id that is there twice" for number, count in counts.items() if count > 1}
+        faults |= {number: "has the id of another record" for number, count in counts.items() if count > 1}
         with self._workspace.reading() as connection:
             known = stored_records(connection, arrived.records)
             if _is_late(connection, arrived.row):
@@ -484,8 +483,8 @@ def stored_records(connection: Connection, records: Sequence[Record]) -> dict[UU
     found: dict[UUID, Record] = {}
     for model, table in TABLES.items():
         ids = [record.id for record in records if isinstance(record, model)]
-        for start in range(0, len(ids), _BATCH):
-            wanted = select(table).where(among(table.c.id, ids[start : start + _BATCH]))
+        for start in range(0, len(ids), LOOKED_UP):
+            wanted = select(table).where(among(table.c.id, ids[start : start + LOOKED_UP]))
             for row in connection.execute(wanted).mappings():
                 found[row["id"]] = model.model_validate(dict(row))
     return found
@@ -498,11 +497,11 @@ def _actions_of_others(connection: Connection, arrived: ArrivedPacket) -> set[UU
     found: set[UUID] = set()
     for model in (Judgment, Mark):
         table = TABLES[model]
-        for start in range(0, len(named), _BATCH):
+        for start in range(0, len(named), LOOKED_UP):
             found |= set(
                 connection.execute(
                     select(table.c.action).where(
-                        among(table.c.action, named[start : start + _BATCH]),
+                        among(table.c.action, named[start : start + LOOKED_UP]),
                         table.c.rater_id != arrived.member.rater.id,
                     )
                 ).scalars()

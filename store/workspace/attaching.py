@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -45,7 +45,7 @@ _MEMORY = 1 << 30
 """Bytes that the process which looks through a file may take."""
 _SECONDS = 60
 _BYTES_A_SECOND = 4 << 20
-"""How long it may take: some seconds, and one more for each so many bytes."""
+"""The process may take `_SECONDS`, and one second more for each `_BYTES_A_SECOND` of the file."""
 _SHOWN = 3
 
 MOST_RECORDED = 256 << 20
@@ -113,29 +113,28 @@ def _private_copy(workspace: Workspace, path: Path) -> Iterator[Path]:
     for left in folder.iterdir():
         if left.name.startswith(prefix):
             shutil.rmtree(left, ignore_errors=True)
-    private = Path(tempfile.mkdtemp(dir=folder, prefix=prefix))
-    try:
-        own = private / "other.duckdb"
-        _copy_with_log(path, own)
+    with ExitStack() as stack:
+        try:
+            private = Path(tempfile.mkdtemp(dir=folder, prefix=prefix))
+            stack.callback(shutil.rmtree, private, ignore_errors=True)
+            own = private / "other.duckdb"
+            _copy_with_log(path, own)
+        except OSError as error:
+            raise WorkspaceError(
+                "Cannot be copied",
+                f"{path} could not be copied beside the workspace: {error.strerror or error}. "
+                "Nothing was merged.",
+                "Check that it can be read, and that there is room for a copy of it beside the workspace.",
+            ) from error
         yield own
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
 
 
 def _copy_with_log(path: Path, target: Path) -> None:
-    try:
-        with _opened(path) as file:
-            _lock(file, path)
-            _copy(file, target)
-            with suppress(FileNotFoundError), _opened(path.with_name(path.name + ".wal")) as log:
-                _copy(log, target.with_name(target.name + ".wal"))
-    except OSError as error:
-        raise WorkspaceError(
-            "Cannot be copied",
-            f"{path} could not be copied beside the workspace: {error.strerror or error}. "
-            "Nothing was merged.",
-            "Check that it can be read, and that there is room for a copy of it beside the workspace.",
-        ) from error
+    with _opened(path) as file:
+        _lock(file, path)
+        _copy(file, target)
+        with suppress(FileNotFoundError), _opened(path.with_name(path.name + ".wal")) as log:
+            _copy(log, target.with_name(target.name + ".wal"))
 
 
 def _opened(path: Path) -> IO[bytes]:

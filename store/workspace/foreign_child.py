@@ -24,7 +24,7 @@ _OTHERS = {
     "index": "SELECT index_name FROM duckdb_indexes()",
     "schema": "SELECT schema_name FROM duckdb_schemas() WHERE NOT internal AND schema_name <> 'main'",
 }
-"""What a database can hold beside tables: the names of it."""
+"""The statements that name everything but tables in a database, by the word for it."""
 
 
 def main(source: BinaryIO, target: BinaryIO) -> None:

@@ -31,6 +31,7 @@ from screens.items.views import ItemView
 from screens.jobs.jobs import JobReported
 from screens.review.next_item import next_open
 from screens.review.screen import ReviewScreen
+from screens.settings import ScreenSettings
 from store.record.actions import Action
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal
@@ -240,6 +241,14 @@ async def test_a_key_pressed_as_an_item_appears_was_meant_for_the_one_before(
         assert said(app) == NOT_SEEN
         monkeypatch.setattr("screens.judging.paint_guard.SEEN_SECONDS", 0.0)
         await pilot.press("1")
+        assert [row[:2] for row in judgments(workspace)] == [(1, 1)]
+    # A setting says how long, for lines on which something else answers for the terminal.
+    monkeypatch.setattr("screens.settings.MOST_SEEN_SECONDS", 600.0)
+    app = review_app(workspace, settings=ScreenSettings(seen_seconds=600.0), at=1)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        await pilot.press("1")
+        assert said(app) == NOT_SEEN
         assert [row[:2] for row in judgments(workspace)] == [(1, 1)]
 
 

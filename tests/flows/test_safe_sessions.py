@@ -42,7 +42,7 @@ SIZE = (120, 40)
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     """A disk that can be full: the journal, on which every record depends, cannot be written then."""
-    made = Disk()
+    made = Disk(monkeypatch)
     append = Journal.append
 
     def maybe(journal: Journal, lines: list[dict[str, Any]]) -> Any:
@@ -53,15 +53,20 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
         return append(journal, lines)
 
     monkeypatch.setattr(Journal, "append", maybe)
-    monkeypatch.setattr(Recorder, "RETRY_SECONDS", 0.05)
+    made.retries_after(0.05)
     return made
 
 
 class Disk:
     """Whether the disk is full; `after` says that the journal still found room, and the workspace none."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.full = self.after = False
+        self._monkeypatch = monkeypatch
+
+    def retries_after(self, seconds: float) -> None:
+        """Let what could not be written wait for so long."""
+        self._monkeypatch.setattr(Recorder, "RETRY_SECONDS", seconds)
 
 
 async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(
@@ -97,7 +102,7 @@ async def test_what_waits_for_a_slow_disk_is_not_submitted_once_more(
     workspace: Workspace, disk: Disk
 ) -> None:
     app, gate = review_app(workspace), Gate()
-    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
+    disk.retries_after(60.0)
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
@@ -134,7 +139,7 @@ async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Wo
         disk.full = True
         await press(pilot, "0")
         assert len(app.context.recorder.failures) == 1
-        app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
+        disk.retries_after(60.0)
         await press(pilot, "u")
         await painted(pilot, 2)
         assert not app.context.recorder.unsaved
@@ -147,7 +152,7 @@ async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Wo
 
 async def test_undo_of_a_label_that_waits_takes_its_reason_too(workspace: Workspace, disk: Disk) -> None:
     app = review_app(workspace)
-    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
+    disk.retries_after(60.0)
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "0", "b")
@@ -165,7 +170,7 @@ async def test_what_was_undone_before_it_was_saved_is_brought_back_by_no_recover
     workspace: Workspace, disk: Disk, tmp_path: Path
 ) -> None:
     app = review_app(workspace)
-    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
+    disk.retries_after(60.0)
     async with app.run_test(size=SIZE) as pilot:
         disk.full = disk.after = True
         await press(pilot, "1")
@@ -219,7 +224,7 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
     workspace: Workspace, disk: Disk
 ) -> None:
     app = review_app(workspace)
-    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
+    disk.retries_after(60.0)
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
@@ -241,7 +246,7 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
 
 async def test_what_waits_is_tried_again_after_an_undo_that_failed(workspace: Workspace, disk: Disk) -> None:
     app = review_app(workspace)
-    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
+    disk.retries_after(60.0)
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
@@ -250,7 +255,7 @@ async def test_what_waits_is_tried_again_after_an_undo_that_failed(workspace: Wo
         await press(pilot, "0")
         assert len(judgments(workspace)) == 1
         disk.full = True
-        app.context.recorder.RETRY_SECONDS = 0.3  # type: ignore[misc]
+        disk.retries_after(0.3)
         await press(pilot, "u")
         assert said(app).startswith("! Not undone: [Errno 28]")
         disk.full = False
@@ -264,7 +269,7 @@ async def test_told_to_end_what_waits_is_written_once_more(
     # The watchdog ends the whole process, which here is that of the tests.
     monkeypatch.setattr("screens.app.LEAVE_SECONDS", 3600.0)
     app = review_app(workspace)
-    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
+    disk.retries_after(60.0)
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")

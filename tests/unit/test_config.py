@@ -126,6 +126,7 @@ def test_every_setting_has_the_variable_that_is_documented(monkeypatch):
         ('[models]\nopenai_base_url = "localhost:11434"\n', ["line 2", "models.openai_base_url", "http"]),
         ('[screens.keys]\n"review.acept" = "e"\n', ["line 1", "screens", "review.acept"]),
         ('screens = "dark"\n', ["line 1", "screens", "object"]),
+        ("[screens]\nseen_seconds = 11\n", ["line 2", "screens.seen_seconds", "from 0 to 10"]),
         ("[nothing]\nx = 1\n", ["line 1", "nothing", "no such setting"]),
         (
             '[agents]\nconfiguration = "ful"\n',

@@ -165,10 +165,10 @@ def held(folder):
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def taken(merged):
+def taken(merge_one, *given):
     """What a merge returns; None where it was refused, which it may only be with a sentence."""
     try:
-        return merged()
+        return merge_one(*given)
     except WorkbenchError as refusal:
         told = refusal
     assert told.message
@@ -225,9 +225,9 @@ def test_nothing_is_touched_and_every_honest_record_comes(home, tmp_path, monkey
         before = held(home)
         with Workspace.open(path) as workspace:
             if is_packet:
-                report = taken(lambda: merge_packet(workspace, changed))  # noqa: B023 - called at once
+                report = taken(merge_packet, workspace, changed)
             else:
-                report = taken(lambda: merge(workspace, changed))  # noqa: B023 - called at once
+                report = taken(merge, workspace, changed)
             there = {record.id for record in judgments(workspace)}
             values = {record.value for record in judgments(workspace)}
         assert held(home) == before
@@ -273,7 +273,7 @@ def test_a_changed_bundle_is_refused_or_the_same(home, tmp_path, monkeypatch):
             }
             (changed / MANIFEST).write_text(json.dumps(manifest))
         before = held(home)
-        report = taken(lambda: import_bundle(path, changed))  # noqa: B023 - called at once
+        report = taken(import_bundle, path, changed)
         assert held(home) == before
         assert [*empty.iterdir()] == []
         refused += report is None

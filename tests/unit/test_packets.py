@@ -714,7 +714,7 @@ FORGED = {
     "a time below zero": (RECORD.format("-1 AS elapsed_ms"), "a number below zero in elapsed_ms"),
     "no number": (RECORD.format("'nan' AS value"), "has no number in value"),
     "a long name": (RECORD.format("repeat('x', 300) AS shown_as"), "300 characters in shown_as"),
-    "a long comment": (RECORD.format("repeat('x', 1000001) AS comment"), "1,000,001 characters in comment"),
+    "a long comment": (RECORD.format("repeat('x', 16777217) AS comment"), "16,777,217 characters in comment"),
     "evidence that nests": (RECORD.format("repeat('[', 100000) AS evidence"), "no evidence"),
     "a citation without end": (
         RECORD.format(
