@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
-import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from store.errors import WorkbenchError
+from store.formatting import pluralize
 from store.measures.coefficients import Patterns
+from store.measures.rating_columns import Column, Missing, Scale, number_of, refused
 
 if TYPE_CHECKING:
     import numpy
@@ -21,17 +22,47 @@ if TYPE_CHECKING:
 Form = Literal["wide", "long", "counts"]
 
 MOST_RATERS = 10_000
-MOST_VALUES = 1_000
-"""Different values of one question; more are measurements, whose disagreement takes too much room."""
 LARGEST_FILE = 2 << 30
 """Bytes of a file."""
 
-_SMALLEST, _LARGEST = 1e-100, 1e100
-"""Values beyond which squares of distances are 0 or infinite."""
-
-_MISSING = frozenset({"", "*", "na", "n/a", "nan", "null", "none"})
-_UNIT_COLUMNS = ("unit", "item", "id")
+_UNIT_COLUMNS = ("unit", "item", "id", "unit_id", "item_id", "task", "task_id")
+_RATER_COLUMNS = (
+    "rater",
+    "annotator",
+    "coder",
+    "worker",
+    "rater_id",
+    "annotator_id",
+    "coder_id",
+    "worker_id",
+)
+_VALUE_COLUMNS = ("label", "rating", "annotation", "judgment", "category")
+_CLUSTER_COLUMNS = ("query", "cluster")
+"""Columns of our own exports, and by their usual name, that are no rater's."""
 _DELIMITERS = ",;\t"
+_NAMELESS = re.compile(r"(Unnamed: \d+)?")
+"""How pandas' index is called in a CSV file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsRead:
+    """The columns of a file that were read, and how.
+
+    Attributes:
+        unit: The column that names the units; empty where each row is one.
+        raters: The columns of the raters' values, or the one of their names; none where there are none.
+        value: The column of the values, where a row is a judgment or a count.
+        left_out: The columns that were not read.
+        missing: The words that were read as missing, with how many cells hold each.
+        notes: How values that are written in several ways were read.
+    """
+
+    unit: str = ""
+    raters: tuple[str, ...] = ()
+    value: str = ""
+    left_out: tuple[str, ...] = ()
+    missing: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +77,7 @@ class RatingTable:
         words: The values as they are written, by their place, where some are no numbers; else none.
         clusters: The cluster of each unit, of shape (units,), whole numbers from 0; None for units of their
             own.
+        columns: Where they were read from a file, its columns.
     """
 
     form: Form
@@ -53,6 +85,7 @@ class RatingTable:
     patterns: Patterns
     words: tuple[str, ...] = ()
     clusters: Array | None = None
+    columns: ColumnsRead = ColumnsRead()
 
     @property
     def units(self) -> int:
@@ -72,61 +105,134 @@ class RatingTable:
         return replace(self, raters=raters, patterns=patterns, clusters=clusters)
 
 
-def read_ratings(path: Path, *, cluster: str | None = None, question: str | None = None) -> RatingTable:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody says of a file of ratings; what is not said is found by the names and the content.
+
+    Attributes:
+        raters: The columns of the raters' values, or the one column of their names.
+        unit: The column that names the units.
+        value: The column of the values, where a row is a judgment.
+        cluster: The column that names the cluster of each unit, such as its query.
+        question: The question whose judgments count, of a file with a column `question`.
+        missing: Words that are missing values, beside empty cells and `*`.
+    """
+
+    raters: tuple[str, ...] = ()
+    unit: str | None = None
+    value: str | None = None
+    cluster: str | None = None
+    question: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+def read_ratings(path: Path, asked: Asked = Asked()) -> RatingTable:
     """Read a CSV file with a header; commas, semicolons or tabs separate its cells.
 
-    Empty cells, `*`, `NA`, `N/A`, `NaN`, `null` and `None` are missing values.
+    A column is taken for a rater's only if it can be one: it has a name, its values are of the kind of the
+    other raters' and not different in every row, and no unit stands on two lines.
 
     Args:
         path: The file, UTF-8.
-        cluster: The column that names the cluster of each unit, such as its query.
-        question: The question whose judgments count, of a file with a column `question`.
+        asked: What is known of its columns.
 
     Raises:
-        WorkbenchError: The file cannot be read, or is no table of ratings.
+        WorkbenchError: The file cannot be read, is no table of ratings, or does not say who the raters are.
     """
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise _refused(path, "has more than 2 GiB", "Leave out what is no rating.")
+            raise refused(path, "has more than 2 GiB", "Leave out what is no rating.")
         if not (path.is_file() or path.is_dir()):
             # A pipe cannot be read twice, and a device has no end.
-            raise _refused(path, "is no file but a pipe or a device", "Give a file of ratings.")
+            raise refused(path, "is no file but a pipe or a device", "Give a file of ratings.")
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()
             file.seek(0)
             delimiter = max(_DELIMITERS, key=first.count)
-            rows = csv.reader(file, delimiter=delimiter, strict=True)
-            return _table(path, rows, cluster, question)
+            return _table(path, csv.reader(file, delimiter=delimiter, strict=True), asked)
     except OSError as error:
-        raise _refused(
+        raise refused(
             path, f"cannot be read: {error.strerror or error}", "Give a file of ratings."
         ) from error
     except UnicodeDecodeError as error:
-        raise _refused(path, f"is not UTF-8 (byte {error.start})", "Save it as UTF-8 text.") from error
+        raise refused(path, f"is not UTF-8 (byte {error.start})", "Save it as UTF-8 text.") from error
     except csv.Error as error:
-        raise _refused(path, f"is no CSV: {error}", "Save it as CSV with a header.") from error
+        raise refused(path, f"is no CSV: {error}", "Save it as CSV with a header.") from error
 
 
-def _table(path: Path, rows: Any, cluster: str | None, question: str | None) -> RatingTable:
-    header = [name.strip() for name in next(rows, [])]
-    lower = [name.lower() for name in header]
-    if not any(header):
-        raise _refused(path, "has no header", "The first line names the columns.")
-    if repeated := [name for name, times in Counter(header).items() if name and times > 1]:
-        raise _refused(path, f"has two columns {repeated[0]!r}", "Give each rater a column of its own.")
-    at = None
-    if cluster is not None:
-        if cluster not in header:
-            raise _refused(path, f"has no column {cluster!r}", f"Its columns: {', '.join(header[:20])}.")
-        at = header.index(cluster)
-    cells = _Cells(path, rows, len(header))
-    if "value" in lower and any(name in lower for name in _UNIT_COLUMNS):
-        return _long(path, lower, at, cells, question)
-    if question is not None:
-        raise _refused(
-            path, "has no columns unit and value", "--question belongs to a row for each judgment."
+def _table(path: Path, rows: Any, asked: Asked) -> RatingTable:
+    header = _Header(path, [name.strip() for name in next(rows, [])])
+    cells = _Cells(path, rows, len(header.names))
+    if asked.value is None and len(asked.raters) > 1:
+        return _wide(path, header, cells, asked)
+    unit_at = header.place(asked.unit) if asked.unit else header.first(_UNIT_COLUMNS)
+    rater_at = header.place(asked.raters[0]) if asked.raters else header.only(_RATER_COLUMNS)
+    value_at = header.place(asked.value) if asked.value else header.first(("value",))
+    if value_at is None and rater_at is not None:
+        value_at = header.only(_VALUE_COLUMNS)
+    if len(asked.raters) > 1:
+        raise refused(
+            path,
+            f"has a row for each judgment if {asked.value!r} is the column of its values",
+            "Then --raters names one column, that of the raters' names.",
         )
-    return _wide(path, header, lower, at, cells)
+    if asked.value is None and rater_at is None and (value_at is None or unit_at is None):
+        return _wide(path, header, cells, asked)
+    if unit_at is None or value_at is None:
+        known = [(rater_at, "raters"), (unit_at, "unit"), (value_at, "value")]
+        said = " ".join(f"--{name} {'COLUMN' if at is None else header.names[at]}" for at, name in known)
+        named = next(header.names[at] for at in (rater_at, value_at) if at is not None)
+        raise refused(
+            path,
+            f"has a row for each judgment, as its column {named!r} says, and the column of the "
+            f"{'units' if unit_at is None else 'values'} is not known",
+            f"Name it: {said}. Where each rater has a column: --raters A,B,...",
+        )
+    return _long(path, header, cells, asked, (unit_at, rater_at, value_at))
+
+
+class _Header:
+    """The names of a file's columns.
+
+    Args:
+        path: The file.
+        names: The names.
+    """
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self.names = names
+        self._path = path
+        self._lower = [name.lower() for name in names]
+        if not any(names):
+            raise refused(path, "has no header", "The first line names the columns.")
+        if repeated := [name for name, times in Counter(names).items() if name and times > 1]:
+            raise refused(path, f"has two columns {repeated[0]!r}", "Give each rater a column of its own.")
+
+    def place(self, name: str) -> int:
+        """Return the place of a column that somebody named."""
+        if name not in self.names:
+            raise refused(
+                self._path, f"has no column {name!r}", f"Its columns: {', '.join(self.names[:20])}."
+            )
+        return self.names.index(name)
+
+    def first(self, known: Iterable[str]) -> int | None:
+        """Return the place of the first of some known names that is here."""
+        return next((self._lower.index(name) for name in known if name in self._lower), None)
+
+    def only(self, known: Collection[str]) -> int | None:
+        """Return the place of the only column with one of some known names."""
+        found = [place for place, name in enumerate(self._lower) if name in known]
+        return found[0] if len(found) == 1 else None
+
+    def others(self, places: Iterable[int | None]) -> tuple[str, ...]:
+        """Return the names of all columns but some; a column without one is called by its place."""
+        left_out = set(places)
+        return tuple(self.named(place) for place in range(len(self.names)) if place not in left_out)
+
+    def named(self, place: int) -> str:
+        """Return the name of a column, or its place where it has none."""
+        return self.names[place] or f"column {place + 1}"
 
 
 class _Cells:
@@ -149,7 +255,7 @@ class _Cells:
             if not any(row):
                 continue
             if len(row) != self._columns:
-                raise _refused(
+                raise refused(
                     self._path,
                     f"has {len(row):,} cells in line {line:,} and {self._columns:,} in the header",
                     "Give every line as many cells as the header.",
@@ -157,97 +263,150 @@ class _Cells:
             yield line, row
 
 
-def _wide(path: Path, header: list[str], lower: list[str], at: int | None, cells: _Cells) -> RatingTable:
+def _wide(path: Path, header: _Header, cells: _Cells, asked: Asked) -> RatingTable:
     import numpy
 
-    named = next((lower.index(name) for name in _UNIT_COLUMNS if name in lower), None)
-    places = [place for place in range(len(header)) if place not in (at, named)]
+    if asked.question is not None:
+        raise refused(path, "has no columns unit and value", "--question belongs to a row for each judgment.")
+    at = None if asked.cluster is None else header.place(asked.cluster)
+    unit_at = header.place(asked.unit) if asked.unit else header.first(_UNIT_COLUMNS)
+    if asked.raters:
+        places = [header.place(name) for name in dict.fromkeys(asked.raters)]
+    else:
+        places = [
+            place
+            for place, name in enumerate(header.names)
+            if place not in (at, unit_at)
+            and name.lower() not in _UNIT_COLUMNS + _CLUSTER_COLUMNS
+            and not _NAMELESS.fullmatch(name)
+        ]
     if not places:
-        raise _refused(path, "has no column of a rater", "Give each rater a column; or unit, rater, value.")
+        raise refused(path, "has no column of a rater", "Give each rater a column; or unit, rater, value.")
     if len(places) > MOST_RATERS:
-        raise _refused(
+        raise refused(
             path,
             f"has {len(places):,} raters, and at most {MOST_RATERS:,} can be compared",
             "Rows are units and columns are raters: turn the table round if it is the other way.",
         )
-    values, clusters = _Values(path), _Names()
-    columns: list[list[int]] = [[] for _ in places]
+    missing = Missing(asked.missing)
+    columns = [Column(header.named(place), missing) for place in places]
+    units: set[str] = set()
+    clusters = _Names()
     for line, row in cells:
         for column, place in zip(columns, places, strict=True):
-            column.append(values.place(row[place], line))
+            column.take(row[place], line)
         if at is not None:
             clusters.place(_cluster(path, row[at], line))
-    domain, order, words = values.domain()
-    codes = numpy.array([order[numpy.array(column, dtype=int)] for column in columns])
-    raters = tuple(header[place] or f"column {place + 1}" for place in places)
-    patterns = Patterns.of_codes(domain, codes)
-    return RatingTable("wide", raters, patterns, words, clusters.array(at))
+        if unit_at is not None and (unit := row[unit_at].strip()):
+            if unit in units:
+                raise refused(
+                    path,
+                    f"has unit {unit!r} twice (line {line:,})",
+                    "Give a unit one row. If a row is a judgment, name its columns: --raters and --value.",
+                )
+            units.add(unit)
+    if not asked.raters:
+        _refuse_others(path, header, columns)
+    scale = Scale(path, columns)
+    codes = numpy.array([scale.codes(column) for column in columns])
+    raters = tuple(column.name for column in columns)
+    return RatingTable(
+        "wide",
+        raters,
+        Patterns.of_codes(scale.domain, codes),
+        scale.words,
+        clusters.array(at),
+        ColumnsRead(
+            unit="" if unit_at is None else header.named(unit_at),
+            raters=raters,
+            left_out=header.others([*places, unit_at, at]),
+            missing=missing.counted(),
+            notes=scale.notes,
+        ),
+    )
 
 
-def _long(path: Path, lower: list[str], at: int | None, cells: _Cells, question: str | None) -> RatingTable:
+def _long(
+    path: Path, header: _Header, cells: _Cells, asked: Asked, at: tuple[int, int | None, int]
+) -> RatingTable:
     import numpy
 
-    unit_at = next(lower.index(name) for name in _UNIT_COLUMNS if name in lower)
-    value_at = lower.index("value")
-    question_at = lower.index("question") if "question" in lower else None
-    if question is not None and question_at is None:
-        raise _refused(path, "has no column question", "Leave --question out.")
-    asked: dict[str, None] = {}
-    rater_at = lower.index("rater") if "rater" in lower else None
-    count_at = lower.index("count") if "count" in lower else None
+    unit_at, rater_at, value_at = at
+    cluster_at = None if asked.cluster is None else header.place(asked.cluster)
+    question_at, count_at = header.first(("question",)), header.first(("count",))
+    if asked.question is not None and question_at is None:
+        raise refused(path, "has no column question", "Leave --question out.")
     if rater_at is not None and count_at is not None:
-        raise _refused(path, "has the columns rater and count", "A judgment of a rater counts once.")
-    values, units, raters, clusters = _Values(path), _Names(), _Names(), _Names()
+        raise refused(path, "has the columns rater and count", "A judgment of a rater counts once.")
+    questions: dict[str, None] = {}
+    units, raters, clusters, missing = _Names(), _Names(), _Names(), Missing(asked.missing)
+    values = Column(header.named(value_at), missing)
     of_unit: dict[int, int] = {}
     given: dict[tuple[int, int], tuple[int, int]] = {}
     for line, row in cells:
         if question_at is not None:
-            asked.setdefault(row[question_at].strip())
-            if question is not None and row[question_at].strip() != question:
+            questions.setdefault(row[question_at].strip())
+            if asked.question is not None and row[question_at].strip() != asked.question:
                 continue
-            if question is None and len(asked) > 1:
-                names = ", ".join(asked)
-                raise _refused(
+            if asked.question is None and len(questions) > 1:
+                names = ", ".join(questions)
+                raise refused(
                     path, f"has several questions ({names}, line {line:,})", "Name one: --question."
                 )
         unit = units.place(row[unit_at].strip())
-        if at is not None:
-            group = clusters.place(_cluster(path, row[at], line))
+        if cluster_at is not None:
+            group = clusters.place(_cluster(path, row[cluster_at], line))
             if of_unit.setdefault(unit, group) != group:
-                raise _refused(
+                raise refused(
                     path, f"puts unit {row[unit_at]!r} into two clusters (line {line:,})", "Give it one."
                 )
-        value = values.place(row[value_at], line)
+        value = values.take(row[value_at], line)
         # Without names every row is another rater's.
         rater = raters.place(row[rater_at].strip()) if rater_at is not None else line
         if len(raters) > MOST_RATERS:
-            raise _refused(path, f"has more than {MOST_RATERS:,} raters", "Compare fewer.")
+            raise refused(path, f"has more than {MOST_RATERS:,} raters", "Compare fewer.")
         times = 1 if count_at is None else _count(path, row[count_at], line)
         if rater_at is not None and value >= 0 and (unit, rater) in given:
-            raise _refused(
+            raise refused(
                 path,
                 f"has two values of {row[rater_at]!r} for unit {row[unit_at]!r} (line {line:,})",
                 "Leave one of them.",
             )
         if value >= 0:
             given[unit, rater] = value, times
-    if question is not None and question not in asked:
-        known = ", ".join(list(asked)[:20]) or "none"
-        raise _refused(path, f"has no judgment of the question {question!r}", f"Its questions: {known}.")
-    domain, order, words = values.domain()
+    if asked.question is not None and asked.question not in questions:
+        known = ", ".join(list(questions)[:20]) or "none"
+        raise refused(path, f"has no judgment of the question {asked.question!r}", f"Its questions: {known}.")
+    if asked.value is None and (why := values.mixture):
+        raise refused(path, f"has in its column {values.name!r} {why}", _about_words(values))
+    scale = Scale(path, [values])
+    order = scale.places(values)
     if rater_at is None:
-        counts = numpy.zeros((len(units), len(domain)), dtype=numpy.int64)
+        counts = numpy.zeros((len(units), len(scale.domain)), dtype=numpy.int64)
         for (unit, _), (value, times) in given.items():
             counts[unit, order[value]] += times
-        patterns = Patterns.of_counts(domain, counts)
+        patterns = Patterns.of_counts(scale.domain, counts)
     else:
         codes = numpy.full((len(raters), len(units)), -1, dtype=numpy.int32)
         for (unit, rater), (value, _) in given.items():
             codes[rater, unit] = order[value]
-        patterns = Patterns.of_codes(domain, codes)
-    grouped = None if at is None else numpy.array([of_unit[unit] for unit in range(len(units))], dtype=int)
-    form: Form = "counts" if count_at is not None else "long"
-    return RatingTable(form, tuple(raters), patterns, words, grouped)
+        patterns = Patterns.of_codes(scale.domain, codes)
+    read = (unit_at, rater_at, value_at, count_at, question_at, cluster_at)
+    return RatingTable(
+        "long" if count_at is None else "counts",
+        tuple(raters),
+        patterns,
+        scale.words,
+        None if cluster_at is None else numpy.array([of_unit[unit] for unit in range(len(units))], dtype=int),
+        ColumnsRead(
+            unit=header.named(unit_at),
+            raters=() if rater_at is None else (header.named(rater_at),),
+            value=values.name,
+            left_out=header.others(read),
+            missing=missing.counted(),
+            notes=scale.notes,
+        ),
+    )
 
 
 class _Names(dict[str, int]):
@@ -270,75 +429,62 @@ class _Names(dict[str, int]):
         return None if at is None else numpy.array(self._given, dtype=int)
 
 
-class _Values:
-    """The different values of a file as they are written, and as numbers where all of them are."""
+def _refuse_others(path: Path, header: _Header, columns: Sequence[Column]) -> None:
+    """Refuse a file where a column cannot be a rater's, or the first line holds values.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._places: dict[str, int] = {}
-        self._lines: list[int] = []
-
-    def place(self, cell: str, line: int) -> int:
-        """Return the place of a value, -1 for a missing one."""
-        place = self._places.get(cell)
-        if place is not None:
-            return place
-        text = cell.strip()
-        if text.lower() in _MISSING:
-            self._places[cell] = -1
-            return -1
-        place = self._places.setdefault(text, len(self._lines))
-        if place == len(self._lines):
-            self._lines.append(line)
-            if len(self._lines) > MOST_VALUES:
-                raise _refused(
-                    self._path,
-                    f"has more than {MOST_VALUES:,} different values (line {line:,})",
-                    "Ratings are values of a scale: round measurements first.",
-                )
-        self._places[cell] = place
-        return place
-
-    def domain(self) -> tuple[Array, Array, tuple[str, ...]]:
-        """Return the values in ascending order, where each value is among them, and the words, if any.
-
-        The last element of the places is that of a missing value, so that -1 finds it.
-        """
-        import numpy
-
-        texts = sorted(
-            ((place, text) for text, place in self._places.items() if place >= 0 and text == text.strip())
+    Raises:
+        WorkbenchError: One cannot be; the columns that can be are named.
+    """
+    # In how many columns each value is.
+    spread = Counter(value for column in columns for value in column.values)
+    if all(number_of(name) is not None or name in spread for name in header.names):
+        raise refused(
+            path,
+            "has no header: its first line holds values",
+            "The first line names the columns; if it does, name the raters: --raters A,B,...",
         )
-        words = [text for _, text in texts]
-        numbers = [_number(word) for word in words]
-        if all(number is not None for number in numbers):
-            for word, number in zip(words, numbers, strict=True):
-                if number and not _SMALLEST < abs(number) < _LARGEST:
-                    raise _refused(
-                        self._path,
-                        f"has the value {word!r}, whose distances are no numbers that can be reckoned with",
-                        f"Write values between {_SMALLEST:g} and {_LARGEST:g}.",
-                    )
-            domain, order = numpy.unique(numpy.array(numbers, dtype=float), return_inverse=True)
-            return domain, numpy.append(order, -1).astype(int), ()
-        ordered = sorted(set(words))
-        order = numpy.array([*(ordered.index(word) for word in words), -1], dtype=int)
-        return numpy.arange(len(ordered), dtype=float), order, tuple(ordered)
+    any_numeric = any(column.is_numeric for column in columns)
+    all_differ = all(column.all_differ for column in columns if column.texts)
+    # Where two columns have a value in common, so do raters; a column may be one of two that have none.
+    shared = sum(times > 1 for times in spread.values())
+    odd: dict[str, str] = {}
+    for column in columns:
+        if not column.texts:
+            continue
+        if column.holds_dates:
+            odd[column.name] = "dates"
+        elif column.mixture:
+            odd[column.name] = column.mixture
+        elif any_numeric and not column.is_numeric:
+            odd[column.name] = "words, where others hold numbers"
+        elif column.all_differ and not all_differ:
+            odd[column.name] = "another value in every row"
+        elif shared and all(spread[value] == 1 for value in column.values):
+            odd[column.name] = "no value that others have"
+    if not odd:
+        return
+    shown = ", ".join(f"{name!r} ({why})" for name, why in [*odd.items()][:5])
+    raters = [column.name for column in columns if column.name not in odd]
+    words = next((_about_words(column) for column in columns if column.mixture), "")
+    named = ",".join(raters) if 1 < len(raters) <= 20 else "A,B,..."
+    raise refused(
+        path,
+        f"has {pluralize(len(odd), 'column')} that cannot be a rater's: {shown}",
+        f"{words} Name the raters: --raters {named}".strip(),
+    )
 
 
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
+def _about_words(column: Column) -> str:
+    """Return what to do about words among numbers."""
+    word = next(text for text in column.texts if number_of(text) is None)
+    return f"If {word!r} is a missing value: --missing {word}; if it is a value, name the columns."
 
 
 def _cluster(path: Path, text: str, line: int) -> str:
     name = text.strip()
     if not name:
         # Units without a name would all be one cluster.
-        raise _refused(path, f"names no cluster in line {line:,}", "Name one for each unit.")
+        raise refused(path, f"names no cluster in line {line:,}", "Name one for each unit.")
     return name
 
 
@@ -348,9 +494,5 @@ def _count(path: Path, text: str, line: int) -> int:
     except ValueError:
         count = -1
     if not 0 <= count <= 1_000_000:
-        raise _refused(path, f"has the count {text!r} in line {line:,}", "Counts are whole numbers from 0.")
+        raise refused(path, f"has the count {text!r} in line {line:,}", "Counts are whole numbers from 0.")
     return count
-
-
-def _refused(path: Path, problem: str, hint: str) -> WorkbenchError:
-    return WorkbenchError("No table of ratings", f"{path} {problem}.", hint)

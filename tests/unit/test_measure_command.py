@@ -18,7 +18,8 @@ from store.measures.coefficients import (
     standard_error,
 )
 from store.measures.intervals import Bootstrap, wilson
-from store.measures.rating_table import MOST_RATERS, MOST_VALUES, RatingTable, read_ratings
+from store.measures.rating_columns import MOST_VALUES
+from store.measures.rating_table import MOST_RATERS, RatingTable, read_ratings
 from store.measures.table_agreement import table_agreement
 
 # The example of four raters and twelve subjects in Gwet's handbook, as the package irrCAC has it (cac.raw4raters).
@@ -61,7 +62,8 @@ def wide(ratings, names=None):
 
 
 def test_the_example_of_four_raters_gives_the_published_coefficients(measure):
-    found = measure(GWET).json()
+    found = measure(GWET, "--missing", "NA").json()
+    assert found["columns"]["missing"] == {"": 5, "*": 1, "NA": 1}
     assert (found["units"], found["dropped_units"], found["raters"], found["judgments"]) == (12, 1, 4, 41)
     assert round(found["ac1"], 5) == 0.77544
     assert round(found["standard_errors"]["ac1"], 5) == 0.14295
@@ -101,7 +103,7 @@ def test_three_annotators_and_each_two_of_them(measure, shared_data):
     folder = shared_data("pandalm")
     records = json.loads((folder / "testset-v1.part.json").read_text())
     ratings = [[record[f"annotator{number}"] for record in records] for number in (1, 2, 3)]
-    found = measure(wide(ratings, ["1", "2", "3"])).json()
+    found = measure(wide(ratings, ["1", "2", "3"]), "--raters", "1,2,3").json()
     expected = json.loads((folder / "expected.json").read_text())
     assert found["alpha"]["nominal"] == pytest.approx(expected["krippendorff_alpha_nominal"], abs=1e-9)
     assert found["fleiss"] == pytest.approx(expected["fleiss_kappa"], abs=1e-9)
@@ -317,7 +319,7 @@ def test_a_file_that_is_not_there_or_not_utf_8_is_refused(workbench, in_folder):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_without_a_value_no_level_has_an_alpha(measure, level):
-    for text in ("a,b\n", "a,b\n,NA\n", "a,b\n1,\n"):
+    for text in ("a,b\n", "a,b\n,*\n", "a,b\n1,\n"):
         found = measure(text, "--level", level).json()
         assert (found["alpha"][level], found["ci_low"], found["why"]) == (
             None,
@@ -356,9 +358,80 @@ def test_many_values_take_little_memory(monkeypatch, in_folder, level):
     assert alpha_of_patterns(few, level).value == pytest.approx(by_package, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "left_out"),
+    [
+        (",ana,ben\n0,1,1\n1,0,0\n2,1,0\n3,0,0\n", (), ["column 1"]),
+        ("Unnamed: 0,ana,ben\n7,1,1\n8,0,0\n9,1,0\n9,0,0\n", (), ["Unnamed: 0"]),
+        ("task_id,id,ana,ben\n5,a,1,1\n6,b,0,0\n7,c,1,0\n8,d,0,0\n", (), ["task_id"]),
+        ("unit,query,ana,ben\n1,x,1,1\n2,x,0,0\n3,y,1,0\n4,y,0,0\n", (), ["query"]),
+        ("ana,ben\nTrue,1\nfalse,0\ntrue,FALSE\n0,0.0\n", (), []),
+        ("ana;ben\n1,0;1\n0;0,0\n1;0\n0;0\n", (), []),
+        ("ana,ben\nnone,none\nyes,yes\nnone,yes\nyes,yes\n", (), []),
+        ("ana,ben,gold\n1,1,1\n0,0,1\n1,0,1\n0,0,1\n", ("--raters", "ana,ben"), ["gold"]),
+        ("1,0\n1,1\n0,0\n1,0\n0,0\n", ("--raters", "1,0"), []),
+        ("item,annotator,label\n1,a,1\n1,b,1\n2,a,0\n2,b,0\n3,a,1\n3,b,0\n4,a,0\n4,b,0\n", (), []),
+        (
+            "title,who,at,verdict\np,a,2024-01-01,y\np,b,2024-01-02,y\nq,a,2024-01-01,n\nq,b,2024-01-02,n\n"
+            "r,a,2024-01-03,y\nr,b,2024-01-03,n\ns,a,2024-01-05,n\ns,b,2024-01-05,n\n",
+            ("--unit", "title", "--raters", "who", "--value", "verdict"),
+            ["at"],
+        ),
+        ("ana,ben\n1,1\n0,0\n1,0\n0,0\n?,1\n-,-\n", ("--missing", "?,-"), []),
+    ],
+    ids=lambda text: str(text)[:14],
+)
+def test_the_raters_of_a_file_are_found_or_named(measure, text, options, left_out):
+    found = measure(text, *options).json()
+    # Of 8 values 3 are of one kind and 5 of the other, and 1 unit of 4 has both: 1 - 7 * 1 / (3 * 5).
+    assert found["alpha"]["nominal"] == pytest.approx(8 / 15)
+    assert (found["raters"], found["columns"]["left_out"]) == (2, left_out)
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "hint"),
+    [
+        ("ana,ben,note\n1,1,ok\n0,0,ok\n", "'note' (words, where others hold numbers)", "--raters ana,ben"),
+        ("ana,ben,no\n1,1,11\n0,0,12\n1,0,13\n", "'no' (another value in every row)", "--raters ana,ben"),
+        ("ana,ben,at\n1,1,2024-01-31\n0,0,2024-01-31\n", "'at' (dates)", "--raters ana,ben"),
+        ("ana,ben,page\n1,1,40\n0,0,40\n1,0,41\n", "'page' (no value that others have)", "--raters ana,ben"),
+        ("ana,ben\n1,1\n0,NA\n1,0\n", "'ben' ('NA' among numbers)", "--missing NA"),
+        ("unit,value\n1,1\n1,n/a\n2,1\n", "column 'value' 'n/a' among numbers", "--missing n/a"),
+        ("unit,ana,ben\n1,1,1\n2,0,1\n1,0,0\n", "has unit '1' twice (line 4)", "--value"),
+        ("1,0\n0,0\n1,1\n", "has no header", "--raters"),
+        ("yes,no\nno,yes\nyes,yes\n", "has no header", "--raters"),
+        ("ana,ben\nYes,yes\nno,no\n", "writes 'Yes' also as 'yes' (line 2)", "one way"),
+        (
+            "annotator,created_at,id,lead_time,sentiment\n1,2024-01-01T10:00:00Z,7,3.2,good\n",
+            "the column of the values is not known",
+            "--raters annotator --unit id --value COLUMN",
+        ),
+        ("ana,ben\n1,1\n", "has no column 'carl'", "ana, ben"),
+    ],
+    ids=lambda text: text[:14],
+)
+def test_what_cannot_be_a_rater_is_refused_with_a_way_out(measure, text, says, hint):
+    done = measure(text, *(("--raters", "ana,carl") if "carl" in says else ()))
+    assert done.code == 2
+    error = done.json()["error"]
+    assert says in error["message"]
+    assert hint in error["hint"]
+
+
+def test_how_a_file_was_read_is_printed(workbench, in_folder):
+    (in_folder / "ratings.csv").write_text("id,ana,ben,note\n1,True,1\n".replace("True,1", "True,1,NA"))
+    done = workbench("measure", "agreement", "ratings.csv", "--raters", "ana,ben")
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert {"raters 2: ana, ben", "units are in column id", "columns left out note"} <= {*lines}
+    assert "True is read as 1." in done.err
+    (in_folder / "ratings.csv").write_text("ana,ben\n1,1\n,NA\n0,*\n")
+    done = workbench("measure", "agreement", "ratings.csv", "--missing", "NA")
+    assert "3 (1 empty, 1 *, 1 NA)" in done.out
+
+
 def test_people_read_it_as_a_table(workbench, in_folder):
     (in_folder / "ratings.csv").write_text(GWET)
-    done = workbench("measure", "agreement", "ratings.csv", "--level", "ordinal")
+    done = workbench("measure", "agreement", "ratings.csv", "--level", "ordinal", "--missing", "NA")
     assert "0.7754 (standard error 0.1429)" in done.out
     assert "95% interval" in next(line for line in done.out.splitlines() if "alpha, ordinal" in line)
     assert "only 12 clusters, and under 30" in done.err

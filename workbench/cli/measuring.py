@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import os
+from collections.abc import Mapping
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +33,7 @@ from workbench.cli.report_agreement import fleiss_title
 from workbench.cli.report_preference import Baseline, EloK, GroupBy, Judges, Prior, preference_options
 
 if TYPE_CHECKING:
+    from store.measures.rating_table import ColumnsRead
     from store.measures.table_agreement import TableAgreement
 
 
@@ -49,6 +53,9 @@ class RepeatedGrades(StrEnum):
     mean = "mean"
     max = "max"
 
+
+_SHOWN = 10
+"""Raters that are named."""
 
 measure_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -76,6 +83,24 @@ def agreement_command(
         int,
         typer.Option("--bootstrap", min=0, max=100_000, metavar="N", help="Resamples; 0 for no interval."),
     ] = 1000,
+    raters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="The raters' columns; or the column with their names, where a row is a judgment.",
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column that names the units.")
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the values, where a row is a judgment."),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Words that are missing values, beside empty cells and *."),
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="The column with the cluster of each unit, such as its query."),
@@ -95,20 +120,32 @@ def agreement_command(
 ) -> None:
     """Compute the agreement of raters in a CSV file: Krippendorff's alpha, Fleiss, Gwet's AC1 and others.
 
-    Empty cells, *, NA and NaN are missing values. The interval is a percentile bootstrap over units, or over
-    the clusters of --cluster: units of one query are not independent.
+    The columns that were used and left out are named. A file with a column that cannot be a rater's is
+    refused unless --raters names those that are. Empty cells, * and the words of --missing are missing
+    values. The interval is a percentile bootstrap over units, or over the clusters of --cluster: units of
+    one query are not independent.
     """
     from store.measures.intervals import Bootstrap
-    from store.measures.rating_table import read_ratings
+    from store.measures.rating_table import Asked, read_ratings
     from store.measures.table_agreement import table_agreement
     from workbench.output import print_json
 
-    table = read_ratings(file, cluster=cluster, question=question)
+    asked = Asked(
+        raters=_names(raters),
+        unit=unit,
+        value=value,
+        cluster=cluster,
+        question=question,
+        missing=_names(missing),
+    )
+    table = read_ratings(file, asked)
     found = table_agreement(table, level=level.value, bootstrap=Bootstrap(bootstrap, seed), block=blocks)
     if as_json:
-        print_json({"measure": "agreement", "file": file, **found.to_dict()})
+        print_json(
+            {"measure": "agreement", "file": file, "columns": asdict(table.columns), **found.to_dict()}
+        )
     else:
-        _print(file.name, found, blocks)
+        _print(file.name, found, table.columns, blocks)
 
 
 @measure_commands.command("preference", short_help="Ratings and biases of files of comparisons.")
@@ -237,7 +274,7 @@ def ranking_command(
     print_differences(differences)
 
 
-def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
+def _print(name: str, found: TableAgreement, read: ColumnsRead, blocks: int | None) -> None:
     from store.formatting import pluralize
     from workbench.output import note, print_facts, print_table, say
 
@@ -257,7 +294,10 @@ def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
         name,
         [
             ("units", f"{found.units:,}; left out with less than two values: {found.dropped_units:,}"),
-            ("raters", "not named" if found.raters is None else f"{found.raters:,}"),
+            ("raters", _raters(found.raters, read)),
+            ("units are", f"in column {read.unit}" if read.unit else "rows"),
+            ("columns left out", ", ".join(read.left_out) or None),
+            ("missing values", _missing(read.missing)),
             ("judgments", f"{found.judgments:,}"),
             ("percent agreement", None if found.percent is None else f"{found.percent:.2f} %"),
             *(
@@ -276,6 +316,8 @@ def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
             ("Gwet's AC2, quadratic", shown(found.ac2_quadratic)),
         ],
     )
+    for said in read.notes:
+        note(f"{said}.")
     if found.why:
         say(f"No alpha: {found.why}.")
     if 1 < len(found.values) <= 20:
@@ -306,6 +348,25 @@ def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
         )
     if found.interval is not None and found.interval.warning and not found.why:
         note(f"The interval: {found.interval.warning}.")
+
+
+def _raters(number: int | None, read: ColumnsRead) -> str:
+    if number is None:
+        return f"not named; values in column {read.value}"
+    if read.value:
+        return f"{number:,}, named in column {read.raters[0]}; values in column {read.value}"
+    more = f" and {number - _SHOWN:,} more" if number > _SHOWN else ""
+    return f"{number:,}: {', '.join(read.raters[:_SHOWN])}{more}"
+
+
+def _names(given: str | None) -> tuple[str, ...]:
+    """Return the names in a line of CSV."""
+    return tuple(name for each in next(csv.reader([given or ""]), []) if (name := each.strip()))
+
+
+def _missing(missing: Mapping[str, int]) -> str | None:
+    words = ", ".join(f"{times:,} {word or 'empty'}" for word, times in missing.items())
+    return f"{sum(missing.values()):,} ({words})" if words else None
 
 
 def _number(value: float | str) -> str:
