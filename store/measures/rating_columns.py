@@ -192,7 +192,8 @@ class Scale:
         """Return where the values of a column are in the domain, row by row; -1 for a missing one."""
         import numpy
 
-        return self.places(column)[numpy.array(column.codes, dtype=int)]
+        found: Array = self.places(column)[numpy.array(column.codes, dtype=int)]
+        return found
 
 
 def number_of(text: str) -> float | None:
