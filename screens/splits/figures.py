@@ -46,6 +46,7 @@ def facts(split: SplitDetails, cells: int) -> list[Content]:
     words = [f"{pluralize(true.units, 'true label')} of {plan.question}", one_line(whose, 60)]
     words += [f"study {one_line(plan.study, 40)}"] if plan.study else []
     words += [f"{true.undecided:,} undecided, in no part"] if true.undecided else []
+    words += [f"{true.single:,} by one rater"] if true.single else []
     words.append(f"parts {DISJOINT_WORDS[plan.disjoint]}")
     if report.groups:
         words.append(f"{pluralize(report.groups, 'group')}, the largest {100 * report.largest:.1f} %")
@@ -77,7 +78,6 @@ def figures(split: SplitDetails, changes: SplitChanges | None, cells: int) -> li
 def _parts(split: SplitDetails, cells: int) -> Iterator[Content | Figure]:
     # Beside the bars: the cursor, the name, two shares, three numbers.
     room = max(4, min((cells - 2 - PART_CELLS - 2 * 10 - 8 - 8 - 7) // 2, MOST_BAR_CELLS))
-    whom = "the raters of the policy" if len(split.report.truth.panel) > 1 else "people"
     yield Content("")
     shares = f"{'wanted':<{room + 10}}{'achieved':<{room + 10}}"
     yield Content.styled(f"  {'part':<{PART_CELLS}}{shares}{'queries':>8}{'items':>8}{'alpha':>7}", "bold")
@@ -90,9 +90,13 @@ def _parts(split: SplitDetails, cells: int) -> Iterator[Content | Figure]:
         name = f"{one_line(part.part, PART_CELLS - 1):<{PART_CELLS}}"
         numbers = f"{part.queries:>8,}{part.items:>8,}{alpha:>7}"
         yield Figure((Content.assemble(name, *drawn, numbers), *_balance(split, part, cells)), part=part.part)
+    report = split.report
+    whom = "the panel" if len(report.truth.panel) > 1 else "people"
+    of_all = (
+        f", undecided items too; {coefficient(report.agreement['alpha'])} in all" if report.agreement else ""
+    )
     what = f"wanted, achieved: shares of the {COUNTED[split.plan.disjoint]}"
-    alpha_words = f"alpha: Krippendorff's, of {whom}, on each part alone"
-    for line in joined([what, alpha_words], cells - 2):
+    for line in joined([what, f"Krippendorff's alpha of {whom}{of_all}"], cells - 2):
         yield Content.styled(f"  {line}", "$foreground-muted")
 
 

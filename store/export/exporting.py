@@ -204,6 +204,7 @@ def export(
                 split=split,
                 part=part,
                 now=now,
+                undecided=form.undecided,
             )
             study = study or (truth.split.plan.study if truth.split else None)
         if form.of_run:
@@ -235,7 +236,8 @@ def export(
         if truth is not None:
             create_true_labels(cursor, truth)
         chosen_items = view.ids if view is not None else None if sample is None else sample.item_ids
-        create_exported_items(cursor, chosen_items, split=split is not None)
+        undecided = truth.undecided if truth is not None else {}
+        create_exported_items(cursor, chosen_items, split=split is not None, undecided=undecided)
         create_exported_records(
             cursor,
             study_id,

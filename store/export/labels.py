@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -65,7 +66,11 @@ def similarities(cursor: duckdb.DuckDBPyConnection) -> str:
 
 
 def create_exported_items(
-    cursor: duckdb.DuckDBPyConnection, item_ids: Sequence[int] | None, *, split: bool = False
+    cursor: duckdb.DuckDBPyConnection,
+    item_ids: Sequence[int] | None,
+    *,
+    split: bool = False,
+    undecided: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
     """Create the temporary view exported_item (id, part) with the items that an export is about.
 
@@ -73,6 +78,7 @@ def create_exported_items(
         cursor: A cursor of the workspace.
         item_ids: The items; None for all.
         split: Whether they are those of a split, which the table true_label holds with their parts.
+        undecided: Others that belong to the split, with their parts.
     """
     if item_ids is not None:
         cursor.execute("CREATE OR REPLACE TEMP TABLE chosen_item (id BIGINT)")
@@ -82,6 +88,11 @@ def create_exported_items(
         cursor.execute(
             "CREATE OR REPLACE TEMP TABLE split_item AS "
             f"SELECT DISTINCT item_id AS id, part FROM true_label{only}"
+        )
+        cursor.execute(
+            "INSERT INTO split_item FROM "
+            f"(SELECT unnest(?::BIGINT[]) AS item_id, unnest(?::VARCHAR[]) AS part){only}",
+            [[*undecided], [*undecided.values()]],
         )
         cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS FROM split_item")
         return

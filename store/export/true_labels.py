@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from store.errors import ExportFailed, UnknownName
 from store.measures.truth import POLICIES
+from store.splits.agreement import items_behind
 from store.splits.splits import (
     SplitChanges,
     SplitDetails,
@@ -52,6 +53,7 @@ class TrueLabels:
         responses: The key of its response, 0 for none, of shape (n,).
         values: The labels, of shape (n,).
         part_of: The part of each; empty without a split.
+        undecided: Other items of the parts' queries, with their parts, where these were asked for.
     """
 
     name: str
@@ -65,6 +67,7 @@ class TrueLabels:
     responses: Array
     values: Array
     part_of: Sequence[str]
+    undecided: Mapping[int, str] = field(default_factory=dict)
 
 
 def true_labels(
@@ -75,6 +78,7 @@ def true_labels(
     split: str | None = None,
     part: str | None = None,
     now: bool = False,
+    undecided: bool = False,
 ) -> TrueLabels:
     """Return the labels of a policy, or of a split.
 
@@ -85,6 +89,7 @@ def true_labels(
         split: The split; its labels are those of when it was made.
         part: The only part of it; None for all.
         now: Whether the labels of its items are those of now, by the same policy.
+        undecided: Whether the items of its queries without a true label are given, too.
 
     Raises:
         UnknownName: There is no such policy, question, split or part.
@@ -113,6 +118,9 @@ def true_labels(
         )
     parts = split_parts(found, part)
     items, responses, values, part_of = split_labels(connection, found, parts)
+    beside = items_behind(connection, found, part) if undecided else {}
+    for item in items.tolist():
+        beside.pop(item, None)
     changes = None
     if now:
         changes = split_changes(connection, found)
@@ -140,6 +148,7 @@ def true_labels(
         responses,
         values,
         part_of,
+        beside,
     )
 
 

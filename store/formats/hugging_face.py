@@ -89,11 +89,13 @@ def _split_lines(split: Mapping[str, Any] | None) -> list[str]:
         f"The labels are those of {true['against']} of {pluralize(len(true['panel']), 'rater')}; "
         f"{true['blind']:,} of their labels were given blind, {true['revealed']:,} beside the agents' label "
         f"({'counted' if true['with_revealed'] else 'left out'}), {true['other']:,} with nothing to see. "
-        f"{true['undecided']:,} without a decision are in no part.",
+        f"{true['undecided']:,} without a decision are in no part; "
+        f"{true['single']:,} rest on one rater alone.",
         f"The split {split['split']} keeps apart: {split['disjoint']}; seed {split['seed']}. SHA-256 of its "
         f"labels: `{split['digest']}`.",
         "| part | queries | items | labels | Krippendorff's alpha | units |\n|---|---|---|---|---|---|\n"
         + agreement,
+        " ".join(split["agreement_words"]),
         "Shared by two parts, looked for more strictly than the parts were made: "
         + ("; ".join(shared) if shared else "nothing")
         + ".",

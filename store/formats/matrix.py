@@ -22,6 +22,7 @@ MATRIX = Format(
     suffix=".csv",
     opened_by="workbench measure agreement {path}",
     choices=frozenset({"policy", "sample", "study", "split"}),
+    undecided=True,
     holds=("unit", "units"),
 )
 MATRIX_LONG = Format(
@@ -33,5 +34,6 @@ MATRIX_LONG = Format(
     carries="A row for each item and rater, with the reason where a label is missing.",
     suffix=".csv",
     choices=frozenset({"policy", "sample", "study", "split"}),
+    undecided=True,
     holds=("label", "labels"),
 )

@@ -404,6 +404,7 @@ class Format:
         opened_by: What opens it, with {path} in place of its name; by default an import where it can be read.
         needs_rater: Whether only the labels of one rater can be written.
         of_run: Whether it holds the work of one run, which is named as the rater; the newest by default.
+        undecided: Whether the items of a split's queries that have no true label are written, too.
         choices: The choices that an export has.
         holds: The words for one and several of its records when it is written; None where they are labels of
             one rater, or the full record.
@@ -429,6 +430,7 @@ class Format:
     opened_by: str = ""
     needs_rater: bool = False
     of_run: bool = False
+    undecided: bool = False
     choices: frozenset[Choice] = frozenset({"rater", "policy", "sample", "study", "split"})
     holds: tuple[str, str] | None = None
     leaves_out: tuple[str, str] | None = None

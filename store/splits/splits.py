@@ -6,7 +6,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,10 +18,16 @@ from sqlalchemy import Connection, Row, delete, func, select
 from store.errors import UnknownName, WorkbenchError, WorkspaceError
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
-from store.measures.table_agreement import table_agreement
 from store.queries.labels import named_question
 from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.record.ids import now
+from store.splits.agreement import (
+    ItemsByQuery,
+    agreement_behind,
+    agreement_words,
+    items_by_query,
+    undecided_queries,
+)
 from store.splits.allocation import Part, allot
 from store.splits.grouping import COUNTED, Disjoint, SplitItems, check_feasible, group_items
 from store.splits.leakage import PROMISED, Leak, PlacedText, Sort, count_leaks, leaks
@@ -84,8 +90,9 @@ class PartFigures:
         codes: Its different codes, those that are equal but for blanks as one; None for items without codes.
         repositories: Its repositories; None for items without one.
         labels: Its true labels, by value.
-        agreement: The agreement of the raters of the policy on it, or of people where one rater's labels are
-            true: `alpha` at the question's level, `percent`, `units` with two labels or more, `raters`.
+        agreement: The agreement of the raters of the policy, or of people where one rater's labels are true,
+            on all items of its queries that they labelled: see `agreement_behind`. In a split of an earlier
+            version on its items alone, without `undecided`.
     """
 
     part: str
@@ -124,6 +131,8 @@ class SplitReport:
         left_out: Items that were left out since their query and code came into different parts.
         leakage: How much any two parts share, by sort.
         leaks: The leaks, at most 200 of each sort.
+        agreement: The agreement on all that was labelled, as of a part; empty in one of an earlier version.
+        undecided_queries: Queries with labels and no item with a true one, which are in no part.
     """
 
     truth: TruthSource
@@ -133,6 +142,8 @@ class SplitReport:
     left_out: int
     leakage: Mapping[Sort, Sequence[Shared]]
     leaks: tuple[Leak, ...]
+    agreement: Mapping[str, Any] = field(default_factory=dict)
+    undecided_queries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +185,7 @@ class SplitDetails:
             **asdict(self.plan),
             **asdict(self.report),
             "leaks_found": self.leaks,
+            "agreement_words": agreement_words(self.report),
             "created_at": self.created_at,
             "last_judgment": self.last_judgment,
             "digest": self.digest,
@@ -252,21 +264,22 @@ def make_split(
         external = _external_ids(connection, kind)
         items = _split_items(connection, kind, found, external)
         of_items, groups, largest, left_out = _parts(items, plan, given)
+        names = [part.name for part in plan.parts]
+        part_of = {
+            item: names[part]
+            for item, part in zip(items.ids.tolist(), of_items.tolist(), strict=True)
+            if part >= 0
+        }
+        everything = items_by_query(connection, kind, plan, part_of)
         source = found.panel.described(connection)
     report = SplitReport(
         truth=source,
         groups=groups,
         largest=largest,
         left_out=left_out,
-        **_report(plan, found, items, of_items),
+        **_report(plan, found, items, of_items, everything),
     )
     id_ = uuid4()
-    names = [part.name for part in plan.parts]
-    part_of = {
-        item: names[part]
-        for item, part in zip(items.ids.tolist(), of_items.tolist(), strict=True)
-        if part >= 0
-    }
     units = zip(found.items.tolist(), found.responses.tolist(), found.values.tolist(), strict=True)
     rows = [
         {
@@ -631,6 +644,7 @@ def _report(
     found: TrueUnits,
     items: SplitItems,
     of_items: Array,
+    everything: ItemsByQuery,
 ) -> dict[str, Any]:
     """Return the figures of the parts and their leakage, as fields of `SplitReport`."""
     import numpy
@@ -651,7 +665,7 @@ def _report(
             _count_codes(items, of_items == place),
             _count_repositories(items, of_items == place),
             _histogram(found, items.ids[of_items == place]),
-            _agreement(found.panel, items.ids[of_items == place]),
+            agreement_behind(found.panel, everything.ids[everything.parts == place]),
         )
         for place, part in enumerate(plan.parts)
     ]
@@ -686,6 +700,10 @@ def _report(
             for sort, numbers in count_leaks(shared).items()
         },
         "leaks": tuple(kept),
+        "agreement": agreement_behind(
+            found.panel, everything.ids[everything.parts >= 0] if plan.disjoint == "given" else everything.ids
+        ),
+        "undecided_queries": 0 if plan.disjoint == "given" else undecided_queries(found.panel, everything),
     }
 
 
@@ -709,20 +727,4 @@ def _histogram(found: TrueUnits, ids: Array) -> dict[str, int]:
     values, numbers = numpy.unique(found.values[numpy.isin(found.items, ids)], return_counts=True)
     return {
         f"{value:g}": int(number) for value, number in zip(values.tolist(), numbers.tolist(), strict=True)
-    }
-
-
-def _agreement(panel: TruthPanel, ids: Array) -> dict[str, Any]:
-    """Return the agreement on some items: of the raters of the policy, or of people."""
-    labels = panel.labels.only(ids)
-    people = [place for place, one in enumerate(labels.raters) if one.kind == "human"]
-    people = people if panel.policy is None else list(panel.places)
-    found = table_agreement(labels.table().only(people), level=labels.level, pairs=False)
-    return {
-        "alpha": found.alpha[labels.level],
-        "level": labels.level,
-        "percent": found.percent,
-        "units": found.units - found.dropped_units,
-        "raters": len(people),
-        "why": found.why,
     }

@@ -8,6 +8,7 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
+import krippendorff
 import numpy
 import pytest
 from small_workspace import labelled_by_agents, pairs_workspace
@@ -67,6 +68,12 @@ def csn99(tmp_path, shared_data):
     ]
     with labelled(tmp_path, given) as workspace:
         yield workspace, {name: (query, code, label) for name, query, code, label in given}
+
+
+def parts_of_file(path: str) -> dict[str, list[str]]:
+    with Workspace.open(path) as workspace:
+        names = names_of(workspace)
+        return {part: [names[item] for item in items] for part, items in parts_of(workspace, "v1").items()}
 
 
 def names_of(workspace: Workspace) -> dict[int, str]:
@@ -313,6 +320,72 @@ def test_a_split_of_agents_labels_ends_before_the_first_judgment(tmp_path, workb
         out = tmp_path / f"{'-'.join(more)}.{form}"
         done = workbench("export", work, out, "--format", form, "--split", "v", *more, "--json")
         assert (done.json()["records"] if done.code == 0 else 0) == rows, (form, more, done.err)
+
+
+@pytest.mark.parametrize("policy", ["majority", "unanimous"])
+def test_agreement_is_of_undecided_items_too(tmp_path, in_folder, workbench, policy):
+    """Of ten queries of four codes, every fourth item is a tie of two raters, and all of the last query's are."""
+    values = {
+        name: {f"p{query}-{code}": of(query, code) for query in range(10) for code in range(4)}
+        for name, of in {
+            "ana": lambda query, code: (query + code) % 2,
+            "ben": lambda query, code: (query + code + (code == 3 or query == 9)) % 2,
+        }.items()
+    }
+    rows = [
+        (name, f"alpha{name[1]} beta{name[1]}", f"code {name}", float(v)) for name, v in values["ana"].items()
+    ]
+    labelled(tmp_path, rows).close()
+    (tmp_path / "ben.csv").write_text(
+        "item,rater,value\n" + "".join(f"{name},ben,{value}\n" for name, value in values["ben"].items())
+    )
+    path = str(tmp_path / "work.duckdb")
+    assert workbench("import", path, str(tmp_path / "ben.csv")).code == 0
+    made = workbench(
+        *(
+            "split",
+            path,
+            "--name",
+            "v1",
+            "--ratios",
+            "2:1",
+            "--policy",
+            policy,
+            "--panel",
+            "ana,ben",
+            "--json",
+        )
+    ).json()
+    assert (made["truth"]["undecided"], made["undecided_queries"]) == (13, 1)
+
+    def alpha(names):
+        return krippendorff.alpha(
+            [[values[r][name] for name in names] for r in ("ana", "ben")], level_of_measurement="nominal"
+        )
+
+    everything = made["agreement"]
+    assert (everything["units"], everything["undecided"]) == (40, 13)
+    assert everything["alpha"] == pytest.approx(alpha([*values["ana"]]))
+    inside = parts_of_file(path)
+    for part in made["parts"]:
+        queries = {name.split("-")[0] for name in inside[part["part"]]}
+        names = [name for name in values["ana"] if name.split("-")[0] in queries]
+        assert len(names) == part["agreement"]["units"] == part["items"] + part["agreement"]["undecided"]
+        assert part["agreement"]["alpha"] == pytest.approx(alpha(names))
+        of_part = ("--split", "v1", "--part", part["part"])
+        target = f"{part['part']}.csv"
+        assert workbench("export", path, target, "--format", "matrix", *of_part).code == 0
+        measured = workbench("measure", "agreement", target, "--bootstrap", "0", "--json").json()
+        assert (measured["units"], measured["alpha"]["nominal"]) == (len(names), pytest.approx(alpha(names)))
+        report = workbench("report", path, "agreement", *of_part, "--bootstrap", "0", "--json").json()
+        assert report["alpha"]["nominal"] == pytest.approx(alpha(names))
+    said = " ".join(workbench("splits", path, "v1").out.split())
+    assert (
+        f"In all: {alpha([*values['ana']]):.3f} on 40 units, 13 undecided; 1 query without a decided item."
+        in said
+    )
+    assert workbench("export", path, "card", "--format", "hugging-face", "--split", "v1").code == 0
+    assert "13 undecided; 1 query without a decided item" in (in_folder / "card" / "README.md").read_text()
 
 
 def test_groups_go_where_most_is_lacking():

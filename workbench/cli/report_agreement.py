@@ -70,9 +70,9 @@ def report_agreement(
         question: The question, or `all` for a line for each; None for that of the first kind.
         rater: The rater whose pairs alone are given; None for all pairs.
         run: The run of the agents that alone is compared; None for all.
-        raters: The raters to compare; None for people.
+        raters: The raters to compare; None for people, or those of the split's policy.
         study: The study whose assignments count; None for all labels.
-        split: The split whose items count; None for all items.
+        split: The split whose queries count; None for all items.
         part: The only part of it; None for all.
         by_item: Whether each item is given, too.
         bootstrap: How intervals are drawn.
@@ -85,9 +85,11 @@ def report_agreement(
     """
     from numpy import array
 
+    from store.measures.truth import POLICIES
     from store.queries.agreement import agreement, agreement_by_question
     from store.queries.labels import question_of_items
-    from store.splits.splits import find_split, split_items
+    from store.splits.agreement import items_behind
+    from store.splits.splits import find_split, split_parts
     from store.studies.studies import open_studies_note
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
@@ -110,7 +112,10 @@ def report_agreement(
             items = None
             if split is not None:
                 chosen = find_split(connection, split)
-                items = array(split_items(connection, chosen, part))
+                split_parts(chosen, part)
+                items = array([*items_behind(connection, chosen, part)])
+                if raters is None and chosen.plan.against in POLICIES:
+                    raters = [*chosen.report.truth.panel]
                 question = question or chosen.plan.question
                 study = study or chosen.plan.study
             open_studies = "" if study is not None else open_studies_note(connection)

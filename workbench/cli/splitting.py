@@ -284,6 +284,7 @@ def _print_list(every: list[SplitDetails]) -> None:
 
 def _print_split(found: SplitDetails) -> None:
     from store.formatting import pluralize
+    from store.splits.agreement import agreement_words
     from store.splits.grouping import COUNTED, DISJOINT_WORDS
     from store.splits.leakage import PROMISED
     from workbench.output import print_facts, print_table, say
@@ -300,6 +301,7 @@ def _print_split(found: SplitDetails) -> None:
             ("study", plan.study),
             ("true labels", f"{whose}: {true.units:,}"),
             ("undecided", f"{true.undecided:,}, in no part" if true.undecided else None),
+            ("by one rater", f"{true.single:,} of the true labels" if true.single else None),
             ("parts", DISJOINT_WORDS[plan.disjoint]),
             ("kept together", f"{pluralize(report.groups, 'group')}{largest}" if report.groups else None),
             (
@@ -337,9 +339,8 @@ def _print_split(found: SplitDetails) -> None:
             for one in report.parts
         ],
     )
-    whom = "the raters of the policy" if len(true.panel) > 1 else "people"
     say(f"Wanted, achieved: shares of the {COUNTED[plan.disjoint]}.")
-    say(f"Agreement: Krippendorff's alpha of {whom}, on each part alone.", "")
+    say(*agreement_words(report), "")
     if not report.leakage:
         say("No leak found: no query, near-duplicate, code or repository in two parts.")
         return
