@@ -225,14 +225,19 @@ class WorkspaceContent:
     def matrix(self, *, wide: bool) -> Rows:
         """Return every unit with every rater's label."""
         raters = None if self.truth is None or not self.truth.raters else self.truth.raters
-        labelled.create_matrix(self.cursor, self.asked().spec, raters)
+        kind, spec = self.asked().kind, self.asked().spec
+        labelled.create_matrix(self.cursor, kind, spec, raters)
+        group = labelled.matrix_group(kind)
         if wide:
-            columns = ("unit", *labelled.matrix_raters(self.cursor))
+            columns = ("unit", *group, *labelled.matrix_raters(self.cursor))
             total = count(self.cursor, "SELECT count(DISTINCT unit) FROM matrix_cell")
-            return SelectedRows(self, labelled.matrix_wide(self.cursor), columns, WriteResult(total))
+            return SelectedRows(self, labelled.matrix_wide(self.cursor, kind), columns, WriteResult(total))
         total = count(self.cursor, "SELECT count(value) FROM matrix_cell")
         return SelectedRows(
-            self, labelled.matrix_long(self.cursor), labelled.MATRIX_COLUMNS, WriteResult(total)
+            self,
+            labelled.matrix_long(self.cursor, kind),
+            (*labelled.MATRIX_COLUMNS, *group),
+            WriteResult(total),
         )
 
     def described(self) -> Mapping[str, Any]:

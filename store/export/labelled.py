@@ -123,15 +123,21 @@ MATRIX_COLUMNS = (
 """The columns of an agreement matrix in long form."""
 
 
+def matrix_group(kind: TaskKind) -> tuple[str, ...]:
+    """Return the column of the MD5 of what an item belongs to, such as its query; none where to nothing."""
+    return () if kind.record.group is None else (kind.record.group,)
+
+
 def create_matrix(
-    cursor: duckdb.DuckDBPyConnection, asked: QuestionSpec, raters: Sequence[str] | None
+    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, asked: QuestionSpec, raters: Sequence[str] | None
 ) -> None:
     """Create the table matrix_cell: every unit with every rater, with the label or why there is none.
 
-    Columns: those of MATRIX_COLUMNS, and `place`, the order of the units.
+    Columns: those of MATRIX_COLUMNS and `matrix_group`, and `place`, the order of the units.
 
     Args:
         cursor: A cursor of the workspace.
+        kind: The kind of the items.
         asked: The question.
         raters: The raters by name; None for people with a label, or imported raters where no person has one.
     """
@@ -157,6 +163,8 @@ def create_matrix(
         """
     )
     reasons = MISSING_REASONS
+    group = "".join(f"md5(record.{name}) AS {name}, " for name in matrix_group(kind))
+    record = f"JOIN ({kind.record.select}) record ON record.item_id = u.item_id" if group else ""
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE matrix_cell AS
@@ -169,7 +177,7 @@ def create_matrix(
         ), assigned AS (
             SELECT DISTINCT item_id, rater_id FROM assignment WHERE sitting > 0
         )
-        SELECT u.external_id || u.response AS unit, u.external_id AS item,
+        SELECT {group} u.external_id || u.response AS unit, u.external_id AS item,
             {quoted(asked.name)} AS question, a.name AS rater, c.value, u.part,
             {STUDIED.replace("t.pseudonym", "coalesce(t.pseudonym, '') AS pseudonym")}, j.phase, {HOW},
             CASE WHEN c.value IS NOT NULL THEN ''
@@ -186,6 +194,7 @@ def create_matrix(
         LEFT JOIN marked skipped ON skipped.item_id = u.item_id AND skipped.rater_id = r.id
             AND skipped.kind = 'skip'
         LEFT JOIN assigned s ON s.item_id = u.item_id AND s.rater_id = r.id
+        {record}
         """
     )
     if not count(cursor, "SELECT count(*) FROM matrix_cell"):
@@ -196,10 +205,12 @@ def create_matrix(
         )
 
 
-def matrix_long(cursor: duckdb.DuckDBPyConnection) -> str:
+def matrix_long(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> str:
     """Return the SELECT of the matrix in long form."""
     type_ = "BIGINT" if whole_numbers(cursor, "matrix_cell") else "DOUBLE"
-    columns = ", ".join(MATRIX_COLUMNS).replace(" value,", f" CAST(value AS {type_}) AS value,")
+    columns = ", ".join((*MATRIX_COLUMNS, *matrix_group(kind))).replace(
+        " value,", f" CAST(value AS {type_}) AS value,"
+    )
     return f"SELECT {columns} FROM matrix_cell ORDER BY place, response_ref_id, rater"
 
 
@@ -209,15 +220,16 @@ def matrix_raters(cursor: duckdb.DuckDBPyConnection) -> list[str]:
     return [str(name) for (name,) in rows]
 
 
-def matrix_wide(cursor: duckdb.DuckDBPyConnection) -> str:
+def matrix_wide(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> str:
     """Return the SELECT of the matrix with a row for each unit and a column for each rater."""
     type_ = "BIGINT" if whole_numbers(cursor, "matrix_cell") else "DOUBLE"
     cells = ", ".join(
         f"CAST(max(value) FILTER (rater = {quoted(name)}) AS {type_}) AS {_identifier(name)}"
         for name in matrix_raters(cursor)
     )
+    names = ", ".join(("unit", *matrix_group(kind)))
     return (
-        f"SELECT unit, {cells} FROM matrix_cell GROUP BY unit, place, response_ref_id "
+        f"SELECT {names}, {cells} FROM matrix_cell GROUP BY {names}, place, response_ref_id "
         "ORDER BY place, response_ref_id"
     )
 

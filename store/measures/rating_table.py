@@ -37,7 +37,7 @@ _RATER_COLUMNS = (
     "worker_id",
 )
 _VALUE_COLUMNS = ("label", "rating", "annotation", "judgment", "category")
-_CLUSTER_COLUMNS = ("query", "cluster")
+_CLUSTER_COLUMNS = ("query", "prompt", "cluster")
 """Columns of our own exports, and by their usual name, that are no rater's."""
 _DELIMITERS = ",;\t"
 _NAMELESS = re.compile(r"(Unnamed: \d+)?")

@@ -377,8 +377,12 @@ def test_agreement_is_of_undecided_items_too(tmp_path, in_folder, workbench, pol
         assert workbench("export", path, target, "--format", "matrix", *of_part).code == 0
         measured = workbench("measure", "agreement", target, "--bootstrap", "0", "--json").json()
         assert (measured["units"], measured["alpha"]["nominal"]) == (len(names), pytest.approx(alpha(names)))
-        report = workbench("report", path, "agreement", *of_part, "--bootstrap", "0", "--json").json()
+        report = workbench("report", path, "agreement", *of_part, "--json").json()
         assert report["alpha"]["nominal"] == pytest.approx(alpha(names))
+        # The matrix has the queries, so that its interval is the same, too.
+        drawn = workbench("measure", "agreement", target, "--cluster", "query", "--json").json()
+        assert drawn["intervals"]["alpha"] == report["intervals"]["alpha"]
+        assert drawn["intervals"]["alpha"]["clusters"] == len(queries)
     said = " ".join(workbench("splits", path, "v1").out.split())
     assert (
         f"In all: {alpha([*values['ana']]):.3f} on 40 units, 13 undecided; 1 query without a decided item."
