@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from store.measures.agreement import cohen_of_patterns, cohen_statistic
 from store.measures.coefficients import Patterns, Statistic
-from store.measures.intervals import Bootstrap, Interval, wilson
+from store.measures.intervals import Bootstrap, Interval, of_proportion, wilson
 from store.measures.rating_table import RatingTable
 from store.measures.significance import holm, mcnemar_exact, sign_flip
 
@@ -93,6 +93,7 @@ def accuracy(
     n = int(labelled.sum())
     if bootstrap is not None and bootstrap.resamples and n:
         intervals = dict(zip(figures, bootstrap.intervals(table, [*figures.values()]), strict=True))
+        intervals["accuracy"] = of_proportion(intervals["accuracy"], found["accuracy"])
         single = len(numpy.unique(clusters[labelled])) == n
         if single or bootstrap.by_unit:
             right = int((truth[labelled] == values[labelled]).sum())

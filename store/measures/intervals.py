@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FEW_CLUSTERS = 30
 """Clusters below which a bootstrap interval is too narrow to be relied on."""
+LEAST_CLUSTERS = 5
+"""Clusters below which there is none: fewer than 126 different resamples say nothing of 95 %."""
 
 _CELLS = 2_000_000
 """Numbers that are drawn at once."""
@@ -34,7 +36,7 @@ class Interval:
     """An interval of a measure.
 
     Attributes:
-        low: Its lower end; None where it is not defined.
+        low: Its lower end; None where it is not defined, has no width, or rests on too few clusters.
         high: Its upper end.
         share: The share of samples that it is to cover, such as 0.95.
         clusters: The number of clusters that were drawn from.
@@ -57,14 +59,20 @@ class Interval:
             cluster: The word for a group of units that are drawn together; the same for none.
         """
         if not self.resamples:
-            return "Wilson's"
+            return "Wilson's" if unit == cluster else f"Wilson's of {self.clusters:,} {cluster}s"
         return f"bootstrap over {unit}s, {cluster} by {cluster}, of {self.clusters:,}; raters fixed"
 
     @property
     def warning(self) -> str:
         """Why not to rely on it; empty for no reason."""
-        if self.low is None:
+        if self.low is None and not self.resamples:
             return "no resample has a value"
+        if self.low is None and self.clusters < LEAST_CLUSTERS:
+            return f"only {self.clusters} clusters, too few for an interval"
+        if self.low is None:
+            return "every resample has the same value, so there is no interval"
+        if not self.resamples:
+            return ""
         if self.clusters < FEW_CLUSTERS:
             return f"only {self.clusters} clusters, and under {FEW_CLUSTERS} it is too narrow"
         return f"{self.undefined} resamples have no value and are left out" if self.undefined else ""
@@ -194,15 +202,32 @@ def _interval(values: Array, clusters: int, share: float) -> Interval:
     undefined = len(values) - len(defined)
     if not len(defined):
         return Interval(None, None, share, clusters, 0, undefined)
-    low, high = numpy.quantile(defined, [(1 - share) / 2, (1 + share) / 2])
-    return Interval(float(low), float(high), share, clusters, len(defined), undefined)
+    low, high = numpy.quantile(defined, [(1 - share) / 2, (1 + share) / 2]).tolist()
+    if low == high or clusters < LEAST_CLUSTERS:
+        low = high = None
+    return Interval(low, high, share, clusters, len(defined), undefined)
 
 
-def wilson(hits: int, number: int, share: float = 0.95) -> tuple[float, float]:
+def of_proportion(interval: Interval, proportion: float | None) -> Interval:
+    """Return Wilson's interval in the place of a bootstrap's that has no ends.
+
+    How alike the units of a cluster are cannot be seen there, so each cluster counts as one unit.
+
+    Args:
+        interval: The interval of the bootstrap.
+        proportion: The proportion, from 0 to 1.
+    """
+    if interval.low is not None or proportion is None or not interval.clusters:
+        return interval
+    low, high = wilson(proportion * interval.clusters, interval.clusters, interval.share)
+    return Interval(low, high, interval.share, interval.clusters, 0, 0)
+
+
+def wilson(hits: float, number: int, share: float = 0.95) -> tuple[float, float]:
     """Return Wilson's score interval of a proportion (E. B. Wilson, 1927): 603 of 1,000 give 0.572 to 0.633.
 
     Args:
-        hits: How many of the number.
+        hits: How many of the number; a fraction, too, where the number is an effective size.
         number: The number, at least 1.
         share: The share of samples to cover, between 0 and 1.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
@@ -26,7 +27,7 @@ from store.measures.coefficients import (
     specific_agreement,
     standard_error,
 )
-from store.measures.intervals import Bootstrap, Interval
+from store.measures.intervals import Bootstrap, Interval, of_proportion
 
 if TYPE_CHECKING:
     from store.measures.rating_table import RatingTable
@@ -224,7 +225,13 @@ def _intervals(
 ) -> dict[str, Interval]:
     if bootstrap is None or not bootstrap.resamples or not len(table.patterns.domain):
         return {}
-    return dict(zip(statistics, bootstrap.intervals(table, [*statistics.values()]), strict=True))
+    found = dict(zip(statistics, bootstrap.intervals(table, [*statistics.values()]), strict=True))
+    if (percent := found.get("percent")) is not None and percent.low is None:
+        share = float(statistics["percent"](table.patterns.times)) / 100
+        wilsons = of_proportion(percent, None if isnan(share) else share)
+        if wilsons.low is not None and wilsons.high is not None:
+            found["percent"] = replace(wilsons, low=100 * wilsons.low, high=100 * wilsons.high)
+    return found
 
 
 def mean_of_blocks(table: RatingTable, level: Level, block: int) -> float | None:

@@ -186,18 +186,23 @@ def _print_raters(found: AccuracyReport, unit: str) -> None:
 
 
 def _print_legend(found: AccuracyReport, bootstrap: Bootstrap, unit: str) -> None:
+    from store.measures.intervals import LEAST_CLUSTERS
     from workbench.output import say
 
     ends = [one.figures.intervals.get("accuracy") for one in found.raters]
     drawn = [one for one in ends if one is not None and one.low is not None]
     say("")
     if drawn:
-        wilson = not any(one.resamples for one in drawn)
         cluster = found.labels.cluster
         way = "drawn one by one" if bootstrap.by_unit else f"drawn {cluster} by {cluster}"
-        way = "of accuracy Wilson's" if wilson else way
+        alone = all(one.figures.n == end.clusters for one, end in zip(found.raters, ends, strict=True) if end)
+        wilson = not all(one.resamples for one in drawn)
+        way = "of accuracy Wilson's" if wilson and alone else way
         share = f"{100 * bootstrap.share:g} %"
         say(f"{share} intervals in brackets: over {unit}s, {way}, raters fixed.")
+        if wilson and not alone:
+            few = f"under {LEAST_CLUSTERS}"
+            say(f"Where all resamples agree, or of {few}: Wilson's, each {cluster} as one {unit}.")
     say(f"Coverage: of the {unit}s with a true label that a rater was given, those labelled.")
     if any(one.executable_rate is not None for one in found.raters):
         say("Executable: of the test programs that were run, those that could be executed.")
