@@ -7,6 +7,7 @@ import pytest
 from numpy.random import default_rng
 from scipy.stats import binomtest
 
+from store.measures.intervals import LEAST_CLUSTERS
 from store.measures.planning import (
     MOST_ITEMS,
     AccuracyDesign,
@@ -121,8 +122,24 @@ def test_many_queries_are_taken_from_the_width_of_500():
     assert expected_half_width(design, queries) == pytest.approx(0.012, rel=0.03)
 
 
+@pytest.mark.parametrize("design", [AgreementDesign(0.7, 3, 0.3, 5, 0.1), AccuracyDesign(0.8, 10, 0.2)])
+def test_half_widths_are_those_of_many_resamples(design):
+    """The mean of the 95 % ranges of 20,000 resamples of queries in each sample, drawn here one by one."""
+    widths = []
+    for number in range(50):
+        table = design.draw(60, default_rng([0, number]))
+        units = numpy.bincount(
+            table.clusters * len(table.patterns.times) + table.patterns.pattern_of,
+            minlength=60 * len(table.patterns.times),
+        ).reshape(60, -1)
+        drawn = default_rng(number).multinomial(60, [1 / 60] * 60, size=20_000) @ units
+        low, high = numpy.quantile(design.coefficient.statistic(table.patterns)(drawn), [0.025, 0.975])
+        widths.append((high - low) / 2)
+    assert expected_half_width(design, 60) == pytest.approx(numpy.mean(widths), rel=0.01)
+
+
 def test_few_queries_are_enough_for_little():
-    assert queries_needed(AccuracyDesign(0.9, 50), 0.5) == 2
+    assert queries_needed(AccuracyDesign(0.9, 50), 0.5) == LEAST_CLUSTERS
 
 
 def test_samples_without_a_coefficient_are_too_few():
@@ -133,7 +150,7 @@ def test_samples_without_a_coefficient_are_too_few():
 
 def test_what_cannot_be_planned():
     with pytest.raises(ValueError, match=f"{MOST_ITEMS:,} queries"):
-        queries_needed(AccuracyDesign(0.5, 1), 0.001, simulations=2, resamples=50)
+        queries_needed(AccuracyDesign(0.5, 1), 0.001, simulations=2)
     with pytest.raises(ValueError, match="all answers may be the same"):
         queries_needed(AgreementDesign(0.5, 2, 0.0001, 1), 0.1)
     with pytest.raises(ValueError, match="above 0"):

@@ -451,6 +451,7 @@ def _estimated(name: str, value: float | None, where: str, why_default: str) -> 
 
 def _widths(pilot: _Pilot, half_widths: Sequence[float], seed: int) -> dict[str, _Widths]:
     """Simulate studies of agreement and of accuracy; no agreement where a question has more answers."""
+    from store.measures.intervals import FEW_CLUSTERS, LEAST_CLUSTERS
     from store.measures.planning import (
         MOST_ITEMS,
         MOST_SIMULATED,
@@ -472,16 +473,18 @@ def _widths(pilot: _Pilot, half_widths: Sequence[float], seed: int) -> dict[str,
     def least(design: Design) -> int:
         """Return the number of queries from which intervals mean something."""
         if not isinstance(design, AgreementDesign):
-            return 2
+            return LEAST_CLUSTERS
         rare = min(design.prevalence, 1 - design.prevalence)
-        return max(2, math.ceil(LEAST_RARE / (rare * design.units_per_query)))
+        return max(LEAST_CLUSTERS, math.ceil(LEAST_RARE / (rare * design.units_per_query)))
 
     def needed(design: Design, half_width: float) -> _Needed:
         if (few := least(design)) > MOST_ITEMS:
             why = f"{MOST_ITEMS:,} queries do not have {LEAST_RARE} items of the rarer answer"
             return _Needed(half_width, None, why)
         try:
-            return _Needed(half_width, max(few, queries_needed(design, half_width, seed=seed)))
+            enough = queries_needed(design, half_width, seed=seed)
+            # Of fewer, the report itself warns that the interval is too narrow.
+            return _Needed(half_width, max(few, FEW_CLUSTERS, enough))
         except ValueError as error:
             return _Needed(half_width, None, str(error))
 
