@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming, ResponseFormat
     from pydantic import BaseModel
 
-_WAYS = ("json_schema", "json_object", "text")
+_WAYS = ("json_schema", "json_object_schema", "json_object", "text")
 _OPENAI_HOSTS = (".openai.com", ".openai.azure.com")
 
 
@@ -100,10 +100,8 @@ class OpenAIChat:
             words = describe_schema(request.reply_type, fences=form == "text")
             messages = _with_instruction(messages, words)
         body: CompletionCreateParamsNonStreaming = {"model": self._model, "messages": _to_wire(messages)}
-        if form == "json_schema":
-            body["response_format"] = _json_schema(request.reply_type)
-        elif form == "json_object":
-            body["response_format"] = {"type": "json_object"}
+        if form != "text":
+            body["response_format"] = _response_format(form, request.reply_type)
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.seed is not None:
@@ -175,12 +173,15 @@ def _to_wire(messages: tuple[Message, ...]) -> list[ChatCompletionMessageParam]:
 
 
 @cache
-def _json_schema(reply_type: type[BaseModel]) -> ResponseFormat:
+def _response_format(form: str, reply_type: type[BaseModel]) -> ResponseFormat:
+    if form == "json_object":
+        return {"type": "json_object"}
+    schema = strict_schema(reply_type)
+    if form == "json_object_schema":
+        # Not OpenAI's: llama.cpp's Python server and some hosted services hold a model to it.
+        beside: Any = {"type": "json_object", "schema": schema}
+        return beside
     return {
         "type": "json_schema",
-        "json_schema": {
-            "name": schema_name(reply_type),
-            "schema": strict_schema(reply_type),
-            "strict": True,
-        },
+        "json_schema": {"name": schema_name(reply_type), "schema": schema, "strict": True},
     }
