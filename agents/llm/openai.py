@@ -114,9 +114,14 @@ class OpenAIChat:
         """Read a completion field by field: services that imitate OpenAI leave some of them out."""
         from openai.types.chat import ChatCompletion
 
-        # A web page comes as a string, an error under status 200 as a completion without choices.
-        if not isinstance(completion, ChatCompletion):
+        if not isinstance(completion, ChatCompletion):  # a web page comes as a string
             raise self.service.invalid_reply(completion)
+        # The error of a service that had accepted the request already, and of one behind it.
+        part = completion.choices[0] if completion.choices else completion
+        if error := self.connection.error_in(part):
+            raise error
+        if completion.choices is None and "choices" in completion.model_fields_set:
+            raise self.service.reported(completion.to_dict())
         if not completion.choices or completion.choices[0].message is None:
             raise self.service.invalid_reply(completion.to_json(indent=None))
         choice = completion.choices[0]
