@@ -138,6 +138,8 @@ class Seen:
         asked = (body.get("output_config") or {}).get("format") or body.get("response_format") or {}
         if asked.get("type") == "json_schema":
             return dict(asked["json_schema"]["schema"] if self.api == "openai" else asked["schema"])
+        if "schema" in asked:
+            return dict(asked["schema"])
         for start in (at for at, letter in enumerate(self.text) if letter == "{"):
             try:
                 found, _ = json.JSONDecoder().raw_decode(self.text, start)

@@ -268,7 +268,9 @@ def write_case(connection: Connection, item_id: int, case: Case) -> None:
     if case.label is not None:
         verdict = {"id": uid(number + 20), "run_id": uid(0), "item_id": item_id, "value": case.label}
         verdict |= {"question_id": 1}  # pair.match, which is registered first
-        path = "tested" if case.ran else "simulated" if case.prediction else "screened"
+        path = "simulated" if case.prediction else "screened"
+        if case.ran:
+            path = "tested" if case.ran.executable else "untested"
         verdict |= {"path": "read" if case.alone else path, "created_at": BEGAN}
         verdict |= {"reason": case.reason or "as the code reads"}
         verdict |= {"execution_id": uid(number + 10) if case.ran else None}

@@ -177,6 +177,8 @@ class AnthropicMessages:
     def _to_answer(self, reply: Any) -> Answer:
         from anthropic.types import Message as AnthropicMessage
 
+        if isinstance(reply, AnthropicMessage) and (error := (reply.model_extra or {}).get("error")):
+            raise self.service.reported(error)
         if not isinstance(reply, AnthropicMessage) or not isinstance(reply.content, list):
             raise self.service.invalid_reply(reply)
         # The text of a tool call is its input; thinking blocks are not part of the answer.

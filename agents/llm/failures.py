@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -17,6 +18,22 @@ _PASSING = {408, 409, 429}
 _TOO_MUCH = {429, 503, 529}
 _QUOTA_CODES = {"insufficient_quota", "enforced_spend_limit_reached", "contract_spend_limit_reached"}
 _FILTER_CODES = {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "insufficient_quota": 429,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    **dict.fromkeys(_FILTER_CODES, 400),
+}
+"""The status of an error that a service names in a word, as Anthropic and OpenAI do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +134,24 @@ class Service:
             "Unexpected answer",
             f"{self.place} answered with something else than a reply: {self.quote(detail)}",
             f"Check {self.url_setting}: it must be the address of the interface, not of a web page.",
+        )
+
+    def reported(self, error: object) -> ModelError:
+        """Explain an error that an answer with status 200 holds, by the status that it names.
+
+        Args:
+            error: The error, or the whole body.
+        """
+        said = error if isinstance(error, dict) else {}
+        words = said.get("message") or error
+        for code in (said.get("code"), said.get("status"), said.get("type")):
+            if (status := _status_of(code)) is not None:
+                return self.status(status, words, said.get("code"), field=said.get("param"))
+        return ModelError(
+            "unavailable",
+            "Service failed",
+            f"{self.name} reported an error: {self.quote(words)}",
+            "Try again later.",
         )
 
     def status(
@@ -221,3 +256,10 @@ class Service:
             f"the reply, try another {self.structure_setting}."
         )
         return ModelError("bad_request", "Request not accepted", words, hint)
+
+
+def _status_of(code: object) -> int | None:
+    """Return the HTTP status that a code stands for: a number, its digits or a name; None for another one."""
+    if isinstance(code, str):
+        code = int(code) if re.fullmatch("[0-9]{3}", code) else _STATUS_OF.get(code)
+    return code if type(code) is int and 400 <= code < 600 else None

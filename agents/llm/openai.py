@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming, ResponseFormat
     from pydantic import BaseModel
 
-_WAYS = ("json_schema", "json_object", "text")
+_WAYS = ("json_schema", "json_object_schema", "json_object", "text")
 _OPENAI_HOSTS = (".openai.com", ".openai.azure.com")
 
 
@@ -100,10 +100,8 @@ class OpenAIChat:
             words = describe_schema(request.reply_type, fences=form == "text")
             messages = _with_instruction(messages, words)
         body: CompletionCreateParamsNonStreaming = {"model": self._model, "messages": _to_wire(messages)}
-        if form == "json_schema":
-            body["response_format"] = _json_schema(request.reply_type)
-        elif form == "json_object":
-            body["response_format"] = {"type": "json_object"}
+        if form != "text":
+            body["response_format"] = _response_format(form, request.reply_type)
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.seed is not None:
@@ -116,9 +114,14 @@ class OpenAIChat:
         """Read a completion field by field: services that imitate OpenAI leave some of them out."""
         from openai.types.chat import ChatCompletion
 
-        # A web page comes as a string, an error under status 200 as a completion without choices.
-        if not isinstance(completion, ChatCompletion):
+        if not isinstance(completion, ChatCompletion):  # a web page comes as a string
             raise self.service.invalid_reply(completion)
+        # The error of a service that had accepted the request already, and of one behind it.
+        part = completion.choices[0] if completion.choices else completion
+        if error := self.connection.error_in(part):
+            raise error
+        if completion.choices is None and "choices" in completion.model_fields_set:
+            raise self.service.reported(completion.to_dict())
         if not completion.choices or completion.choices[0].message is None:
             raise self.service.invalid_reply(completion.to_json(indent=None))
         choice = completion.choices[0]
@@ -175,12 +178,15 @@ def _to_wire(messages: tuple[Message, ...]) -> list[ChatCompletionMessageParam]:
 
 
 @cache
-def _json_schema(reply_type: type[BaseModel]) -> ResponseFormat:
+def _response_format(form: str, reply_type: type[BaseModel]) -> ResponseFormat:
+    if form == "json_object":
+        return {"type": "json_object"}
+    schema = strict_schema(reply_type)
+    if form == "json_object_schema":
+        # Not OpenAI's: llama.cpp's Python server and some hosted services hold a model to it.
+        beside: Any = {"type": "json_object", "schema": schema}
+        return beside
     return {
         "type": "json_schema",
-        "json_schema": {
-            "name": schema_name(reply_type),
-            "schema": strict_schema(reply_type),
-            "strict": True,
-        },
+        "json_schema": {"name": schema_name(reply_type), "schema": schema, "strict": True},
     }

@@ -116,6 +116,15 @@ class OpenAIConnection:
             )
         return self.service.invalid_reply(error)
 
+    def error_in(self, part: object) -> ModelError | None:
+        """Return the error to raise for a part of an answer that holds one though its status is 200.
+
+        Args:
+            part: The answer, or a choice of it, as the SDK read it.
+        """
+        error = (getattr(part, "model_extra", None) or {}).get("error")
+        return self.service.reported(error) if error else None
+
 
 def _words_of(error: openai.APIStatusError) -> object:
     """Return a service's own words: in OpenAI's form, in FastAPI's, or as a text (LM Studio, DeepSeek)."""

@@ -1,8 +1,9 @@
 """The form of replies: the strictest schema mode that a service accepts, found once for each client.
 
 Services that imitate another one refuse what they do not know, each in its own words: DeepSeek knows no
-`json_schema`, older vLLM neither, Ollama fails on it for some models. The first request of a client finds
-out, alone, while the others wait, so that each refusal is met once.
+`json_schema`, older vLLM neither, llama.cpp's Python server takes the schema in another place, Ollama fails
+on it for some models. The first request of a client finds out, alone, while the others wait, so that each
+refusal is met once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ REFUSING = {400, 404, 422, 500, 501}
 _READ = 10_000
 _SPEAKS_OF_IT = re.compile(
     r"response[_ ]?format|json[_ ]?(?:schema|object|mode)|structured[_ ]?outputs?|output_(?:config|format)"
-    r"|guided_|grammar|(?:invalid|required for|ChatRequest\.)\s?format",
+    r"|guided_|grammar|(?:invalid|required for|ChatRequest\.)\s?format"
+    r"|(?:unknown|unexpected|unrecogni[sz]ed|additional|extra)\b[^.]{0,60}\bschema\b",
     re.IGNORECASE,
 )
 

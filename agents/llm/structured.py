@@ -1,14 +1,18 @@
 """Parses the text of a model into a value of the requested type.
 
-The text may carry a code fence or words around the object, since models do that, and a program may stand in
-a fenced block beside it; the object itself must fit the type exactly. A reply that does not, that was cut
-off, or that declines is shown to the model once, with what is wrong with it.
+The text may carry a model's thoughts before the object, a code fence or words around it, since models do
+that, and a program may stand in a fenced block beside it; the object itself must fit the type exactly. A
+reply that does not, that was cut off, or that declines is shown to the model once, with what is wrong with
+it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal
@@ -24,6 +28,9 @@ _MOST_PROBLEMS = 8
 _MOST_TOKENS = 1 << 40
 # Each that fails takes as long as all of the text before it, and a model can write braces without end.
 _MOST_TRIES = 1000
+
+_THOUGHTS, _END_OF_THOUGHTS = "<think>", "</think>"
+_COMMA_AND_END = re.compile(r",\s*[}\]]")
 
 UNREADABLE = (ValueError, RecursionError)
 """The errors of an SDK where a body is not JSON, or cannot be read by Python."""
@@ -82,8 +89,9 @@ class MalformedReply(ValueError):
 def parse_reply(text: str, reply_type: type[BaseModel]) -> BaseModel:
     """Read the one JSON object in a text as a value of a type.
 
-    Nothing is converted on the way: "1" is no number and "yes" no truth value. A field that is marked with
-    `FencedPython` may be missing in the object: then the one fenced block of the text is its value.
+    Nothing is converted on the way: "1" and true are no numbers, and "yes" is no truth value. A field that
+    is marked with `FencedPython` may be missing in the object: then the one fenced block of the text is its
+    value.
 
     Args:
         text: The text of the model.
@@ -97,19 +105,97 @@ def parse_reply(text: str, reply_type: type[BaseModel]) -> BaseModel:
             programs.
     """
     field = fenced_field(reply_type)
-    found, programs = _find_object(text, with_programs=field is not None)
+    found, programs = _find_object(_without_thoughts(text), with_programs=field is not None)
     if field is not None:
         found = _with_program(found, field, programs)
     try:
-        return reply_type.model_validate_json(json.dumps(found), strict=True)
+        value = reply_type.model_validate_json(json.dumps(found), strict=True)
     except ValidationError as error:
-        problems = [
-            f"{'.'.join(str(part) for part in problem['loc']) or 'the object'}: {problem['msg']}"
+        raise _misfit(
+            f"{_place(*problem['loc'])}: {problem['msg']}"
             for problem in error.errors(include_url=False, include_context=False, include_input=False)
-        ]
-        more = len(problems) - _MOST_PROBLEMS
-        reported = "; ".join(problems[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
-        raise MalformedReply(f"the JSON object does not fit the schema: {reported}") from error
+        ) from error
+    if mixed := list(_mixed_up(found, value.model_dump(mode="json", by_alias=True))):
+        raise _misfit(f"{place}: true and false are no numbers, and numbers are neither" for place in mixed)
+    return value
+
+
+def _misfit(found: Iterable[str]) -> MalformedReply:
+    problems = list(found)
+    more = len(problems) - _MOST_PROBLEMS
+    reported = "; ".join(problems[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
+    return MalformedReply(f"the JSON object does not fit the schema: {reported}")
+
+
+def _place(*parts: str | int) -> str:
+    return ".".join(map(str, parts)) or "the object"
+
+
+def _mixed_up(given: Any, read: Any, *parts: str | int) -> Iterator[str]:
+    """Yield the places where a boolean was read as a number or the reverse: Literal[1] takes true for 1."""
+    if isinstance(given, dict) and isinstance(read, dict):
+        for name in (each for each in given if each in read):
+            yield from _mixed_up(given[name], read[name], *parts, name)
+    elif isinstance(given, list) and isinstance(read, list):
+        for place, (one, other) in enumerate(zip(given, read, strict=False)):
+            yield from _mixed_up(one, other, *parts, place)
+    elif isinstance(given, bool) != isinstance(read, bool):
+        yield _place(*parts)
+
+
+def _without_thoughts(text: str) -> str:
+    """Return what follows a model's thoughts, of which some services send the end tag alone.
+
+    A tag within the JSON object is a part of it: replies are about code, which may hold one.
+
+    Raises:
+        MalformedReply: The thoughts have no end.
+    """
+    begin = at = 0
+    for _ in range(_MOST_TRIES):
+        tag = text.find(_END_OF_THOUGHTS, at)
+        if tag < 0:
+            break
+        at = tag + len(_END_OF_THOUGHTS)
+        start = text.find("{", begin, tag)
+        with suppress(ValueError, RecursionError):
+            if start >= 0 and (end := _DECODER.raw_decode(text, start)[1]) > tag:
+                at = end
+                continue
+        begin = at
+    else:
+        begin = text.rindex(_END_OF_THOUGHTS) + len(_END_OF_THOUGHTS)
+    reply = text[begin:]
+    if reply.lstrip().startswith(_THOUGHTS):
+        raise MalformedReply(f"the reply is thoughts alone, without {_END_OF_THOUGHTS} and what follows it")
+    return reply
+
+
+def _each_once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a JSON object; of one that occurs twice, nobody knows which counts."""
+    found = dict(fields)
+    if len(found) < len(fields):
+        (name, _), *_ = Counter(name for name, _ in fields).most_common(1)
+        raise ValueError(f"{name[:60]!r} occurs more than once in an object")
+    return found
+
+
+# Line breaks inside strings are wrong JSON, but models that write code make them and nothing is lost.
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_each_once)
+
+
+def _trailing_comma(text: str, at: int) -> int | None:
+    """Return the place of the trailing comma at which JSON cannot be read; None where it is something else.
+
+    Args:
+        text: The text.
+        at: Where it cannot be read: at the comma from Python 3.13 on, before at what follows it.
+    """
+    comma = text.rfind(",", 0, at + 1)
+    found = _COMMA_AND_END.match(text, comma) if comma >= 0 else None
+    if found is None or found.end() <= at or text[:comma].rstrip()[-1:] in set("{[,:"):
+        return None
+    return comma
 
 
 def _with_program(found: dict[str, Any], field: str, programs: Sequence[str]) -> dict[str, Any]:
@@ -129,8 +215,6 @@ def _with_program(found: dict[str, Any], field: str, programs: Sequence[str]) ->
 
 def _find_object(text: str, *, with_programs: bool) -> tuple[dict[str, Any], list[str]]:
     """Return the one JSON object of a text and, if wanted, the programs in fenced blocks beside it."""
-    # Line breaks inside strings are wrong JSON, but models that write code make them and nothing is lost.
-    decoder = json.JSONDecoder(strict=False)
     found: list[dict[str, Any]] = []
     programs: list[str] = []
     tries = 0
@@ -161,13 +245,17 @@ def _find_object(text: str, *, with_programs: bool) -> tuple[dict[str, Any], lis
             break
         outside += text[at:start]
         try:
-            value, end = decoder.raw_decode(text, start)
+            value, end = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            if not found:
-                failure = f"the reply is not valid JSON: {error.msg} (line {error.lineno})"
             tries += 1
             if tries > _MOST_TRIES:
                 raise MalformedReply("there are too many braces around the JSON object") from error
+            if (comma := _trailing_comma(text, error.pos)) is not None:
+                text = f"{text[:comma]} {text[comma + 1 :]}"
+                at = start
+                continue
+            if not found:
+                failure = f"the reply is not valid JSON: {error.msg} (line {error.lineno})"
             outside += "{"
             at = start + 1
         except (ValueError, RecursionError) as error:

@@ -107,10 +107,13 @@ def test_configurations_over_one_sample_are_compared_and_their_traces_read_elsew
         "single": {"read": 6},
         "ps-fa": {"screened": 6 - unclear, "read": unclear},
         "ps-tpg-fa": {"screened": 6 - unclear, "read": unclear},
-        "ps-tpg-te-fa": {"screened": 6 - unclear, "tested": unclear},
+        "ps-tpg-te-fa": {"screened": 6 - unclear, "tested": 2, "untested": unclear - 2},
         "ps-tpg-sim-fa": {"screened": 6 - unclear, "simulated": unclear},
-        "paper": {"screened": 6 - unclear, "tested": unclear - 1, "repaired": 1},
-        "full": {"screened": 6 - unclear, "tested": unclear - 2, "repaired": 1, "corrected": 1},
+        "paper": {"screened": 6 - unclear, "tested": 2, "untested": unclear - 3, "repaired": 1},
+        "full": {
+            "screened": 6 - unclear,
+            **{"tested": 2, "untested": unclear - 4, "repaired": 1, "corrected": 1},
+        },
     }
     executable = {job["configuration"]: figures[job["run"]]["executable"] for job in jobs}
     assert executable["full"] == executable["paper"] + 1 == executable["ps-tpg-te-fa"] + 2

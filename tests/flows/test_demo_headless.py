@@ -86,7 +86,7 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
     assert against["raters"] == ["sample-ana", "sample-ben", "sample-chi"]
     assert facts["agreement_among_raters"]["units"] == facts["items"]
     assert facts["sandbox"] == "bubblewrap"
-    assert facts["paths"] == {"corrected": 2, "repaired": 2, "screened": 53, "tested": 28}
+    assert facts["paths"] == {"corrected": 2, "repaired": 2, "screened": 53, "tested": 24, "untested": 4}
     assert (facts["executed"], facts["executable"]) == (32, 28)
     assert facts["notice"] == NOTICE
     judged = facts["judged"]
@@ -119,8 +119,8 @@ def test_every_path_of_the_algorithm_is_on_disk(at):
         "slug/2": ("repaired", ["repair", "bug_fixer", "repair", "executor", "arbiter"], [False, True]),
         "json-dates/4": ("corrected", ["test_correction", "executor", "arbiter"], [True, True]),
         "newest-file/2": ("corrected", ["test_correction", "executor", "arbiter"], [False, True]),
-        "slug/5": ("tested", ["test_correction", "bug_fixer", "arbiter"], [False]),
-        "json-dates/3": ("tested", ["executor", "arbiter"], [False]),
+        "slug/5": ("untested", ["test_correction", "bug_fixer", "arbiter"], [False]),
+        "json-dates/3": ("untested", ["executor", "arbiter"], [False]),
     }
     execution, verdict, item, step = map(table_of, (ExecutionRow, VerdictRow, Item, StepRow))
     with Workspace.open(at) as workspace, workspace.reading() as connection:
@@ -168,7 +168,7 @@ def test_without_bubblewrap_the_shipped_programs_run_as_plain_processes(workbenc
     done = workbench("demo", "--headless", "--at", in_folder, "--json")
     facts = done.json()
     assert facts["sandbox"] == "process"
-    assert facts["paths"] == {"corrected": 2, "screened": 53, "tested": 30}
+    assert facts["paths"] == {"corrected": 2, "screened": 53, "tested": 24, "untested": 6}
     assert (facts["executable"], facts["labels"]) == (26, {"0": 46, "1": 39})
     assert done.says("Plain processes install nothing")
     assert (facts["executed"], facts["failed"], facts["labelled"]) == (facts["unclear"], 0, facts["items"])

@@ -303,9 +303,9 @@ async def test_a_service_without_schemas_is_named_and_after_its_run_nothing_is_l
             await start(pilot)
             await until(pilot, lambda: "✓ done · 12 of 12 labelled" in text(app, "#now"))
             # It is named in the status and in the log.
-            assert "openai:deep is asked for json_object" in text(app, "#now")
+            assert "openai:deep is asked for json_object_schema" in text(app, "#now")
             (line,) = [line.text for line in app.context.jobs.status.log if "refuses" in line.text]
-            assert 'models.openai_structured = "json_object"' in line
+            assert 'models.openai_structured = "json_object_schema"' in line
             # Nothing is started where nothing is left to do.
             await pilot.press("g")
             await until(pilot, lambda: "nothing to do: this run has labelled all pairs" in screen_text(app))

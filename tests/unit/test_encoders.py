@@ -184,6 +184,7 @@ def test_vectors_of_a_service(tmp_path):
     ("outcome", "words"),
     [
         (Status(401, "no"), "Key not accepted"),
+        (Body({"error": {"message": "No such model.", "code": 404}}), "Model or address not known"),
         (Body({"object": "list", "data": []}), "Unexpected answer"),
         (Body({"object": "list", "data": [{"index": 0, "embedding": "AAAA"}]}), "Unexpected answer"),
         (Body({"object": "list", "data": [{"index": 0, "embedding": [1.0, None]}]}), "Not a number"),

@@ -196,6 +196,31 @@ async def test_a_reply_of_other_types_than_it_should_have_is_no_bug_of_ours(
     assert (error.kind, error.title) == ("unavailable", "Unexpected answer")
 
 
+@pytest.mark.parametrize(
+    ("type_", "kind", "requests"),
+    [
+        ("overloaded_error", "unavailable", 2),
+        ("rate_limit_error", "rate_limited", 2),
+        ("api_error", "unavailable", 2),
+        ("not_found_error", "bad_request", 1),
+        ("authentication_error", "unauthorised", 1),
+        ("an_error_of_tomorrow", "unavailable", 1),
+    ],
+)
+async def test_an_error_under_status_200_is_treated_as_its_type_says(
+    serve: Callable[..., LoopbackModels],
+    type_: str,
+    kind: str,
+    requests: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agents.llm.pacing.FIRST_WAIT_SECONDS", QUICK)
+    server = serve(in_turn(Body({"type": "error", "error": {"type": type_, "message": "So it is."}})))
+    error = await failure(server.settings(max_retries=1))
+    assert (error.kind, error.requests, len(server.requests)) == (kind, requests, requests)
+    assert "So it is." in error.message
+
+
 @pytest.mark.parametrize("body", [b"", b"[" * 200_000, b'{"id": ' + b"1" * 5_000 + b"}"], ids=len)
 async def test_a_body_that_cannot_be_read_is_no_bug_of_ours(
     serve: Callable[..., LoopbackModels], body: bytes

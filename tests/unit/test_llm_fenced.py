@@ -42,6 +42,7 @@ def fenced(program, opening="```python", closing="```"):
         json.dumps({"interpretation": "doubles a number", "test_program": PROGRAM}),
         json.dumps({"interpretation": "doubles a number", "test_program": PROGRAM}) + f"\n{fenced(PROGRAM)}",
         "```python\n" + json.dumps({"interpretation": "doubles a number", "test_program": PROGRAM}) + "\n```",
+        f"<think>A draft:\n```python\nx = {{1\n{OBJECT}</think>\n{OBJECT}\n{fenced(PROGRAM)}",
         f"{OBJECT}\n{fenced(PROGRAM)}".replace("\n", "\r\n"),
         f"```json\n{OBJECT}\n```\n{fenced(PROGRAM)}\n".replace("\n", "\r\n"),
     ],

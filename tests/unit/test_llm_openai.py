@@ -244,7 +244,6 @@ def _completion(content: Any = GOOD_TEXT, **others: Any) -> Body:
         _completion(choices=[{"message": "x"}]),
         _completion(model=7),
         _completion(usage="much"),
-        Body({"error": {"message": "overloaded \ud800", "code": 529}}),
         Body(b""),
         Body(b"[" * 200_000),
         Body(b'{"a":' * 900 + b"1" + b"}" * 900),
@@ -259,6 +258,79 @@ async def test_a_reply_of_other_types_than_it_should_have_is_no_bug_of_ours(
     error = await failure(server.settings(max_retries=0))
     assert (error.kind, error.title) == ("unavailable", "Unexpected answer")
     str(error).encode()  # or it could not be recorded
+
+
+def _error(**error: Any) -> Body:
+    return Body({"error": error})
+
+
+_CHOICE_ERROR = {"message": "The provider \ud800 went away.", "code": 502}
+_HALF = {"index": 0, "finish_reason": "error", "message": {"role": "assistant", "content": '{"ver'}}
+
+
+@pytest.mark.parametrize(
+    "passing",
+    [
+        _error(message="overloaded", code=503),
+        _error(message="slow down", code="429"),
+        _error(message="slow down", type="requests", code="rate_limit_exceeded"),
+        _error(message="an error of ours", type="server_error", code=None),
+        Body({"id": None, "choices": None, "error": {"message": "exhausted", "code": 429}}),
+        Body({"choices": None, "code": 500, "message": "The worker died."}),
+        Body({"object": "chat.completion", "choices": [{**_HALF, "error": _CHOICE_ERROR}]}),
+    ],
+    ids=lambda outcome: str(outcome.content)[:60],
+)
+async def test_an_error_under_status_200_that_passes_is_tried_again(
+    serve: Callable[..., LoopbackModels], passing: Body, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents.llm.pacing.FIRST_WAIT_SECONDS", QUICK)
+    server = serve(in_turn(passing, GOOD))
+    reply = await ask(server.settings())
+    assert (reply.value, reply.requests, reply.usage) == (Screening(**GOOD), 2, Usage(120, 30))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "said"),
+    [
+        (_error(message="No such model.", code=404), "bad_request", "(404): No such model."),
+        (_error(message="Not yours.", code="invalid_request_error"), "bad_request", "Not yours."),
+        (_error(message="You have no credits.", code=402), "unauthorised", "You have no credits."),
+        (_error(message="Used up.", code="insufficient_quota"), "rate_limited", "Used up."),
+        (_error(message="Flagged.", code="content_policy_violation"), "refused", "Flagged."),
+        (_error(message="It is odd.", code=1302), "unavailable", "It is odd."),
+        (_error(message="It is odd.", code="9" * 5_000), "unavailable", "It is odd."),
+        (_error(code=["x"], type=True), "unavailable", "['x']"),
+        (Body({"error": "the runner has stopped \ud800"}), "unavailable", "the runner has stopped"),
+        (Body({"choices": None, "msg": "Too many."}), "unavailable", "Too many."),
+    ],
+    ids=lambda value: str(getattr(value, "content", value))[:60],
+)
+async def test_another_error_under_status_200_fails_in_the_words_of_the_service(
+    serve: Callable[..., LoopbackModels], outcome: Body, kind: str, said: str
+) -> None:
+    server = serve(in_turn(outcome))
+    error = await failure(server.settings())
+    assert (error.kind, error.requests, error.usage) == (kind, 1, Usage())
+    assert said in error.message
+    assert "web page" not in error.hint
+    str(error).encode()  # or it could not be recorded
+
+
+async def test_a_form_that_is_refused_under_status_200_leads_to_a_weaker_one(
+    serve: Callable[..., LoopbackModels],
+) -> None:
+    refused = _error(message="response_format: json_schema is not supported by this model", code=400)
+    server = serve(in_turn(refused, GOOD))
+    reply = await ask(server.settings())
+    assert (reply.requests, reply.sdk.rpartition(", ")[2]) == (2, "json_object_schema")
+
+
+async def test_an_answer_beside_which_an_error_is_null_is_an_answer(
+    serve: Callable[..., LoopbackModels],
+) -> None:
+    server = serve(in_turn(_completion(error=None)))
+    assert (await ask(server.settings())).value == Screening(**GOOD)
 
 
 @pytest.mark.parametrize("said", ["cut \ud800 in half", {"text": "no"}, 5], ids=str)

@@ -58,8 +58,24 @@ NO_SCHEMA = {
 NO_OBJECT = said(400, {"error": "'response_format.type' must be 'json_schema' or 'text'"})
 
 
+NO_SCHEMA_BESIDE = {
+    "a field of its own": said(400, openai_words("Unknown parameter: 'response_format.schema'.")),
+    "vLLM before 0.6": said(
+        400,
+        {
+            "object": "error",
+            "message": "[{'type': 'extra_forbidden', 'loc': ('body', 'response_format', 'schema'), "
+            "'msg': 'Extra inputs are not permitted'}]",
+            "code": 400,
+        },
+    ),
+    "a strict reader": said(422, "unknown field `schema`, expected `type` at line 1 column 93"),
+}
+
+
 def form_of(seen):
-    return (seen.body.get("response_format") or {"type": "text"})["type"]
+    asked = seen.body.get("response_format") or {"type": "text"}
+    return asked["type"] + ("_schema" if "schema" in asked else "")
 
 
 def refusing(**refusals):
@@ -92,21 +108,56 @@ async def test_a_refused_schema_is_left_out_by_itself_once_for_all(service):
         replies, heard = await ask_all(server.settings(), 12)
         forms = Counter(form_of(seen) for seen in server.requests)
     assert [reply.value for reply in replies] == [ScreenerReply(**GOOD)] * 12
-    assert forms == {"json_schema": 1, "json_object": 12}
+    assert forms == {"json_schema": 1, "json_object_schema": 12}
     assert sorted(reply.requests for reply in replies) == [1] * 11 + [2]
-    assert {reply.sdk.rpartition(", ")[2] for reply in replies} == {"json_object"}
+    assert {reply.sdk.rpartition(", ")[2] for reply in replies} == {"json_object_schema"}
     (notice,) = heard
     assert isinstance(notice, WeakerForm)
-    assert (notice.refused, notice.used) == ("json_schema", "json_object")
-    assert 'models.openai_structured = "json_object"' in notice.text
+    assert (notice.refused, notice.used) == ("json_schema", "json_object_schema")
+    assert 'models.openai_structured = "json_object_schema"' in notice.text
     assert server.key not in notice.text
 
 
-async def test_words_are_the_last_way_and_a_program_may_stand_in_a_block():
-    script = refusing(json_schema=NO_SCHEMA["DeepSeek"], json_object=NO_OBJECT)
+async def test_a_schema_beside_json_object_holds_the_model_before_json_object_alone():
+    """As llama.cpp's Python server: its small model says something else where nothing holds it."""
+    refused = said(
+        422,
+        {"detail": [{"type": "literal_error", "loc": ["body", "response_format", "type"], "msg": "Input"}]},
+    )
+
+    def script(seen, _number):
+        answers = {"json_schema": refused, "json_object_schema": GOOD}
+        return answers.get(form_of(seen), '{"answer": "It may well match."}')
+
+    with LoopbackModels(script) as server:
+        replies, _ = await ask_all(server.settings(), 3)
+        (alone,), _ = await ask_all(server.settings(openai_structured="json_object"))
+        asked = server.requests[1].body
+    assert [reply.value for reply in replies] == [ScreenerReply(**GOOD)] * 3
+    schema = asked["response_format"]["schema"]
+    assert asked["response_format"] == {"type": "json_object", "schema": schema}
+    assert (list(schema["properties"]), schema["additionalProperties"]) == ([*GOOD], False)
+    assert "valid against the JSON schema" in asked["messages"][0]["content"]
+    assert alone.kind == "malformed"
+
+
+@pytest.mark.parametrize("service", NO_SCHEMA_BESIDE)
+async def test_a_refused_schema_beside_json_object_leads_to_json_object_alone(service):
+    script = refusing(json_schema=NO_SCHEMA["DeepSeek"], json_object_schema=NO_SCHEMA_BESIDE[service])
     with LoopbackModels(script, replies={"ScreenerReply": GOOD}) as server:
         replies, heard = await ask_all(server.settings(), 3)
-        assert [form_of(seen) for seen in server.requests][:2] == ["json_schema", "json_object"]
+        forms = Counter(form_of(seen) for seen in server.requests)
+    assert forms == {"json_schema": 1, "json_object_schema": 1, "json_object": 3}
+    assert [reply.value for reply in replies] == [ScreenerReply(**GOOD)] * 3
+    assert [(notice.refused, notice.used) for notice in heard] == [("json_schema", "json_object")]
+
+
+async def test_words_are_the_last_way_and_a_program_may_stand_in_a_block():
+    script = refusing(json_schema=NO_SCHEMA["DeepSeek"], json_object_schema=NO_OBJECT, json_object=NO_OBJECT)
+    with LoopbackModels(script, replies={"ScreenerReply": GOOD}) as server:
+        replies, heard = await ask_all(server.settings(), 3)
+        ways = ["json_schema", "json_object_schema", "json_object", "text"]
+        assert [form_of(seen) for seen in server.requests][:4] == ways
         assert server.requests[-1].schema["properties"].keys() == GOOD.keys()
     assert all(reply.sdk.endswith(", text") for reply in replies)
     assert [notice.used for notice in heard] == ["text"]
@@ -124,12 +175,12 @@ async def test_a_form_that_was_set_holds_and_fails_clearly():
 
 
 async def test_where_every_way_is_refused_the_first_refusal_is_raised():
-    everything = dict.fromkeys(("json_object", "text"), NO_OBJECT)
+    everything = dict.fromkeys(("json_object_schema", "json_object", "text"), NO_OBJECT)
     with LoopbackModels(refusing(json_schema=NO_SCHEMA["DeepSeek"], **everything)) as server:
         (error,), heard = await ask_all(server.settings())
-        assert [form_of(seen) for seen in server.requests] == ["json_schema", "json_object", "text"]
+        assert [form_of(seen) for seen in server.requests] == ["json_schema", *everything]
     assert "unavailable now" in error.message
-    assert (error.requests, heard) == (3, [])
+    assert (error.requests, heard) == (4, [])
 
 
 @pytest.mark.parametrize(
@@ -179,7 +230,8 @@ async def test_a_refusal_that_comes_late_is_met_by_the_same_way():
                 others = await asyncio.gather(*(model.reply(a_request(n)) for n in range(2, 6)))
         finally:
             await model.close()
-    assert [first.sdk[-11:], *(each.sdk[-11:] for each in others)] == ["json_schema"] + ["json_object"] * 4
+    forms = [each.sdk.rpartition(", ")[2] for each in (first, *others)]
+    assert forms == ["json_schema"] + ["json_object_schema"] * 4
     assert len(heard) == 1
 
 

@@ -54,12 +54,108 @@ def test_code_inside_a_string_is_kept_as_written() -> None:
         ('{"verdict": "match", "reason": "r", "line": "3"}', "line: Input should be a valid integer"),
         ('{"verdict": "match", "reason": "\\ud800"}', "does not fit the schema"),
         ('{"a":' * 100_000, "not valid JSON"),
+        ('{"verdict": "match", "reason": "r", "line": true}', "line: Input should be a valid integer"),
+        ('{"verdict": "match", "verdict": "no match", "reason": "r"}', "'verdict' occurs more than once"),
+        ('{"verdict": "match", "reason": "r", "reason": "r"}', "'reason' occurs more than once"),
+        ('{"verdict": "match",, "reason": "r"}', "not valid JSON"),
+        ('{"verdict": "match", "reason": "r",,}', "not valid JSON"),
+        ("{,}", "not valid JSON"),
     ],
 )
 def test_what_is_not_the_object_asked_for_is_malformed(text: str, why: str) -> None:
     with pytest.raises(MalformedReply) as caught:
         parse_reply(text, Ruling)
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "thoughts",
+    [
+        "<think>It matches, I think.</think>",
+        '<think>{"verdict": "no match", "reason": "draft"}, or rather not.</think>\n',
+        'Is it {"verdict": "no match", "reason": "draft"}?\n</think>\n\n',
+        '{"verdict": "no match", "reason": "draft"}</think>',
+        "<think>The form is {verdict, {reason: </think>",
+        "<think>```python\nx = {</think>",
+        '<think>They say "</think>", then {"verdict": "no match", "reason": "draft"}.</think>',
+        '<think>{"verdict": "</think>", </think>',
+        "<think>" + "{" * 5_000 + "</think>",
+        "{</think>" * 5_000,
+        "<think></think>",
+    ],
+)
+def test_what_follows_a_models_thoughts_is_the_reply(thoughts: str) -> None:
+    reply = '{"verdict": "match", "reason": "it {does}"}'
+    assert parse_reply(thoughts + reply, Ruling) == GOOD
+    assert parse_reply(f"{thoughts}\n```json\n{reply}\n```", Ruling) == GOOD
+
+
+@pytest.mark.parametrize("tags", ["drops </think>", "<think> and </think>, then </think>"])
+@pytest.mark.parametrize("before", ["", "Here it is: ", "<think>Is it {so}?</think>\n"])
+def test_a_tag_within_the_object_is_a_part_of_it(before: str, tags: str) -> None:
+    text = f'{before}{{"verdict": "match", "reason": "{tags}"}} That is all.'
+    assert parse_reply(text, Ruling) == Ruling(verdict="match", reason=tags)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('<think>{"verdict": "match", "reason": "r"}', "thoughts alone"),
+        ('\n<think>so</think> <think>{"verdict": "match", "reason": "r"}', "thoughts alone"),
+        ('<think>{"verdict": "match", "reason": "r"}</think>\n', "no JSON object"),
+        ('{"verdict": "match", "reason": "r"}</think> I cannot say.', "no JSON object"),
+    ],
+)
+def test_thoughts_alone_are_no_reply(text: str, why: str) -> None:
+    with pytest.raises(MalformedReply, match=why):
+        parse_reply(text, Ruling)
+
+
+class Listing(BaseModel):
+    items: list[dict[str, int]]
+    word: str = ""
+    last: list[int] = []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"items": [{"a": 1,},], "word": ",}", "last": [1, 2,],}',
+        '```json\n{\n  "items": [\n    {"a": 1},\n  ],\n  "word": ",}",\n  "last": [1, 2 , ]\n ,\n}\n```',
+    ],
+)
+def test_a_trailing_comma_is_read(text: str) -> None:
+    assert parse_reply(text, Listing) == Listing(items=[{"a": 1}], word=",}", last=[1, 2])
+
+
+def test_a_reply_of_trailing_commas_is_not_read_to_the_end() -> None:
+    with pytest.raises(MalformedReply, match="too many"):
+        parse_reply('{"last": [' + "[1,]," * 200_000 + "]}", Listing)
+
+
+class Choice(BaseModel):
+    label: Literal[0, 1]
+    sure: Literal[True, "no"] = True
+    parts: tuple[Literal[1, 2], ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ('"label": true', "label"),
+        ('"label": false', "label"),
+        ('"label": 1, "sure": 1', "sure"),
+        ('"label": 1, "parts": [2, true]', "parts.1"),
+    ],
+)
+def test_a_boolean_is_no_number_and_a_number_no_boolean(fields: str, place: str) -> None:
+    with pytest.raises(MalformedReply, match=f"{place}: "):
+        parse_reply(f"{{{fields}}}", Choice)
+    assert parse_reply('{"label": 1, "sure": true, "parts": [2]}', Choice).model_dump() == {
+        "label": 1,
+        "sure": True,
+        "parts": (2,),
+    }
 
 
 def test_a_model_that_writes_braces_without_end_is_not_read_to_the_end() -> None:

@@ -165,6 +165,29 @@ def test_verdicts_outlive_the_changes_of_their_table(tmp_path, monkeypatch):
     assert after == [(*row, *match, None) for row in kept]
 
 
+def test_a_label_of_which_no_test_came_to_a_result_is_no_longer_called_tested(tmp_path, monkeypatch):
+    version = next(number for number, name, _ in migrations() if name.endswith("_untested.sql"))
+    path = older_file(tmp_path, monkeypatch, version)
+    executed = "'00000000-0000-0000-0000-00000000000{}'"
+    ran, did_not = executed.format(1), executed.format(2)
+    verdicts = {1: ("tested", ran), 2: ("tested", did_not), 3: ("repaired", ran), 4: ("screened", "NULL")}
+    with duckdb.connect(str(path)) as connection:
+        for made, executable in ((ran, True), (did_not, False)):
+            connection.execute(
+                "INSERT INTO execution (id, item_id, program, program_digest, sandbox, environment, exit_reason, "
+                "executable, error, stdout, stderr, output_dropped, seconds, created_at) "
+                f"VALUES ({made}, 1, '', '', '', '', 'error', {executable}, '', '', '', 0, 1.0, now())"
+            )
+        for item, (way, made) in verdicts.items():
+            connection.execute(
+                "INSERT INTO verdict (id, run_id, item_id, value, path, reason, execution_id, created_at, question_id) "
+                f"VALUES (uuid(), uuid(), {item}, 1.0, '{way}', 'why', {made}, now(), 1)"
+            )
+    Workspace.open(path).close()
+    after = facts(path, "SELECT item_id, path FROM verdict ORDER BY item_id")
+    assert after == [(1, "tested"), (2, "untested"), (3, "repaired"), (4, "screened")]
+
+
 OLDER_RECORD = """
 INSERT INTO item VALUES (1, 'answer', 'q-1', 1, 1, 'x', '{}'), (2, 'answer', 'q-2', 2, 1, 'x', '{}'),
     (3, 'pair', 'p-1', 3, 1, 'x', '{}');

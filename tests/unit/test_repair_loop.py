@@ -82,7 +82,7 @@ def test_there_are_at_most_one_repair_and_two_executions_more_than_the_tries(ann
     workspace, report = annotate([IN_VAIN], max_try_time=tries)
     assert roles(workspace) == ["executor", *["bug_fixer", "repair", "executor"] * (tries + 1), "arbiter"]
     assert len(executions(workspace)) == tries + 2
-    assert (verdicts(workspace), report.pipeline.numbers["executable"]) == ({1: (1.0, "tested")}, 0)
+    assert (verdicts(workspace), report.pipeline.numbers["executable"]) == ({1: (1.0, "untested")}, 0)
 
 
 def test_the_last_try_may_help(annotate):
@@ -391,7 +391,7 @@ def test_paper_repairs_the_environment_only(tmp_path):
     server = service(SLIPPED, fixes=[GIVES_UP], corrects=CORRECTS)
     with annotated(tmp_path, NEEDS_MATH, server, "paper") as (workspace, report, _):
         assert turns(workspace) == ["executor", "bug_fixer", "arbiter"]
-        assert verdicts(workspace) == {1: (1.0, "tested")}
+        assert verdicts(workspace) == {1: (1.0, "untested")}
         assert repairs(workspace, report.run_id)["given_up"] == 1
 
 
@@ -399,7 +399,7 @@ def test_a_correction_that_changes_nothing_leaves_the_program_to_the_bug_fixer(t
     server = service(SLIPPED, fixes=[GIVES_UP], corrects=EXPLAINED | {"test_program": SLIPPED})
     with annotated(tmp_path, NEEDS_MATH, server) as (workspace, _, _):
         assert turns(workspace) == ["executor", "test_correction", "bug_fixer", "arbiter"]
-        assert verdicts(workspace) == {1: (1.0, "tested")}
+        assert verdicts(workspace) == {1: (1.0, "untested")}
 
 
 def test_a_corrected_program_may_lack_what_can_be_installed(tmp_path, index):
@@ -439,7 +439,7 @@ def test_an_agent_whose_reply_cannot_be_used_gives_up_and_the_arbiter_rules(tmp_
         assert turns(workspace) == ["executor", "test_correction !", "bug_fixer !", "arbiter"]
         failed = [step for step in rows(workspace, StepRow) if step["outcome"] == "failed"]
         assert [step["cause"] for step in failed] == [cause, cause]
-        assert verdicts(workspace) == {1: (1.0, "tested")}
+        assert verdicts(workspace) == {1: (1.0, "untested")}
         assert repairs(workspace, report.run_id)["given_up"] == 1
 
 
@@ -513,7 +513,7 @@ def test_after_a_kill_it_goes_on_at_the_step_that_was_cut_off(tmp_path, at):
             report = run_job(workspace, job, Told())
             assert report.done == 1
             assert turns(workspace) == ["executor", "test_correction", "executor", "bug_fixer", "arbiter"]
-            assert verdicts(workspace) == {1: (1.0, "tested")}
+            assert verdicts(workspace) == {1: (1.0, "untested")}
             # What was on disk is not asked for again; what was cut off is.
             counts = {name: asked(server).count(name) for name in replies}
             assert counts == {name: 2 if name == at else 1 for name in replies}

@@ -121,7 +121,7 @@ class Agents:
             return
         works = chance.random() < 0.6
         self.execute(item, "ok" if works else "error", executable=works, tests=chance.randrange(5) * works)
-        path = "tested" if works or chance.random() < 0.3 else self.repair(item)
+        path = "tested" if works else "untested" if chance.random() < 0.3 else self.repair(item)
         if chance.random() < 0.1:
             self.execute(item, "infrastructure", executable=False, tests=0)
             return
@@ -133,7 +133,7 @@ class Agents:
         for place in range(self.chance.randrange(1, 4)):
             if self.chance.random() < 0.2:
                 self.step(item, "bug_fixer", {"commands": []})
-                return "tested"
+                return "untested"
             if self.chance.random() < 0.2:
                 self.step(item, "test_correction", {"test_program": "'"})
                 works = self.chance.random() < 0.7
@@ -149,7 +149,7 @@ class Agents:
                 self.execute(item, "ok" if works else "error", executable=works, tests=3 * works)
                 if works:
                     return "repaired"
-        return "tested"
+        return "untested"
 
     def conclude(self, item, path):
         self.records[VerdictRow].append(

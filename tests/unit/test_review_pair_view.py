@@ -56,7 +56,7 @@ def text(seen: ItemView, pane: str) -> str:
         ("clear-no", "◆ 0 no match · screened"),
         ("tested", "◆ 1 match · tested · 2 of 2 passed · 1 does not discriminate"),
         ("failing", "◆ 0 no match · tested · 1 of 3 passed · 1 flaky"),
-        ("environment", "◆ 1 match · tested · ended: error · not executable: ModuleNotFoundError"),
+        ("environment", "◆ 1 match · untested · ended: error · not executable: ModuleNotFoundError"),
         ("timeout", "◆ 0 no match · tested · ended: timeout"),
     ],
 )

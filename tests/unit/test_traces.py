@@ -63,6 +63,21 @@ def test_traces_tell_all_that_the_run_did(workbench, study, in_folder):
     assert by_item["lost"]["steps"][-1]["outcome"] == "failed"
 
 
+def test_a_label_of_which_no_test_came_to_a_result_is_called_untested(workbench, in_folder):
+    pair = {"id": "lacks", "query": "double a number", "code": LACKING}
+    (in_folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
+    workbench("import", "study.duckdb", "pairs.jsonl")
+    script_file(in_folder, through_test("lacks", 0))
+    run = ("annotate", "study.duckdb", "--model", "scripted:replies.jsonl", "--no-repairs")
+    assert workbench(*run, "--agents", "ps-tpg-te-fa", "--sandbox", "process").code == 0
+    workbench("export", "study.duckdb", "run.jsonl", "--format", "traces")
+    (trace,) = lines(in_folder / "run.jsonl")
+    (item,) = workbench("items", "study.duckdb", "--json").json()["items"]
+    (report,) = workbench("report", "study.duckdb", "pipeline", "--json").json()["runs"]
+    assert item["execution"]["passed"] == 0
+    assert (trace["path"], item["agent_path"], report["paths"]) == ("untested", "untested", {"untested": 1})
+
+
 def test_an_import_of_traces_brings_the_run_and_exports_equal_lines(workbench, study, in_folder):
     workbench("export", study, "run.jsonl", "--format", "traces")
     done = workbench("import", "other.duckdb", "run.jsonl", "--json").json()

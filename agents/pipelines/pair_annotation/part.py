@@ -14,7 +14,7 @@ PAIR = AgentsPart(
     make_pipeline=imported(f"{_HERE}.pipeline:PairPipeline"),
     counts=imported(f"{_HERE}.figures:read_counts"),
     report=imported(f"{_HERE}.figures:read_report"),
-    paths=("screened", "read", "simulated", "tested", "repaired", "corrected"),
+    paths=("screened", "read", "simulated", "tested", "repaired", "corrected", "untested"),
     workload=imported(f"{_HERE}.workload:expected_workload"),
     placeholder_characters={
         "doubt": 300,
@@ -29,5 +29,5 @@ PAIR = AgentsPart(
     },
 )
 """The paths: the screener found the pair clear, a model read the texts and ruled, a model predicted the
-result of a test, a test was run, one was run after a repair, or after the test writer corrected it. The
-lengths are those of the sample."""
+result of a test, a test was run, one was run after a repair, or after the test writer corrected it, or none
+came to a result. The lengths are those of the sample."""

@@ -106,10 +106,10 @@ class PairPipeline:
             await self._loop.work(tested, recorder)
         report = tested.executed.report
         ruling = await self.rule(item, tested.test, report, recorder)
-        path = "tested"
+        path = "untested"
         if report.executable:
             # Of both, the correction says more of what the label rests on: the tests are other ones.
-            path = "corrected" if tested.test != test else "repaired" if report.snapshot else path
+            path = "corrected" if tested.test != test else "repaired" if report.snapshot else "tested"
         return (Verdict(ruling.label, path, ruling.reason, execution_id=tested.executed.id),)
 
     async def rule(
