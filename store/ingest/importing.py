@@ -342,13 +342,14 @@ class _Import:
 
     def _counts_beside_items(self, number: int) -> dict[str, Any]:
         """Count all but the items that a file, by its number, adds, by the names of `FileReport`."""
-        labels, labels_known = label_counts(self._cursor, number)
+        labels, superseding, labels_known = label_counts(self._cursor, number)
         judgments, marks, records_known = record_counts(self._cursor, number)
         assumed = number in self._raters and self._label_as is None and bool(labels or labels_known)
         return {
             **response_counts(self._cursor, number),
             **trace_counts(self._cursor, number),
             "judgments_added": {**judgments, **labels},
+            "labels_superseding": superseding,
             "judgments_known": labels_known + records_known,
             "rater_assumed": assumed,
             "marks_added": marks,
