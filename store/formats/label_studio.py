@@ -75,45 +75,46 @@ class LabelStudioTasks(LabelledPairs):
         add_count(self.counts, UNFINISHED, of=len(drafts) if isinstance(drafts, list) else 0)
         pair = self.pair(task.object("data", required=True), own, {"meta": meta} if meta else None)
         made = [pair]
-        # Of several by one annotator the latest counts.
-        given = [(one.anything("updated_at") or one.anything("created_at"), one) for one in annotations]
-        for time, one in sorted(given, key=lambda of: instant_of(of[0]) or _NEVER, reverse=True):
+        for one, time in _latest_first(annotations):
             if one.anything("was_cancelled") or one.anything("skipped"):
                 add_count(self.counts, SKIPPED)
             else:
                 made += self._label(pair, _annotator(one), one, time)
-        for one in predictions:
+        for one, time in _latest_first(predictions):
             rater = one.text("model_version", short=True) or f"{self.stem} predictions"
-            made += self._label(pair, rater, one)
+            made += self._label(pair, rater, one, time)
         return made
 
-    def _label(
-        self, pair: Entity, rater: str | None, annotation: RecordReader, time: Any = None
-    ) -> list[Entity]:
-        answers: dict[str, Any] = {}
+    def _label(self, pair: Entity, rater: str | None, annotation: RecordReader, time: Any) -> list[Entity]:
+        answers: dict[str, list[Any]] = {}
         comments, others = [], 0
         for result in annotation.objects("result"):
             name, type_ = result.text("from_name") or "", result.text("type") or ""
             value = result.object("value")
             if type_ in _ANSWERS:
-                answers[name] = value.there(_ANSWERS[type_])
+                given = value.there(_ANSWERS[type_])
+                answers.setdefault(name, []).extend(given if isinstance(given, list) else [given])
             elif type_ == "textarea":
                 comments += value.texts("text")
             else:
                 others += 1
-        answer = answers.pop(self.question(), None) if answers else None
+        labels = answers.pop(self.question(), []) if answers else []
         add_count(self.counts, OTHER_ANSWERS, of=others + len(answers))
-        if isinstance(answer, list) and len(answer) == 1:
-            (answer,) = answer
-        if answer is None:
+        if labels in ([], [None]):
             add_count(self.counts, UNLABELLED)
             return []
-        return self.label(pair, rater, answer, "\n".join(comments), time)
+        return self.label(pair, rater, labels[0] if len(labels) == 1 else labels, "\n".join(comments), time)
 
 
 def _annotations(task: RecordReader) -> list[RecordReader]:
     """Return the annotations of a task, which versions before 1.0 call completions."""
     return [*task.objects("annotations"), *task.objects("completions")]
+
+
+def _latest_first(given: Sequence[RecordReader]) -> list[tuple[RecordReader, Any]]:
+    """Return annotations or predictions with their times, since of several by one rater the latest counts."""
+    timed = [(one, one.anything("updated_at") or one.anything("created_at")) for one in given]
+    return sorted(timed, key=lambda each: instant_of(each[1]) or _NEVER, reverse=True)
 
 
 def _annotator(annotation: RecordReader) -> str | None:

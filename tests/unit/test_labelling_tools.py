@@ -322,6 +322,10 @@ REFUSED = {
         },
         "neither a text nor a number",
     ),
+    "two labels": (
+        TASK | {"annotations": [{"result": [choice("match"), choice("no match")], "completed_by": 1}]},
+        r"the label \['match', 'no match'\] is neither a text nor a number",
+    ),
     "no person": (
         TASK | {"annotations": [{"result": [choice("match")], "completed_by": [4]}]},
         r"completed_by' is a list .* where an annotator",
@@ -374,19 +378,14 @@ def shown(label, answer, number, **more):
     return task | ({} if label is None else {"label": label}) | more
 
 
-@pytest.mark.parametrize(
-    ("match", "none"), [("match", "no match"), ("MATCH", "No-Match"), (1, 0), ("1", "0")]
-)
-def test_a_label_that_is_shown_is_accepted_or_rejected(match, none, tmp_path):
-    tasks = [
-        shown(label, answer, number)
-        for number, (label, answer) in enumerate(
-            [(match, "accept"), (match, "reject"), (none, "accept"), (none, "reject"), (None, "accept")], 1
-        )
-    ]
+def test_a_label_that_is_shown_is_accepted_or_rejected(tmp_path):
+    answers = [(None, "accept", 1), (None, "reject", 0)]
+    for match, none in (("match", "no match"), ("MATCH", "No-Match"), (1, 0), ("1", "0")):
+        answers += [(match, "accept", 1), (match, "reject", 0), (none, "accept", 0), (none, "reject", 1)]
+    tasks = [shown(label, answer, number) for number, (label, answer, _) in enumerate(answers)]
     found, counts = labels_of(tmp_path, tasks)
-    assert [found[str(number), "theirs labels"] for number in range(1, 6)] == [1, 0, 0, 1, 1]
-    assert counts == {NAMELESS: 5}
+    assert found == {(str(number), "theirs labels"): row[2] for number, row in enumerate(answers)}
+    assert counts == {NAMELESS: len(tasks)}
 
 
 def test_a_label_of_other_words_is_read_where_it_is_the_only_one(tmp_path):
@@ -416,23 +415,26 @@ def annotation(word, at=None, by=4, **more):
     return {"result": [choice(word)], "completed_by": by, **time, **more}
 
 
-@pytest.mark.parametrize(
-    ("earlier", "later"),
-    [
+def test_the_latest_instant_counts_however_it_is_written(tmp_path):
+    times = [
         ("2026-01-02T01:00:00+02:00", "2026-01-01T23:30:00Z"),
         ("2026-01-01T10:00:00Z", "2026-01-01T10:00:00.6Z"),
         ("2026-01-01T10:00:00.000001Z", "2026-01-01T05:00:00.000002-05:00"),
         (1_600_000_000, 1_600_000_000.5),
         (999_999_999, 1_600_000_000),
         (None, "2026-01-01T10:00:00Z"),
-    ],
-)
-def test_the_latest_instant_counts_however_it_is_written(earlier, later, tmp_path):
-    given = annotation("match", earlier, id=11), annotation("no match", later, id=12)
-    for order in (given, given[::-1]):
-        for key in ("annotations", "completions"):
-            found, counts = labels_of(tmp_path, [annotated(*order, key=key)])
-            assert (found, counts) == ({("1", "annotator 4"): 0}, {AGAIN: 1})
+    ]
+    given = [(annotation("match", one), annotation("no match", other)) for one, other in times]
+    orders = [*given, *(pair[::-1] for pair in given)]
+    tasks = [
+        {**annotated(*order, key=key), "id": f"{number} {key}"}
+        for number, order in enumerate(orders)
+        for key in ("annotations", "completions", "predictions")
+    ]
+    found, counts = labels_of(tmp_path, tasks)
+    who = {"annotations": "annotator 4", "completions": "annotator 4", "predictions": "theirs predictions"}
+    assert found == {(task["id"], who[task["id"].split()[1]]): 0 for task in tasks}
+    assert counts == {AGAIN: len(tasks)}
 
 
 def test_completions_are_annotations_under_their_old_name(tmp_path):
@@ -465,12 +467,16 @@ ANNOTATORS = {
 }
 
 
-@pytest.mark.parametrize(("who", "rater"), ANNOTATORS.values(), ids=ANNOTATORS)
-def test_who_annotated_a_task(who, rater, tmp_path):
-    first = {"result": [choice("match")], **who}
-    found, counts = labels_of(tmp_path, [annotated(first, annotation("no match", by={"email": "zoe@lab"}))])
-    assert found == {("1", rater): 1, ("1", "zoe@lab"): 0}
-    assert counts == ({NAMELESS: 1} if rater == "theirs labels" else {})
+def test_who_annotated_a_task(tmp_path):
+    other = annotation("no match", by={"email": "zoe@lab"})
+    tasks = [
+        {**annotated({"result": [choice("match")], **who}, other), "id": name}
+        for name, (who, _) in ANNOTATORS.items()
+    ]
+    found, counts = labels_of(tmp_path, tasks)
+    expected = {(name, rater): 1 for name, (_, rater) in ANNOTATORS.items()}
+    assert found == expected | {(name, "zoe@lab"): 0 for name in ANNOTATORS}
+    assert counts == {NAMELESS: 3}
 
 
 def test_what_is_not_read_is_counted(tmp_path):
@@ -482,6 +488,7 @@ def test_what_is_not_read_is_counted(tmp_path):
         annotation("match", "2026-01-01T10:00:00") | {"result": [choice("match"), runs, words]},
         annotation("match", "yesterday", by=5),
         {"result": [runs], "completed_by": 6},
+        {"result": [choice("") | {"value": {"choices": []}}], "completed_by": 7},
         drafts=[{"id": 9, "result": [choice("match")]}],
         meta={"batch": 7},
     )
@@ -490,7 +497,7 @@ def test_what_is_not_read_is_counted(tmp_path):
     items, found, counts = imported(tmp_path, path)
     assert {label[2] for label in found} == {"annotator 4", "annotator 5"}
     # The third answered another question only, which is not taken for the label.
-    assert counts == {UNFINISHED: 1, OTHER_ANSWERS: 3, UNDATED: 2, UNLABELLED: 1}
+    assert counts == {UNFINISHED: 1, OTHER_ANSWERS: 3, UNDATED: 2, UNLABELLED: 2}
     assert json.loads(items[0][-1]) == {"meta": {"batch": 7}}
 
 
