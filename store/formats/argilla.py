@@ -1,5 +1,7 @@
 """Argilla's records: flat as by `records.to_list(flatten=True)`, or nested as by `records.to_json`.
 
+Nested records do not say which responses were submitted, so all that have a value are labels.
+
 Argilla knows users by UUIDs. Raters get UUIDs made of their names; the names are written as the field
 `raters`, in the order of the responses.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -22,7 +25,6 @@ from store.formats.labelling import (
     WORDS,
     LabelledPairs,
     task_fields,
-    time_of,
 )
 from store.formats.protocol import JSON, CurrentLabel, Entity, Export, Format, WriteResult
 from store.formats.record_reader import RecordReader, add_count
@@ -37,12 +39,25 @@ _RESPONSE_FIELDS = (("", "value"), (".users", "user_id"), (".status", "status"))
 _SUGGESTION_FIELDS = (("", "value"), (".score", "score"), (".agent", "agent"))
 """The endings of the columns of flat records, with the fields of nested ones."""
 
+_SUBMITTED = "submitted"
+_NO_STATUS = "labels of responses without a status, which may be drafts or discarded"
+
 _USERS = UUID("5a1f4d1e-0f0b-5c39-8f3c-6d2f7f0f1d11")
 """The namespace of the UUIDs of raters."""
 
 
 class ArgillaRecords(LabelledPairs):
     """Makes a pair of each record, and labels of its responses and its suggestion."""
+
+    def scan(self, record: Mapping[str, Any]) -> None:
+        """Collect the names of the questions that have a response or a suggestion in some record."""
+        with suppress(Refused):
+            self.asked.update(
+                name.removesuffix(end)
+                for name in _flat(record)
+                for end in (_RESPONSES, _SUGGESTION)
+                if name.endswith(end)
+            )
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return the pair and the labels of a record.
@@ -51,66 +66,46 @@ class ArgillaRecords(LabelledPairs):
             Refused: A field is missing or of the wrong type, or a label is unknown.
         """
         whole = RecordReader(_flat(record))
-        question = self._question(whole.names())
+        question = self.question()
         own = whole.identity("id") or str(number)
-        for name in ("_server_id", "status"):
+        for name in ("_server_id", "status", f"{question}{_SUGGESTION}.score"):
             whole.anything(name)
         responses = _taken(whole, question + _RESPONSES)
-        users = _taken(whole, f"{question}{_RESPONSES}.users")
-        statuses = _taken(whole, f"{question}{_RESPONSES}.status")
+        # A response without a status, or without a user, has null; a file may have no column for them.
+        users, statuses = (
+            _taken(whole, f"{question}{_RESPONSES}{end}") or [None] * len(responses)
+            for end in (".users", ".status")
+        )
         names, how = whole.texts(RATERS), whole.texts(PROVENANCE)
         suggested, agent = (
             whole.anything(name) for name in (question + _SUGGESTION, f"{question}{_SUGGESTION}.agent")
         )
-        whole.number(f"{question}{_SUGGESTION}.score")
         if not len(responses) == len(users) == len(statuses):
             raise Refused(f"{question + _RESPONSES!r}, its users and its status differ in length")
         pair = self.pair(whole, own)
         made = [pair]
         named = names if len(names) == len(users) else users
         times = [_judged_at(one) for one in how] if len(how) == len(users) else [None] * len(users)
-        for answer, rater, status, made_at in zip(responses, named, statuses, times, strict=True):
-            if status == "submitted" and answer is not None:
-                made += self.label(pair, rater, answer, made_at=made_at)
-            else:
+        for answer, rater, status, time in zip(responses, named, statuses, times, strict=True):
+            if answer is None or status not in (None, _SUBMITTED):
                 said = {"discarded": SKIPPED, "draft": UNFINISHED}
                 add_count(self.counts, said.get(str(status), UNLABELLED))
+                continue
+            label = self.label(pair, rater, answer, time=time)
+            add_count(self.counts, _NO_STATUS, of=len(label) if status is None else 0)
+            made += label
         if suggested is not None:
             made += self.label(pair, agent or f"{self.stem} suggestions", suggested)
         return made
 
-    def _question(self, names: Sequence[str]) -> str:
-        """Return the question that is read: the one that is mapped, `label`, or the only one.
 
-        Raises:
-            Refused: There are several.
-        """
-        asked = sorted(
-            {
-                name.removesuffix(end)
-                for name in names
-                for end in (_RESPONSES, _SUGGESTION)
-                if name.endswith(end)
-            }
-        )
-        if wanted := self.columns.get(LABEL):
-            return wanted
-        if LABEL in asked or not asked:
-            return LABEL
-        if len(asked) > 1:
-            raise Refused(
-                f"it has the questions {', '.join(asked)}; say which one to read: --map label=QUESTION"
-            )
-        return asked[0]
-
-
-def _judged_at(provenance: str) -> str | None:
+def _judged_at(provenance: str) -> Any:
     """Return when a label was given, out of the text that our exports have; None where it does not say."""
     try:
         found = json.loads(provenance)
     except (ValueError, RecursionError):
         return None
-    return time_of(found.get("judged_at")) if isinstance(found, dict) else None
+    return found.get("judged_at") if isinstance(found, dict) else None
 
 
 def _taken(record: RecordReader, name: str) -> list[Any]:
@@ -131,7 +126,7 @@ def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
     whole = RecordReader(record)
     flat = {
         name: value
-        for part in ("fields", "metadata", "vectors")
+        for part in ("vectors", "metadata", "fields")
         for name, value in whole.object(part).rest().items()
     }
     responses, suggestions = whole.object("responses"), whole.object("suggestions")
@@ -186,7 +181,7 @@ def _nested_record(pair: Entity, labels: Sequence[CurrentLabel]) -> dict[str, An
                 {
                     "value": WORDS[label.value],
                     "user_id": str(uuid5(_USERS, label.rater)),
-                    "status": "submitted",
+                    "status": _SUBMITTED,
                 }
                 for label in people
             ]

@@ -31,6 +31,9 @@ STAGED: dict[FieldType, str] = {
 SHORT = frozenset({"language", "repository"})
 """Fields that hold a name, which has a limit."""
 
+_SAME = {"id": "external_id", "item": "external_id"}
+"""What users call a field, whatever it is called in a file."""
+
 SCORE_PREFIX = "similarity_"
 """A column similarity_MODEL holds one model's similarity."""
 
@@ -70,17 +73,20 @@ class Layout:
             of items; `judgment`: the full record.
         fields: The fields of a record; every other field is extra.
         extra: Whether there is a place for extra fields; otherwise they are left out, and said to be.
+        renamed: The columns that the user mapped, each with the name by which files call it otherwise.
     """
 
     sort: Sort
     fields: tuple[Field, ...]
     extra: bool = True
+    renamed: tuple[tuple[str, str], ...] = ()
 
     def mapped(self, mapping: Mapping[str, str]) -> Layout:
         """Return the layout with other column names.
 
         Args:
-            mapping: Our field, by its name or by what files call it first, to the file's column.
+            mapping: Our field, by its name, by what files call it first, or for an item's id by `id`, to the
+                file's column.
 
         A column that is mapped holds that field alone, also where another field bears its name.
 
@@ -95,10 +101,18 @@ class Layout:
                     f"There is no field {name!r} to map.",
                     f"Fields: {', '.join(sorted(field.columns[0] for field in self.fields))}.",
                 )
+        found = [self._field(name) for name in mapping]
+        if same := [name for name in mapping if found.count(self._field(name)) > 1]:
+            raise UnknownName(
+                "One field twice",
+                f"{', '.join(same)} are names of one field, which several columns would hold.",
+                "Name one column for it.",
+            )
         taken = list(wanted.values())
-        fields = []
+        fields, renamed = [], []
         for field in self.fields:
             if field.name in wanted:
+                renamed.append((wanted[field.name], field.columns[0]))
                 fields.append(replace(field, columns=(wanted[field.name],), required=True))
             elif left := tuple(column for column in field.columns if column not in taken):
                 fields.append(replace(field, columns=left))
@@ -110,7 +124,7 @@ class Layout:
                 f"{', '.join(twice)} would hold two of our fields.",
                 "Name another column for each of them: --map id=number --map query=question",
             )
-        return replace(self, fields=tuple(fields))
+        return replace(self, fields=tuple(fields), renamed=tuple(renamed))
 
     def knows(self, mapping: Mapping[str, str]) -> bool:
         """Return whether every name that is mapped is one of its fields."""
@@ -118,7 +132,7 @@ class Layout:
 
     def _field(self, name: str) -> str | None:
         for field in self.fields:
-            if name in (field.name, field.columns[0]):
+            if name in (field.name, field.columns[0]) or field.name == _SAME.get(name):
                 return field.name
         return None
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from store.formats.fields import recognized_by
@@ -16,13 +17,15 @@ from store.formats.labelling import (
     COMMENT,
     INNER_FIELDS,
     LABEL,
+    OTHER_ANSWERS,
     SKIPPED,
+    UNFINISHED,
     UNLABELLED,
     WORDS,
     LabelledPairs,
     hashed,
+    instant_of,
     task_fields,
-    time_of,
 )
 from store.formats.protocol import JSON, CurrentLabel, Entity, Export, Format, WriteResult
 from store.formats.record_reader import RecordReader, add_count
@@ -43,9 +46,21 @@ CONFIG = f"""<View>
 _ANSWERS = {"choices": "choices", "rating": "rating", "number": "number"}
 """The field of a result that holds the label, by its type."""
 
+_NEVER = datetime.min.replace(tzinfo=UTC)
+"""Before every time."""
+
 
 class LabelStudioTasks(LabelledPairs):
     """Makes a pair of each task, and labels of its annotations and predictions."""
+
+    def scan(self, record: Mapping[str, Any]) -> None:
+        """Collect the names of the controls that hold a label in some annotation or prediction."""
+        with suppress(Refused):
+            task = RecordReader(record)
+            for one in [*_annotations(task), *task.objects("predictions")]:
+                for result in one.objects("result"):
+                    if result.text("type") in _ANSWERS:
+                        self.asked.add(result.text("from_name") or "")
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return the pair and the labels of a task.
@@ -55,70 +70,73 @@ class LabelStudioTasks(LabelledPairs):
         """
         task = RecordReader(record)
         own = task.identity("id") or str(number)
-        annotations, predictions = task.objects("annotations"), task.objects("predictions")
-        data = task.object("data", required=True)
-        pair = self.pair(data, own)
+        annotations, predictions = _annotations(task), task.objects("predictions")
+        drafts, meta = task.anything("drafts"), task.anything("meta")
+        add_count(self.counts, UNFINISHED, of=len(drafts) if isinstance(drafts, list) else 0)
+        pair = self.pair(task.object("data", required=True), own, {"meta": meta} if meta else None)
         made = [pair]
-        # Of several by one annotator the latest counts.
-        given = [(_moment(one), one) for one in annotations]
-        for moment, one in sorted(given, key=itemgetter(0), reverse=True):
-            made += self._annotated(pair, one, moment)
-        for one in predictions:
+        for one, time in _latest_first(annotations):
+            if one.anything("was_cancelled") or one.anything("skipped"):
+                add_count(self.counts, SKIPPED)
+            else:
+                made += self._label(pair, _annotator(one), one, time)
+        for one, time in _latest_first(predictions):
             rater = one.text("model_version", short=True) or f"{self.stem} predictions"
-            made += self._label(pair, rater, one)
+            made += self._label(pair, rater, one, time)
         return made
 
-    def _annotated(self, pair: Entity, annotation: RecordReader, moment: str) -> list[Entity]:
-        if annotation.anything("was_cancelled"):
-            add_count(self.counts, SKIPPED)
-            return []
-        return self._label(pair, _annotator(annotation), annotation, time_of(moment))
-
-    def _label(
-        self, pair: Entity, rater: str, annotation: RecordReader, made_at: str | None = None
-    ) -> list[Entity]:
-        answers: dict[str, Any] = {}
-        comments = []
+    def _label(self, pair: Entity, rater: str | None, annotation: RecordReader, time: Any) -> list[Entity]:
+        answers: dict[str, list[Any]] = {}
+        comments, others = [], 0
         for result in annotation.objects("result"):
             name, type_ = result.text("from_name") or "", result.text("type") or ""
             value = result.object("value")
             if type_ in _ANSWERS:
-                answers[name] = value.there(_ANSWERS[type_])
+                given = value.there(_ANSWERS[type_])
+                answers.setdefault(name, []).extend(given if isinstance(given, list) else [given])
             elif type_ == "textarea":
                 comments += value.texts("text")
-        asked = self.columns.get(LABEL, LABEL)
-        if len(answers) > 1 and asked not in answers:
-            raise Refused(
-                f"{annotation.path!r} has the labels {', '.join(map(repr, answers))}; say which one to read: "
-                "--map label=NAME"
-            )
-        answer = answers.get(asked, next(iter(answers.values()), None) if LABEL not in self.columns else None)
-        if isinstance(answer, list) and len(answer) == 1:
-            (answer,) = answer
-        if answer is None:
+            else:
+                others += 1
+        labels = answers.pop(self.question(), []) if answers else []
+        add_count(self.counts, OTHER_ANSWERS, of=others + len(answers))
+        if labels in ([], [None]):
             add_count(self.counts, UNLABELLED)
             return []
-        return self.label(pair, rater, answer, "\n".join(comments), made_at)
+        return self.label(pair, rater, labels[0] if len(labels) == 1 else labels, "\n".join(comments), time)
 
 
-def _moment(annotation: RecordReader) -> str:
-    return annotation.text("updated_at") or annotation.text("created_at") or ""
+def _annotations(task: RecordReader) -> list[RecordReader]:
+    """Return the annotations of a task, which versions before 1.0 call completions."""
+    return [*task.objects("annotations"), *task.objects("completions")]
 
 
-def _annotator(annotation: RecordReader) -> str:
-    """Return the name of an annotator: the e-mail, the name, or a number.
+def _latest_first(given: Sequence[RecordReader]) -> list[tuple[RecordReader, Any]]:
+    """Return annotations or predictions with their times, since of several by one rater the latest counts."""
+    timed = [(one, one.anything("updated_at") or one.anything("created_at")) for one in given]
+    return sorted(timed, key=lambda each: instant_of(each[1]) or _NEVER, reverse=True)
+
+
+def _annotator(annotation: RecordReader) -> str | None:
+    """Return the name of an annotator: the e-mail, else `created_username`, else a number; None for none.
+
+    `created_username` is "FIRST LAST E-MAIL, NUMBER" where Label Studio wrote it.
 
     Raises:
-        Refused: There is none of them.
+        Refused: It is something else.
     """
     given = annotation.anything("completed_by")
-    name = annotation.text("created_username")
     if isinstance(given, dict):
         given = given.get("email") or given.get("id")
-    if name and name.strip():
-        return name
     if isinstance(given, str) and given.strip():
         return given
+    name = (annotation.text("created_username") or "").strip()
+    person, _, number = name.rpartition(", ")
+    if isinstance(given, int) and number == str(given):
+        words = person.split()
+        name = words[-1] if words and "@" in words[-1] else ""
+    if name or given in (None, ""):
+        return name or None
     if isinstance(given, int) and not isinstance(given, bool):
         return f"annotator {given}"
     raise wrong(given, annotation.named("completed_by"), "an annotator")
@@ -185,6 +203,7 @@ LABEL_STUDIO = Format(
     containers=JSON,
     layouts=(
         recognized_by("pair", data="object", annotations="list"),
+        recognized_by("pair", data="object", completions="list"),
         recognized_by("pair", data="object", predictions="list"),
     ),
     converter=LabelStudioTasks,

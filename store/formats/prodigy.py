@@ -1,7 +1,7 @@
 """Prodigy's JSON lines: a task as one annotator answered it.
 
-A task with options is answered by those in `accept`, any other one by `answer` alone: accept is a match,
-reject is none.
+A task with options is answered by those in `accept`. Any other one shows its `label`, which `answer` accepts
+or rejects. A label that is no word of the scale means a match where the file has no other one.
 """
 
 from __future__ import annotations
@@ -22,20 +22,40 @@ from store.formats.labelling import (
     LabelledPairs,
     hashed,
     task_fields,
-    time_of,
+    value_of,
 )
-from store.formats.protocol import JSON, CurrentLabel, Entity, Export, Format, WriteResult
+from store.formats.protocol import (
+    JSON,
+    CurrentLabel,
+    Entity,
+    Export,
+    FileContext,
+    Format,
+    WriteResult,
+)
 from store.formats.record_reader import RecordReader, add_count
-from store.formats.values import Refused
+from store.formats.values import Refused, short
 from store.kinds.pair import PAIR
 
+_MATCH = 1
 _ANSWERS = ("accept", "reject", "ignore")
-_OF_PRODIGY = ("_is_binary", "config", "html", "tokens", "spans", "label")
+_OF_PRODIGY = ("_is_binary", "config", "html", "tokens", "spans")
 """Fields of a task that say how Prodigy showed it."""
 
 
 class ProdigyTasks(LabelledPairs):
     """Makes a pair of each task, and a label of its answer."""
+
+    def __init__(self, known: FileContext) -> None:
+        super().__init__(known)
+        self._name = self.columns.get(LABEL) or ("" if LABEL in self.columns.values() else LABEL)
+        self._shown: set[str] = set()
+
+    def scan(self, record: Mapping[str, Any]) -> None:
+        """Collect the labels that tasks without options show."""
+        label = record.get(self._name)
+        if label is not None and not _has_options(record):
+            self._shown.add(str(label))
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return the pair and the label of a task.
@@ -54,11 +74,12 @@ class ProdigyTasks(LabelledPairs):
             option.identity("id", required=True): option.text("text") or ""
             for option in task.objects("options")
         }
-        has_options = task.has("accept") or bool(options)
+        has_options = _has_options(record)
         accepted = task.anything("accept")
+        shown = task.anything(self._name)
         comment = task.text(COMMENT) or ""
         provenance, stamp = task.anything(PROVENANCE), task.anything("_timestamp")
-        made_at = time_of(provenance.get("judged_at")) if isinstance(provenance, dict) else None
+        judged_at = provenance.get("judged_at") if isinstance(provenance, dict) else None
         if "text" not in self.columns.values():
             # What was shown: query and code in one.
             task.text("text")
@@ -69,16 +90,34 @@ class ProdigyTasks(LabelledPairs):
         if answer == "ignore":
             add_count(self.counts, SKIPPED)
             return [pair]
-        label: Any = answer == "accept"
         if has_options:
             if answer == "reject" or not isinstance(accepted, list) or len(accepted) != 1:
                 add_count(self.counts, UNLABELLED)
                 return [pair]
-            (label,) = accepted
-            label = _option(label, options)
-        rater = annotator or session or f"{self.stem} labels"
-        answered = int(label) if isinstance(label, bool) else label
-        return [pair, *self.label(pair, rater, answered, comment, made_at or time_of(stamp))]
+            label = _option(accepted[0], options)
+        else:
+            label = self._binary(shown, accept=answer == "accept")
+        return [pair, *self.label(pair, annotator or session, label, comment, judged_at or stamp)]
+
+    def _binary(self, shown: Any, *, accept: bool) -> float:
+        """Return the value that accepting or rejecting a label means.
+
+        Raises:
+            Refused: The label is none of the scale, and not the only one of the file.
+        """
+        value = _MATCH if shown is None else value_of(shown)
+        if value is None:
+            if len(self._shown) > 1:
+                raise Refused(
+                    f"the label {short(shown)} is none of {', '.join(WORDS.values())}, and one of several in "
+                    "the file; write these words in its place"
+                )
+            value = _MATCH
+        return value if accept else next(other for other in WORDS if other != value)
+
+
+def _has_options(task: Mapping[str, Any]) -> bool:
+    return task.get("accept") is not None or bool(task.get("options"))
 
 
 def _option(accepted: Any, options: Mapping[str, str]) -> Any:

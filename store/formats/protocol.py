@@ -532,7 +532,7 @@ def detect(sample: Sample, candidates: dict[str, Format] | None = None) -> tuple
     ]
     if len(fitting) == 1:
         return fitting[0]
-    columns = _listed(sample.columns)
+    columns = shown_fields(sample.columns)
     place = f"{sample.path}:{sample.first_line}"
     if fitting:
         raise ImportFailed(
@@ -550,7 +550,7 @@ def detect(sample: Sample, candidates: dict[str, Format] | None = None) -> tuple
     )
 
 
-def _listed(columns: Collection[str]) -> str:
+def shown_fields(columns: Collection[str]) -> str:
     """Return the names of fields; texts that are used as names, as of a table of codes, are cut."""
     names = [shorten(name, LONGEST_FIELD, placeholder="…") for name in sorted(columns)[:SHOWN_FIELDS]]
     more = len(columns) - len(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from store.formats.fields import recognized_by
+from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult
 from store.formats.record_reader import RecordReader, put_back
 from store.formats.values import wrong
@@ -161,8 +161,17 @@ QUESTIONS = Format(
     description="repository questions: question, answer (SWE-QA); and id, repository, commit, issue, chunks",
     containers=JSON,
     layouts=(
-        recognized_by("answer", question="text", answer="text"),
-        recognized_by("answer", question="text"),
+        Layout(
+            "answer",
+            (
+                Field("question", ("question",), required=True),
+                Field("external_id", ("id",), "id"),
+                Field("reference", ("answer",)),
+                Field("repository", ("repository",)),
+                Field("revision", ("commit",)),
+                Field("language", ("language",)),
+            ),
+        ),
     ),
     unless=frozenset(
         {"question_id", "rater", "query", "model", "record", "value", "_server_id", "_task_hash"}

@@ -1,14 +1,18 @@
 """Qrels and runs as TREC's programs read them, plain or gzipped, and the qrels of BEIR.
 
-Qrels: `query 0 code grade`; or BEIR's three columns below a header. Runs: `query Q0 code rank score name`. As
-in trec_eval a run is ordered by score and, where scores are equal as 32-bit numbers, by code id, descending;
-the ranks in the file are ignored. Blank lines and lines that begin with # are skipped.
+Qrels: `query 0 code grade`; or BEIR's three columns below a header, with tabs between them as in CSV. Runs:
+`query Q0 code rank score name`. As in trec_eval only blanks of ASCII separate fields, so an id may have a
+U+00A0; one with a blank can be in BEIR's qrels alone. A run is ordered by score and, where scores are equal
+as 32-bit numbers, by code id, descending; the ranks in the file are ignored. Blank lines are skipped, and
+lines that begin with #, except in BEIR's qrels.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import math
+import re
 import zlib
 from array import array
 from collections.abc import Iterator, Sequence
@@ -16,6 +20,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Literal
 
 from store.errors import EmptyFile, ImportFailed
+from store.formatting import pluralize
 from store.measures.ranking import Qrels, Run
 
 MOST_CHARACTERS = 10_000
@@ -45,11 +50,16 @@ def read_qrels(path: Path, repeated: Repeated = "error") -> dict[str, dict[str, 
     """
     found: dict[str, dict[str, float]] = {}
     times: dict[tuple[str, str], int] = {}
-    form = _QRELS
-    for number, fields in _lines(path):
-        if not found and form == _QRELS and fields == _BEIR.split():
-            form = _BEIR
-            continue
+    form, split = _QRELS, _fields
+    for number, line in _lines(path):
+        if form == _QRELS:
+            fields = _fields(line)
+            if not found and fields == _BEIR.split():
+                form, split = _BEIR, _cells if "\t" in line else _fields
+                continue
+            if fields[0].startswith("#"):
+                continue
+        fields = split(line)
         _check_fields(path, number, fields, form)
         query, code, grade = fields[0], fields[-2], _number(path, number, fields[-1], "grade")
         if grade > HIGHEST_GRADE:
@@ -83,7 +93,10 @@ def read_run(path: Path) -> dict[str, list[str]]:
     found: dict[str, dict[str, None]] = {}
     scores: dict[str, array[float]] = {}
     names: dict[str, str] = {}
-    for number, fields in _lines(path):
+    for number, line in _lines(path):
+        fields = _fields(line)
+        if fields[0].startswith("#"):
+            continue
         _check_fields(path, number, fields, _RUN)
         query, code = fields[0], names.setdefault(fields[2], fields[2])
         codes = found.setdefault(query, {})
@@ -108,7 +121,7 @@ def write_qrels(path: Path, qrels: Qrels) -> None:
     with _written(path) as file:
         for query, grades in qrels.items():
             for code, grade in grades.items():
-                file.write(f"{_word(query)} 0 {_word(code)} {_plain(grade)}\n")
+                file.write(f"{_word(query, of_query=True)} 0 {_word(code)} {_plain(grade)}\n")
 
 
 def write_run(path: Path, run: Run, name: str) -> None:
@@ -128,12 +141,12 @@ def write_run(path: Path, run: Run, name: str) -> None:
     with _written(path) as file:
         for query, codes in run.items():
             for place, code in enumerate(codes):
-                line = f"{_word(query)} Q0 {_word(code)} {place + 1} {len(codes) - place} {_word(name)}\n"
-                file.write(line)
+                file.write(f"{_word(query, of_query=True)} Q0 {_word(code)} {place + 1} ")
+                file.write(f"{len(codes) - place} {_word(name)}\n")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the fields of each line with content."""
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line with content."""
     number = 0
     try:
         with path.open("rb") as raw:
@@ -146,9 +159,8 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
                     raise _refused(path, number, f"the line has more than {MOST_CHARACTERS:,} bytes")
                 if number > MOST_LINES:
                     raise _refused(path, number, f"the file has more than {MOST_LINES:,} lines")
-                fields = line.decode("utf-8-sig" if number == 1 else "utf-8").split()
-                if fields and not fields[0].startswith("#"):
-                    yield number, fields
+                if line.strip():
+                    yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise _refused(path, number, "the line is not UTF-8") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -159,10 +171,43 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
         ) from error
 
 
+_WORDS = re.compile(r"[^ \t\n\r\f\v]+").findall
+
+
+def _fields(line: str) -> list[str]:
+    """Return the fields of a line between ASCII blanks."""
+    return line.split() if line.isascii() else _WORDS(line)
+
+
+def _cells(line: str) -> list[str]:
+    """Return the fields of a line between tabs, as BEIR's own program reads them."""
+    try:
+        return next(csv.reader([line], delimiter="\t"), [])
+    except csv.Error:
+        return []
+
+
 def _check_fields(path: Path, number: int, fields: Sequence[str], form: str) -> None:
-    # After the name of a run trec_eval ignores everything.
-    if len(fields) != len(form.split()) and not (form == _RUN and len(fields) > len(form.split())):
-        raise _refused(path, number, f"the line has {len(fields)} fields; they are: {form}")
+    wanted = len(form.split())
+    # After the name of a run trec_eval ignores everything; an id with a blank would move the score there.
+    longer = form == _RUN and len(fields) > wanted and _is_number(fields[3]) and not _is_number(fields[5])
+    if len(fields) != wanted and not longer:
+        raise _refused(
+            path,
+            number,
+            f"the line has {pluralize(len(fields), 'field')}; they are: {form}",
+            "Correct the line. Blanks separate fields; in BEIR's qrels tabs, so that ids can have blanks.",
+        )
+    if "" in fields:
+        raise _refused(path, number, f"a field is empty; they are: {form}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(path: Path, number: int, text: str, what: str) -> float:
@@ -183,9 +228,14 @@ def _plain(grade: float) -> str:
     return str(int(grade) if grade == int(grade) else grade)
 
 
-def _word(text: str) -> str:
-    if len(text.split()) != 1 or text != text.strip():
-        raise ValueError(f"{text!r} is not one word, as ids in TREC files are")
+def can_be_id(text: str, *, of_query: bool = False) -> bool:
+    """Return whether a text can be an id in TREC's files: it is one word, and that of a query no comment."""
+    return _fields(text) == [text] and not (of_query and text.startswith("#"))
+
+
+def _word(text: str, *, of_query: bool = False) -> str:
+    if not can_be_id(text, of_query=of_query):
+        raise ValueError(f"{text!r} is not one word, as ids in TREC files are, or begins with #")
     return text
 
 

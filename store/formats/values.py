@@ -223,19 +223,30 @@ def json_list(value: Any, name: str) -> str:
 
 
 def as_json(extra: Mapping[str, Any] | Sequence[Any]) -> str:
-    """Return extra fields, or a field that nests, as JSON text.
+    """Return extra fields, or a field that nests, as JSON text, with null in place of NaN.
 
     Raises:
         Refused: They hold half a surrogate pair, or a number without a JSON form.
     """
     try:
-        found = _ENCODER.encode(extra)
+        try:
+            found = _ENCODER.encode(extra)
+        except ValueError:
+            found = _ENCODER.encode(_without_nan(extra))
         found.encode("utf-8")
     except UnicodeEncodeError as error:
         raise Refused("an extra field holds half a surrogate pair, which is no text") from error
     except (ValueError, RecursionError) as error:
         raise Refused(f"an extra field cannot be kept as JSON: {error}") from error
     return found
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nan(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 RULES: dict[FieldType, Rule] = {

@@ -20,13 +20,13 @@ from typing import NamedTuple
 import duckdb
 import pyarrow
 
-from store.errors import MOST_LISTED, ImportFailed, RecordsRefused
+from store.errors import ImportFailed
 from store.events import Progress, Report
 from store.formats.corpus import PYTHON
 from store.ingest.files import RECORD_BYTES
 from store.ingest.inputs import Input, data_files
 from store.ingest.layout import plan_of
-from store.ingest.problems import Problem, write_rejects
+from store.ingest.problems import Problem, refused, write_rejects
 from store.ingest.python_functions import functions_of, why_not_testable
 from store.ingest.records import read_batches
 from store.ingest.report import FileReport, ImportReport
@@ -239,19 +239,19 @@ class CorpusImport:
         for batch in read_batches(given.file, given.sample, self._workspace.lane.wait_for_keys):
             good = [raw for raw in batch if raw.value is not None]
             filled = plan.fill([raw.value or {} for raw in good])
-            refused = {raw.number: raw.reason for raw in batch if raw.value is None}
-            refused |= {good[place].number: reason for place, reason in filled.refused.items()}
+            reasons = {raw.number: raw.reason for raw in batch if raw.value is None}
+            reasons |= {good[place].number: reason for place, reason in filled.refused.items()}
             self._problems += [
-                Problem(given.file.number, raw.number, raw.line, refused[raw.number], raw.content)
+                Problem(given.file.number, raw.number, raw.line, reasons[raw.number], raw.content)
                 for raw in batch
-                if raw.number in refused
+                if raw.number in reasons
             ]
             nothing = [None] * len(good)
             about = [filled.values.get(name, nothing) for name in _ABOUT]
             texts = [
                 CorpusText(raw.number, text, *(value or "" for value in values))
                 for raw, text, *values in zip(good, filled.values[sort], *about, strict=True)
-                if raw.number not in refused
+                if raw.number not in reasons
             ]
             self._add(texts, len(batch))
 
@@ -293,9 +293,7 @@ class CorpusImport:
 
     def _finish(self, inputs: Sequence[Input], rejects: Path | None, *, dry_run: bool) -> ImportReport:
         if self._problems and rejects is None:
-            names = [given.file.name for given in inputs]
-            listed = [(names[one.file], one.line, one.reason) for one in self._problems[:MOST_LISTED]]
-            raise RecordsRefused(listed, len(self._problems))
+            raise refused(self._problems, inputs)
         for source, records, counts in zip(self._sources, self._records, self._counts, strict=True):
             if not records and not counts:
                 raise ImportFailed(

@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 from sqlalchemy import Connection
 
-from store.errors import MOST_LISTED, ImportFailed, JudgmentRefused, RecordsRefused, place
+from store.errors import ImportFailed, JudgmentRefused, place
 from store.events import Progress, Report, silent
 from store.formats.corpus import PYTHON
 from store.ingest.contents import content_entities
@@ -24,7 +24,7 @@ from store.ingest.corpus import CorpusImport, is_corpus, is_sources
 from store.ingest.files import RECORD_BYTES, InputFile, prepare
 from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.pending import count_attached, count_conflicting
-from store.ingest.problems import Problem, write_rejects
+from store.ingest.problems import Problem, refused, write_rejects
 from store.ingest.report import FileReport, ImportReport
 from store.ingest.resolve_items import (
     item_counts,
@@ -181,7 +181,6 @@ class _Import:
         self._label_as: str | None = None
         self._items_alone = False
         self._raters: dict[int, str] = {}
-        self._names = [given.file.name for given in inputs]
         self._questions = {
             spec.name: NamedQuestion(kind, spec) for kind in task_kinds().values() for spec in kind.questions
         }
@@ -201,7 +200,7 @@ class _Import:
             self._staged.append(staging)
             self._problems += staging.problems
         if self._problems and self._rejects is None:
-            self._refuse(self._problems)
+            raise refused(self._problems, self._inputs)
 
     def resolve(self, label_as: str | None) -> None:
         """Find the rows to which every record refers and those that are there; remove invalid records."""
@@ -263,7 +262,7 @@ class _Import:
         for problem in problems:
             first.setdefault((problem.file, problem.number), problem)
         if self._rejects is None:
-            self._refuse(list(first.values()))
+            raise refused(list(first.values()), self._inputs)
         self._problems += first.values()
         self._stages.remove(first)
 
@@ -273,12 +272,6 @@ class _Import:
             for given in self._inputs
             if any(one.name == "label" for one in given.layout.fields)
         }
-
-    def _refuse(self, problems: Sequence[Problem]) -> None:
-        shown = sorted(problems, key=lambda problem: (problem.file, problem.number))[:MOST_LISTED]
-        raise RecordsRefused(
-            [(self._names[problem.file], problem.line, problem.reason) for problem in shown], len(problems)
-        )
 
     def finish(self, licence: str, *, dry_run: bool) -> ImportReport:
         """Write the rejects, publish new rows, and report the result of every file."""
@@ -301,7 +294,7 @@ class _Import:
         return report.with_sources(numbers)
 
     def _report(self, *, dry_run: bool) -> ImportReport:
-        refused = [problem.file for problem in self._problems]
+        left_out = [problem.file for problem in self._problems]
         files = []
         for given, staged in zip(self._inputs, self._staged, strict=True):
             number = given.file.number
@@ -325,7 +318,7 @@ class _Import:
                     queries_added=queries,
                     codes_added=codes,
                     conversion_counts=dict(staged.counts),
-                    rejected=refused.count(number),
+                    rejected=left_out.count(number),
                     extra_kept=staged.extra if given.layout.extra else (),
                     extra_ignored=() if given.layout.extra else staged.extra,
                     source_id=known[0] if known else None,
@@ -342,13 +335,14 @@ class _Import:
 
     def _counts_beside_items(self, number: int) -> dict[str, Any]:
         """Count all but the items that a file, by its number, adds, by the names of `FileReport`."""
-        labels, labels_known = label_counts(self._cursor, number)
+        labels, superseding, labels_known = label_counts(self._cursor, number)
         judgments, marks, records_known = record_counts(self._cursor, number)
         assumed = number in self._raters and self._label_as is None and bool(labels or labels_known)
         return {
             **response_counts(self._cursor, number),
             **trace_counts(self._cursor, number),
             "judgments_added": {**judgments, **labels},
+            "labels_superseding": superseding,
             "judgments_known": labels_known + records_known,
             "rater_assumed": assumed,
             "marks_added": marks,

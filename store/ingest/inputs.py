@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from store.formats.fields import Layout
 from store.formats.protocol import (
     Container,
     Converter,
+    Entity,
     FileContext,
     Format,
     Sample,
@@ -26,7 +29,9 @@ from store.formats.protocol import (
     detect,
     find_format,
     formats,
+    shown_fields,
 )
+from store.formats.values import Refused
 from store.ingest.files import InputFile, first_invalid_line
 from store.ingest.records import NOT_UTF8, read_records
 from store.paths import is_there
@@ -65,12 +70,23 @@ def read_sample(path: Path, plain: Path) -> Sample:
     if start.startswith("{"):
         container, records = _objects_head(plain)
         return Sample(path, container, _columns(records), first_line=first)
-    line = next(iter(start.splitlines()), "")
-    delimiter = max(",;\t", key=line.count)
-    header = next(csv.reader([line], delimiter=delimiter), [])
+    delimiter, header = _header(start)
     if len(header) <= 1 and (records := _after_no_object(start)):
         return Sample(path, "json lines", _columns(records), first_line=first)
     return Sample(path, "CSV", frozenset(name.strip() for name in header), delimiter, first_line=first)
+
+
+def _header(text: str) -> tuple[str, list[str]]:
+    """Return the delimiter of a table, and its first record: a name may have a line break in it."""
+
+    def cells(delimiter: str) -> list[str]:
+        with suppress(csv.Error):
+            return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+        return []
+
+    found = {delimiter: cells(delimiter) for delimiter in ",;\t"}
+    delimiter = max(found, key=lambda one: len(found[one]))
+    return delimiter, found[delimiter]
 
 
 def _refuse_what_is_no_text(path: Path, head: bytes, blank: int) -> None:
@@ -110,7 +126,7 @@ def _refuse_what_is_no_text(path: Path, head: bytes, blank: int) -> None:
 def _after_no_object(start: str) -> list[dict[str, Any]]:
     """Return the objects on the first lines of a text whose first line is none and has no fields either."""
     records: list[dict[str, Any]] = []
-    for line in start.splitlines()[1:_LINES]:
+    for line in start.split("\n")[1:_LINES]:
         if line.startswith("{"):
             records += _decoded(line)
     return records
@@ -270,7 +286,7 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
     if name is None:
         if not sample.columns:
             sample = replace(sample, columns=_columns_further_on(file, sample))
-        found, why = _detect(file, sample, _candidates(mapping))
+        found, why = _detect(file, sample, mapping)
         return Input(file, sample, found, found.layout(sample), True, why)
     if not sample.columns and find_format(name).may_be_empty:
         _columns_further_on(file, sample)
@@ -352,15 +368,23 @@ def _columns_further_on(file: InputFile, sample: Sample) -> frozenset[str]:
     )
 
 
-def _detect(file: InputFile, sample: Sample, candidates: dict[str, Format]) -> tuple[Format, str]:
-    """Detect a file's format; where none fits since the file is no UTF-8 text, say that."""
+def _detect(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> tuple[Format, str]:
+    """Detect a file's format; where none fits, say what is wrong with the file or the mapping, if that is."""
     try:
-        return detect(sample, candidates)
+        return detect(sample, _candidates(mapping))
     except ImportFailed:
         line = None if sample.container == "Parquet" else first_invalid_line(file.plain)
-        if line is None:
+        if line is not None:
+            raise RecordsRefused([(file.name, line, NOT_UTF8)], 1) from None
+        absent = [f"{ours}={column}" for ours, column in mapping.items() if column not in sample.columns]
+        if not absent:
             raise
-        raise RecordsRefused([(file.name, line, NOT_UTF8)], 1) from None
+        raise ImportFailed(
+            "No such column",
+            f"{place(file.name, sample.first_line)} has no column for --map {' --map '.join(absent)}, but "
+            f"{shown_fields(sample.columns)}. Nothing was imported.",
+            "Name a column that is there, or the format of the file: --format",
+        ) from None
 
 
 def _candidates(mapping: Mapping[str, str]) -> dict[str, Format]:
@@ -394,7 +418,7 @@ def make_converters(
         mapping: Our field name to the files' column.
     """
     shared: dict[str, Any] = {}
-    converters = {
+    converters: dict[int, Converter] = {
         given.file.number: given.format.converter(
             FileContext(
                 bare_name(given.file.path.name),
@@ -409,8 +433,44 @@ def make_converters(
     }
     for given in inputs:
         converter = converters.get(given.file.number)
+        if converter is not None and given.layout.renamed:
+            converter = converters[given.file.number] = _Renaming(converter, given.layout.renamed)
         if isinstance(converter, TwoPassConverter):
             for raw in read_records(given.file, given.sample):
                 if raw.value is not None:
                     converter.scan(raw.value)
     return converters
+
+
+class _Renaming:
+    """Gives a converter the fields that the user mapped under the names that it knows.
+
+    A field that bears such a name itself gets one that has become free, so that it is kept.
+    """
+
+    def __init__(self, converter: Converter, renamed: Iterable[tuple[str, str]]) -> None:
+        self.counts = converter.counts
+        self._converter = converter
+        self._mapped = dict(renamed)
+        displaced = [name for name in self._mapped.values() if name not in self._mapped]
+        free = [name for name in self._mapped if name not in self._mapped.values()]
+        self._names = self._mapped | dict(zip(displaced, free, strict=True))
+
+    def scan(self, record: Mapping[str, Any]) -> None:
+        """Hand on a record of the first pass."""
+        if isinstance(self._converter, TwoPassConverter):
+            self._converter.scan(self._renamed(record))
+
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
+        """Hand on a record.
+
+        Raises:
+            Refused: It lacks a field that is mapped, or cannot be imported.
+        """
+        for name in self._mapped:
+            if name not in record:
+                raise Refused(f"missing field {name!r}")
+        return self._converter.convert(self._renamed(record), number)
+
+    def _renamed(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        return {self._names.get(name, name): value for name, value in record.items()}

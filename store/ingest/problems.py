@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from store.errors import ImportFailed
-from store.ingest.records import read_records
+from store.errors import MOST_LISTED, ImportFailed, RecordsRefused
+from store.formats.values import short
+from store.ingest.records import NOT_UTF8, read_records
 from store.record.rater_ref import name_fault
 
 if TYPE_CHECKING:
@@ -95,6 +96,39 @@ def invalid_rater_names(cursor: duckdb.DuckDBPyConnection, stage: str) -> list[P
     return problems
 
 
+def reason_of(given: Input, number: int, record: Any, reason: str) -> str:
+    """Return why a record cannot be imported; in an array, which may be one line, with its number and id.
+
+    Args:
+        given: Its file.
+        number: The record, counted from 1.
+        record: The record, or its text where it cannot be read.
+        reason: Why.
+    """
+    if given.sample.container != "JSON array" or reason == NOT_UTF8:
+        return reason
+    fields = record if isinstance(record, dict) else {}
+    ids = (name for one in given.layout.fields if one.name == "external_id" for name in one.columns)
+    own = next((fields[name] for name in (*ids, "id") if isinstance(fields.get(name), str | int)), None)
+    return f"record {number:,}{'' if own is None else f' (id {short(own)})'}: {reason}"
+
+
+def refused(problems: Sequence[Problem], inputs: Sequence[Input]) -> RecordsRefused:
+    """Return the error that lists refused records.
+
+    Args:
+        problems: The records; those of arrays whose content is unknown are read again.
+        inputs: The files of the import, in order.
+    """
+    first = sorted(problems, key=lambda problem: (problem.file, problem.number))[:MOST_LISTED]
+    listed = []
+    for problem, record in _with_records(first, inputs, arrays_only=True):
+        given = inputs[problem.file]
+        reason = reason_of(given, problem.number, record, problem.reason)
+        listed.append((given.file.name, problem.line, reason))
+    return RecordsRefused(listed, len(problems))
+
+
 def write_rejects(path: Path, problems: Iterable[Problem], inputs: Sequence[Input]) -> None:
     """Write refused records as JSONL: {"file", "line", "reason", "record"}.
 
@@ -111,10 +145,11 @@ def write_rejects(path: Path, problems: Iterable[Problem], inputs: Sequence[Inpu
     try:
         with partial.open("w", encoding="utf-8") as file:
             for problem, record in _with_records(ordered, inputs):
+                given = inputs[problem.file]
                 line = {
-                    "file": inputs[problem.file].file.name,
+                    "file": given.file.name,
                     "line": problem.line,
-                    "reason": problem.reason,
+                    "reason": reason_of(given, problem.number, record, problem.reason),
                     "record": record,
                 }
                 # ASCII, since a refused record may hold half a surrogate pair.
@@ -129,10 +164,15 @@ def write_rejects(path: Path, problems: Iterable[Problem], inputs: Sequence[Inpu
         ) from error
 
 
-def _with_records(problems: Sequence[Problem], inputs: Sequence[Input]) -> Iterator[tuple[Problem, Any]]:
+def _with_records(
+    problems: Sequence[Problem], inputs: Sequence[Input], *, arrays_only: bool = False
+) -> Iterator[tuple[Problem, Any]]:
+    """Yield problems with their records, which are read again where they are not at hand."""
     wanted: dict[int, set[int]] = {}
     for problem in problems:
-        if problem.record is None:
+        if problem.record is None and (
+            not arrays_only or inputs[problem.file].sample.container == "JSON array"
+        ):
             wanted.setdefault(problem.file, set()).add(problem.number)
     found: dict[tuple[int, int], Any] = {}
     for number, records in wanted.items():

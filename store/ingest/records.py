@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple, NoReturn, TextIO
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 import pyarrow
 import pyarrow.parquet
@@ -45,11 +46,14 @@ class RawRecord(NamedTuple):
         return self.text if self.value is None else self.value
 
 
-def _no_number(name: str) -> NoReturn:
+def _constant(name: str) -> float:
+    """Return NaN, which programs write for a missing number: a field of ours refuses it, others have null."""
+    if name == "NaN":
+        return math.nan
     raise ValueError(f"{name} is no JSON value")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_no_number)
+_DECODER = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_constant)
 # Python's message for an integer that it declines to read.
 _DIGITS = re.compile(r"value has (\d+) digits")
 # Records that are handed on together, no more characters than the first that goes beyond these, and after how

@@ -40,6 +40,7 @@ class FileReport:
         verdicts_known: Verdicts that were there already.
         conversion_counts: Changes and omissions of the conversion, with how often.
         judgments_added: New judgments by rater.
+        labels_superseding: Those of them that are later than another label of the rater, and supersede it.
         judgments_known: Labels, judgments and marks that were there already.
         rater_assumed: Whether its labels were given to a rater named after the file, since nothing says whose
             they are.
@@ -73,6 +74,7 @@ class FileReport:
     verdicts_known: int = 0
     conversion_counts: dict[str, int]
     judgments_added: dict[str, int] = field(default_factory=dict)
+    labels_superseding: int = 0
     judgments_known: int = 0
     rater_assumed: bool = False
     marks_added: int = 0
@@ -125,6 +127,8 @@ class FileReport:
             f"{pluralize(count, 'judgment')} of {rater!r}" + (" would be added" if dry_run else "")
             for rater, count in self.judgments_added.items()
         ]
+        if self.labels_superseding:
+            parts.append(f"{self.labels_superseding:,} of these {would}in place of an earlier one")
         parts += [
             f"{pluralize(count, 'verdict')} of {run}" + (" would be added" if dry_run else "")
             for run, count in self.verdicts_added.items()

@@ -89,9 +89,12 @@ def resolve_labels(
     HELD_LABEL.fill(
         cursor,
         """
-        SELECT j.item_id, j.question_id, j.response_ref_id, j.rater_id, j.phase,
+        SELECT j.item_id, j.question_id, j.response_ref_id, j.rater_id, j.phase, max(j.id) AS current_id,
             arg_max_null(j.value, j.id) AS current,
-            coalesce(list(j.value) FILTER (WHERE j.origin = 'import'), []) AS imported
+            arg_max(hash(j.value, j.comment, j.reason), j.id) AS content,
+            arg_max_null(CASE j.origin WHEN 'import' THEN j.created_at END, j.id) AS made_at,
+            coalesce(list({'made_at': j.created_at, 'value': j.value} ORDER BY j.created_at, j.id)
+                FILTER (WHERE j.origin = 'import'), []) AS imported
         FROM judgment j
         WHERE j.assignment_id IS NULL
             AND (j.rater_id, j.phase) IN (SELECT (rater_id, phase) FROM new_label WHERE rater_id IS NOT NULL)
@@ -100,26 +103,47 @@ def resolve_labels(
     )
     # Ids that do not repeat, without other labels, leave nothing that could be labelled twice.
     once = not any_row(cursor, "single_label") and not any_row(cursor, "repeated_item")
+    # By time where all have one: the later of two supersedes the other.
     REPEATED_LABEL.fill(
         cursor,
         f"""
-        SELECT item_id, question, rater, phase, min(position) AS first, arg_min(value, position) AS value
-        FROM new_label WHERE item_id IS NOT NULL {"AND false" if once else ""}
-        GROUP BY ALL HAVING count(*) > 1
+        SELECT *, row_number() OVER by_time AS turn, lag(ordered_by) OVER by_time AS before,
+            lag(content) OVER by_time AS content_before,
+            first(value) OVER (PARTITION BY item_id, question, rater, phase, ordered_by ORDER BY position)
+                AS first_value
+        FROM (
+            SELECT position, item_id, question, rater, phase, made_at, value,
+                hash(value, comment, reason) AS content,
+                CASE WHEN count(made_at) OVER same = count(*) OVER same THEN made_at END AS ordered_by
+            FROM new_label WHERE item_id IS NOT NULL {"AND false" if once else ""}
+            WINDOW same AS (PARTITION BY item_id, question, rater, phase)
+            QUALIFY count(*) OVER same > 1
+        )
+        WINDOW by_time AS (PARTITION BY item_id, question, rater, phase ORDER BY ordered_by, position)
         """,
     )
     JUDGED_LABEL.fill(
         cursor,
         """
-        SELECT n.*, t.value AS first_value, h.item_id IS NOT NULL AS held, h.current, h.imported,
-            h.item_id IS NULL AND (t.first IS NULL OR t.first = n.position) AS fresh
-        FROM new_label n
-        LEFT JOIN held_label h ON h.item_id = n.item_id AND h.question_id = n.question_id
-            AND h.rater_id = n.rater_id AND h.phase = n.phase
-            AND (n.model IS NULL OR n.response_ref_id IS NOT NULL)
-            AND h.response_ref_id IS NOT DISTINCT FROM n.response_ref_id
-        LEFT JOIN repeated_label t
-            ON (t.item_id, t.question, t.rater, t.phase) = (n.item_id, n.question, n.rater, n.phase)
+        SELECT *, NOT held AND turn = 1 OR supersedes AS fresh FROM (
+            SELECT n.*, t.first_value, coalesce(t.turn, 1) AS turn, h.item_id IS NOT NULL AS held, h.current,
+                h.current_id, coalesce(n.made_at > h.made_at, false) AS later,
+                coalesce(CASE WHEN n.made_at IS NULL
+                    THEN len(list_filter(h.imported, lambda one: one.value = n.value)) > 0
+                    ELSE list_filter(h.imported, lambda one: one.made_at <= n.made_at)[-1].value = n.value
+                    END, false) AS known,
+                coalesce(CASE WHEN t.turn > 1 AND (h.item_id IS NULL OR t.before > h.made_at)
+                    THEN n.made_at > t.before AND t.content_before <> hash(n.value, n.comment, n.reason)
+                    ELSE later AND h.content <> hash(n.value, n.comment, n.reason) END, false) AS supersedes
+            FROM new_label n
+            LEFT JOIN held_label h ON h.item_id = n.item_id AND h.question_id = n.question_id
+                AND h.rater_id = n.rater_id AND h.phase = n.phase
+                AND (n.model IS NULL OR n.response_ref_id IS NOT NULL)
+                AND h.response_ref_id IS NOT DISTINCT FROM n.response_ref_id
+            LEFT JOIN repeated_label t ON (t.position, t.item_id, t.question, t.rater, t.phase)
+                = (n.position, n.item_id, n.question, n.rater, n.phase)
+                AND t.made_at IS NOT DISTINCT FROM n.made_at
+        )
         """,
     )
     FRESH_LABEL.fill(cursor, "FROM judged_label WHERE fresh")
@@ -143,10 +167,12 @@ def resolve_labels(
         "label of another kind names that kind, or its question": "allowed IS NOT NULL AND item_id IS NULL",
         "{value:g} is off the scale of {question}": "NOT list_contains(allowed, value)",
         "{rater!r} is the name of an agent; labels need a rater of their own": "rater_kind = 'agent'",
-        "{rater!r} labelled {external_id!r} before with another value": "first_value <> value",
-        "{rater!r} has labelled {external_id!r} differently in the workspace; "
-        "name another rater for these labels: --label-as": (
-            "held AND current IS DISTINCT FROM value AND NOT list_contains(imported, value)"
+        "{rater!r} labelled {external_id!r} before with another value, and not at another time": (
+            "first_value <> value"
+        ),
+        "{rater!r} has labelled {external_id!r} differently in the workspace, and nothing says that this "
+        "label is later; name another rater for these labels: --label-as": (
+            "held AND NOT later AND current IS DISTINCT FROM value AND NOT known"
         ),
     }
     return invalid_rater_names(cursor, "new_label") + refused_rows(cursor, "judged_label", reasons)
@@ -180,17 +206,17 @@ def _fill_asked(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, Named
     ASKED.fill(cursor, f"SELECT {', '.join(named)}", values)
 
 
-def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int]:
-    """Return how many labels of each rater a file, by its number, adds, and how many were there already."""
+def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int, int]:
+    """Return how many labels of each rater a file, by its number, adds, supersedes, and had been there."""
     rows = cursor.execute(
         """
-        SELECT rater, count(*) FILTER (WHERE fresh), count(*)
+        SELECT rater, count(*) FILTER (WHERE fresh), count(*) FILTER (WHERE supersedes), count(*)
         FROM judged_label WHERE file = ? GROUP BY rater
         """,
         [file],
     ).fetchall()
-    added = {rater: fresh for rater, fresh, _ in rows if fresh}
-    return added, sum(count for *_, count in rows) - sum(added.values())
+    added = {rater: fresh for rater, fresh, *_ in rows if fresh}
+    return added, sum(row[2] for row in rows), sum(row[3] for row in rows) - sum(added.values())
 
 
 def publish_labels(
@@ -207,16 +233,21 @@ def publish_labels(
     cursor.execute(
         """
         INSERT INTO judgment BY NAME
-        SELECT CAST($high || lpad(to_hex($low::UBIGINT
-                + (row_number() OVER (ORDER BY n.position, n.rater, n.phase) - 1)::UBIGINT), 16, '0') AS UUID)
-                AS id,
-            $action AS action, n.item_id, q.id AS question_id, f.id AS response_ref_id, r.id AS rater_id,
-            n.phase, n.value, 'import' AS origin, false AS blind, n.reason, n.shown_as, n.comment,
-            '[]' AS evidence, coalesce(n.made_at, $now) AS created_at
-        FROM fresh_label n JOIN question q ON q.name = n.base JOIN rater r ON r.name = n.rater
+        SELECT n.id, $action AS action, n.item_id, q.id AS question_id, f.id AS response_ref_id,
+            r.id AS rater_id, n.phase, n.value, 'import' AS origin,
+            coalesce(lag(n.id) OVER (PARTITION BY n.item_id, n.question, n.rater, n.phase ORDER BY n.id),
+                n.current_id) AS supersedes,
+            false AS blind, n.reason, n.shown_as, n.comment, '[]' AS evidence,
+            coalesce(n.made_at, $now) AS created_at
+        FROM (
+            SELECT *, CAST($high || lpad(to_hex($low::UBIGINT
+                + (row_number() OVER (ORDER BY turn, position, rater, phase) - 1)::UBIGINT), 16, '0') AS UUID)
+                AS id
+            FROM fresh_label
+        ) n JOIN question q ON q.name = n.base JOIN rater r ON r.name = n.rater
         LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
             = (n.item_id, n.model, n.setting, n.trial)
-        ORDER BY id
+        ORDER BY n.id
         """,
         {
             "high": f"{high:016x}",

@@ -175,19 +175,39 @@ NEW_LABEL = Stage(
 
 HELD_LABEL = Stage(
     "held_label",
-    ("item_id", "question_id", "response_ref_id", "rater_id", "phase", "current", "imported"),
+    (
+        *(
+            "item_id",
+            "question_id",
+            "response_ref_id",
+            "rater_id",
+            "phase",
+            "current_id",
+            "current",
+            "content",
+        ),
+        *("made_at", "imported"),
+    ),
     (NEW_LABEL,),
 )
-"""The current value of each key in the workspace, and every value that an import brought."""
+"""The current label of each key in the workspace, with its time if it is imported, and every imported one."""
 
 REPEATED_LABEL = Stage(
-    "repeated_label", ("item_id", "question", "rater", "phase", "first", "value"), (NEW_LABEL,)
+    "repeated_label",
+    (
+        *("position", "item_id", "question", "rater", "phase", "made_at", "turn", "before"),
+        *("content_before", "first_value"),
+    ),
+    (NEW_LABEL,),
 )
-"""Labels that occur several times in the import, with the first place and value of each."""
+"""Labels of keys that have several in the import, in turn, each with the one before it."""
 
 JUDGED_LABEL = Stage(
     "judged_label",
-    (*NEW_LABEL.columns, "first_value", "held", "current", "imported", "fresh"),
+    (
+        *(*NEW_LABEL.columns, "first_value", "turn", "held", "current", "current_id", "later", "known"),
+        *("supersedes", "fresh"),
+    ),
     (NEW_LABEL, HELD_LABEL, REPEATED_LABEL),
     view=True,
 )

@@ -13,6 +13,7 @@ from store.formats.values import Refused
 from store.formatting import pluralize
 from store.ingest.files import prepare
 from store.ingest.inputs import Input, detect_inputs, listed, make_converters
+from store.ingest.problems import reason_of
 from store.ingest.records import read_records
 from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, shown_order
 from store.measures.votes import Pairing, Vote, Votes, group_values
@@ -56,7 +57,8 @@ def read_votes(
                         raise Refused(raw.reason)
                     made = converters[given.file.number].convert(raw.value, raw.number)
                 except Refused as refusal:
-                    problems.append((given.file.name, raw.line, str(refusal)))
+                    why = reason_of(given, raw.number, raw.content, str(refusal))
+                    problems.append((given.file.name, raw.line, why))
                     continue
                 for one in made:
                     if one.sort == COMPARISON.name:
@@ -64,6 +66,7 @@ def read_votes(
                         content = hash(tuple(one.fields[part] for part in _CONTENT))
                         if contents.setdefault(name, content) != content:
                             why = f"duplicate id {name!r}: it came before with other content"
+                            why = reason_of(given, raw.number, raw.content, why)
                             problems.append((given.file.name, raw.line, why))
                         items.setdefault(name, _pairing(one.fields))
                         if group_by is not None:

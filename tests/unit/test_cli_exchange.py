@@ -202,8 +202,32 @@ def test_columns_of_other_names_are_mapped(workbench, in_folder):
     assert items(workbench, "new.duckdb") == ["s-1"]
 
 
+def test_fields_of_a_file_of_questions_are_mapped(workbench, in_folder):
+    """SWE-bench's form; the field `answer` that is something else here is kept under the name that is free."""
+    record = {"repo": "shop/till", "instance_id": "t-12", "problem_statement": "Stays shut", "answer": 42}
+    (in_folder / "tasks.jsonl").write_text(json.dumps(record | {"hints": "Oil it."}))
+    named = ["question=problem_statement", "id=instance_id", "repository=repo", "answer=hints"]
+    mapped = [part for name in named for part in ("--map", name)]
+    for more in ([], ["--format", "questions"]):
+        done = workbench("import", "new.duckdb", "tasks.jsonl", *mapped, *more, "--json")
+        assert done.code == 0
+    with Workspace.open(in_folder / "new.duckdb") as workspace:
+        found = (
+            "SELECT external_id, repository, question, reference, extra FROM item JOIN repository_question "
+        )
+        rows_ = workspace.native().execute(f"{found} ON item_id = id").fetchall()
+    assert rows_ == [("t-12", "shop/till", "Stays shut", "Oil it.", '{"hints":42}')]
+    refused = workbench(
+        "import", "new.duckdb", "tasks.jsonl", "--format", "questions", "--map", "number=repo"
+    )
+    assert (refused.code, refused.says("There is no field 'number' to map")) == (2, True)
+    assert refused.says("Fields: answer, commit, id, language, question, repository")
+    refused = workbench("import", "new.duckdb", "tasks.jsonl", *mapped, "--map", "language=lang", *more)
+    assert (refused.code, refused.says("missing field 'lang'")) == (2, True)
+
+
 @pytest.mark.parametrize(
-    "pairs_", [["query"], ["=x"], ["query="], ["query=a", "query=b"], ["id=a", "external_id=b"]]
+    "pairs_", [["query"], ["=x"], ["query="], ["query=a", "query=b"], ["id=a", "id = b"]]
 )
 def test_a_mapping_that_cannot_be_read_is_refused(pairs_):
     with pytest.raises(WorkbenchError, match="Mapping not understood"):
@@ -211,7 +235,7 @@ def test_a_mapping_that_cannot_be_read_is_refused(pairs_):
 
 
 def test_a_mapping_keeps_what_stands_after_the_first_equals_sign():
-    assert parse_mapping(["query = a=b", "id=n"]) == {"query": "a=b", "external_id": "n"}
+    assert parse_mapping(["query = a=b", "id=n"]) == {"query": "a=b", "id": "n"}
 
 
 def test_what_is_exported_is_the_same_after_an_import_into_a_new_workspace(workbench, in_folder):

@@ -30,6 +30,7 @@ FILES = {
 {"id": "till-1", "repository": "shop/till", "question": "Where is it opened?", "answer": "In `drawer.py`."}
 {"id": "till-2", "repository": "shop/till", "question": "Who may open it?", "answer": "Whoever has the key."}
 """,
+    "swe.jsonl": '{"instance_id": "till-12", "repo": "shop/till", "problem_statement": "The drawer stays shut."}',
     "answers.jsonl": """\
 {"question_id": "till-1", "model": "ours-7b", "setting": "bm25", "answer": "In the drawer.",\
  "scores": [{"judge": "ours-70b", "measure": "accuracy", "score": 7, "reason": "It names no file."}]}

@@ -180,6 +180,37 @@ def test_what_cannot_be_evaluated(workbench, labelled, tmp_path):
     assert refused(folder, "--methods", "bm25").says("has a code with a grade above 0")
 
 
+def test_ids_of_a_folder_are_taken_as_they_are(workbench, in_folder):
+    folder = in_folder / "benchmark"
+    (folder / "qrels").mkdir(parents=True)
+    codes = {"a\u00a0b": "open the drawer", "#c": "shut"}
+    (folder / "corpus.jsonl").write_text(
+        "".join(f"{json.dumps({'_id': k, 'text': codes[k]})}\n" for k in codes)
+    )
+    (folder / "queries.jsonl").write_text(
+        '{"_id": "q\u00a01", "text": "open"}\n{"_id": "2", "text": "shut"}\n'
+    )
+    lines = ["query-id\tcorpus-id\tscore", "q\u00a01\ta\u00a0b\t1", "2\t#c\t1"]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(lines))
+    command = ("evaluate", "retrieval", "benchmark", "--methods", "bm25", "--json")
+    found = workbench(*command, "--run-out", "out").json()["methods"]["bm25"]
+    assert (found["mrr@10"], found["queries"]) == (1, 2)
+    found = workbench("measure", "ranking", "out/qrels.txt", "out/bm25.run", "--json").json()
+    assert (found["mrr"], found["queries"]) == (1, 2)
+    # A blank of ASCII, and a query that would be a comment, are in the way of TREC's files alone.
+    for ours, theirs in (("#c", "c d"), ("2", "#2")):
+        for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
+            path = folder / name
+            path.write_text(
+                path.read_text().replace(f'"{ours}"', f'"{theirs}"').replace(f"{ours}\t", f"{theirs}\t")
+            )
+        assert workbench(*command).json()["methods"]["bm25"]["mrr@10"] == 1
+        refused = workbench(*command, "--run-out", "other")
+        assert refused.code == 2
+        assert f"such as {theirs!r}, cannot be in TREC's files" in refused.json()["error"]["message"]
+        assert not (in_folder / "other").exists()
+
+
 def test_runs_and_qrels_that_share_nothing(workbench, in_folder):
     (in_folder / "qrels").write_text("q 0 a 1\nlost 0 a 1\nzero 0 a 0\n")
     (in_folder / "run").write_text("p Q0 a 1 1 x\n")

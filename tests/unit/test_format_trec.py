@@ -1,5 +1,6 @@
 """TREC's qrels and runs, both ways, and what is wrong with files that are none."""
 
+import csv
 import gzip
 
 import pytest
@@ -88,9 +89,41 @@ def test_repeated_grades(tmp_path):
 def test_qrels_of_beir(tmp_path):
     (tmp_path / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\nq\tb\t0\n")
     assert read_qrels(tmp_path / "test.tsv") == {"q": {"a": 1, "b": 0}}
-    (tmp_path / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq 0 a 1\n")
-    with pytest.raises(ImportFailed, match=":2: the line has 4 fields; they are: query-id corpus-id score"):
-        read_qrels(tmp_path / "test.tsv")
+    for line, why in (("q 0 a 1", "has 1 field"), ("q\t0\ta\t1", "has 4 fields"), ("q\t\t1", "is empty")):
+        (tmp_path / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{line}\n")
+        with pytest.raises(ImportFailed, match=f":2: .*{why}.*they are: query-id corpus-id score"):
+            read_qrels(tmp_path / "test.tsv")
+
+
+IDS = st.text(st.sampled_from(" \u00a0\u2003#ax\"',"), min_size=1, max_size=6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(IDS, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1))
+def test_ids_of_beir_are_read_as_its_own_program_reads_them(tmp_path_factory, qrels):
+    path = tmp_path_factory.mktemp("beir") / "test.tsv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(["query-id", "corpus-id", "score"])
+        writer.writerows([query, code, grade] for query, of in qrels.items() for code, grade in of.items())
+    assert read_qrels(path) == qrels
+
+
+def test_an_id_may_have_a_blank_that_is_none_of_ascii(tmp_path):
+    # No-break, em and ideographic spaces: trec_eval splits lines by isspace() of C.
+    ids = ["a\u00a0b", "a\u2003", "\u3000", "c"]
+    (tmp_path / "qrels").write_text("".join(f"{one} 0\t{one} 1\n" for one in ids), encoding="utf-8")
+    qrels = {one: {one: 1} for one in ids}
+    assert read_qrels(tmp_path / "qrels") == qrels
+    write_qrels(tmp_path / "again", qrels)
+    assert read_qrels(tmp_path / "again") == qrels
+    write_run(tmp_path / "run", {"q\u00a01": ids}, "made")
+    assert read_run(tmp_path / "run") == {"q\u00a01": ids}
+
+
+def test_the_qrels_of_beir_may_be_separated_by_blanks(tmp_path):
+    (tmp_path / "test.tsv").write_text("query-id corpus-id score\nq a 1\n")
+    assert read_qrels(tmp_path / "test.tsv") == {"q": {"a": 1}}
 
 
 @pytest.mark.parametrize(
@@ -103,6 +136,11 @@ def test_qrels_of_beir(tmp_path):
         (read_run, "q Q0 a 1 1 x\nq Q0 b 2 inf x\n", ":2: the score 'inf' is no finite number"),
         (read_run, "q Q0 a 1 NaN x\n", ":1: the score 'NaN' is no finite number"),
         (read_run, "q Q0 a 1 1 x\n\n\nq Q0 a 2 0 x\n", ":4: q has a already"),
+        # An id with a blank: the rank would be taken for the score, or the score for the name.
+        (read_run, "q Q0 my code 1 0.5 x\n", ":1: the line has 7 fields; they are: query Q0 code rank score"),
+        (read_run, "q Q0 code 7 1 0.5 x\n", ":1: the line has 7 fields; they are: query Q0 code rank score"),
+        (read_run, "q 1 Q0 code 1 0.5 x\n", ":1: the line has 7 fields; they are: query Q0 code rank score"),
+        (read_qrels, "q 0 my code 1\n", ":1: the line has 5 fields; they are: query 0 code grade"),
         (read_run, "q Q0 a 1 1\n", ":1: the line has 5 fields; they are: query Q0 code rank score name"),
         (read_run, b"q Q0 a 1 1 x\nq Q0 \xff 2 0 x\n", ":2: the line is not UTF-8"),
         (read_qrels, "q 0 " + "a" * 20_000 + " 1\n", ":1: the line has more than 10,000 bytes"),

@@ -209,7 +209,8 @@ def test_a_field_that_occurs_twice_is_refused_at_any_depth_and_written_aside_who
         with pytest.raises(RecordsRefused) as refused:
             import_files(workspace, [path], format="jsonl")
         line = {"lines": 2, "array": 2, "objects": 3}[shape]
-        assert [*refused.value.problems] == [(str(path), line, "a field occurs twice")]
+        reason = "record 2: a field occurs twice" if shape == "array" else "a field occurs twice"
+        assert [*refused.value.problems] == [(str(path), line, reason)]
         report = import_files(workspace, [path], format="jsonl", rejects=tmp_path / "r.jsonl")
     assert (report.items_added, report.rejected) == (2, 1)
     (rejected,) = map(json.loads, (tmp_path / "r.jsonl").read_text().splitlines())

@@ -4,8 +4,14 @@ import gzip
 import hashlib
 import json
 import threading
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from operator import itemgetter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, UnknownName
 from store.events import Progress
@@ -182,7 +188,7 @@ def test_extra_fields_are_kept_as_they_are(workspace, lines):
 
 def test_columns_can_be_mapped_and_ids_prefixed(workspace, tmp_path):
     (tmp_path / "q.csv").write_text("number;question;snippet\n7;add;x + 1\n", encoding="utf-8")
-    mapping = {"external_id": "number", "query": "question", "code": "snippet"}
+    mapping = {"id": "number", "query": "question", "code": "snippet"}
     report = import_files(workspace, [tmp_path / "q.csv"], mapping=mapping, prefix="set'1-")
     assert rows(workspace, "SELECT external_id FROM item") == [("set'1-7",)]
     assert report.files[0].format == "csv"
@@ -265,6 +271,106 @@ def test_long_form_labels_find_items_of_the_same_call(workspace, lines, tmp_path
     assert rows(workspace, "SELECT comment FROM judgment ORDER BY value") == [("no, it isn't",), ("",)]
     again = import_files(workspace, [tmp_path / "l.csv"])
     assert (again.files[0].judgments_known, again.adds) == (2, False)
+
+
+def label_rows(folder, rows_, name="l.csv"):
+    """Write a file of labels of one rater: item, value, time, comment."""
+    lines_ = [f"{item},ana,{value},{time},{comment}" for item, value, time, comment in rows_]
+    path = folder / name
+    path.write_text("\n".join(["item,rater,value,judged_at,comment", *lines_]), encoding="utf-8")
+    return path
+
+
+RECORD = """
+    SELECT i.external_id, j.value, j.created_at, j.comment, p.value FROM judgment j
+    JOIN item i ON i.id = j.item_id LEFT JOIN judgment p ON p.id = j.supersedes AND p.id < j.id ORDER BY j.id
+"""
+
+
+def day(number):
+    """A time of January 2026, now in one time zone and now in another."""
+    return f"2026-01-{number:02}T23:30:00" + ("-05:00" if number % 2 else "+02:00")
+
+
+def test_a_later_label_supersedes_an_earlier_one_of_the_rater(workspace, lines, tmp_path):
+    import_files(workspace, [lines(PAIRS)])
+    first = label_rows(tmp_path, [("a/1", 1, day(1), ""), ("a/2", 1, day(1), "")])
+    import_files(workspace, [first])
+    second = label_rows(tmp_path, [("a/1", 0, day(3), ""), ("a/2", 1, day(3), "")], "second.csv")
+    dry = import_files(workspace, [second], dry_run=True)
+    report = import_files(workspace, [second])
+    assert dry.files == tuple(replace(file, source_id=None) for file in report.files)
+    assert (report.judgments_added, report.files[0].labels_superseding) == ({"ana": 1}, 1)
+    assert "1 of these would be in place of an earlier one" in dry.files[0].sentence(dry_run=True)
+    third = label_rows(tmp_path, [("a/1", 1, day(4), ""), ("a/2", 1, day(5), "sure")], "third.csv")
+    import_files(workspace, [third])
+    assert [(item, value, before) for item, value, _, _, before in rows(workspace, RECORD)] == [
+        ("a/1", 1, None),
+        ("a/2", 1, None),
+        ("a/1", 0, 1),
+        ("a/1", 1, 0),
+        # The same label with another comment.
+        ("a/2", 1, 1),
+    ]
+    assert not any(import_files(workspace, [file]).adds for file in (first, second, third))
+
+
+@pytest.mark.parametrize("time", [day(1), day(2), ""], ids=["earlier", "equal", "none"])
+def test_a_label_that_is_not_later_replaces_none(workspace, lines, tmp_path, time):
+    import_files(workspace, [lines(PAIRS), label_rows(tmp_path, [("a/1", 1, day(2), "")])])
+    other = label_rows(tmp_path, [("a/1", 0, time, ""), ("a/2", 0, time, "")], "other.csv")
+    with pytest.raises(ImportFailed, match=r"'ana' has labelled 'a/1' differently .* nothing says that this"):
+        import_files(workspace, [other])
+    report = import_files(workspace, [other], rejects=tmp_path / "r.jsonl")
+    assert (report.rejected, report.judgments_added) == (1, {"ana": 1})
+    assert [row[:2] for row in rows(workspace, RECORD)] == [("a/1", 1), ("a/2", 0)]
+
+
+def test_a_later_label_does_not_replace_what_a_person_judged_here(workspace, lines, tmp_path):
+    import_files(workspace, [lines(PAIRS[:1])])
+    judge(workspace, Recorder(workspace, ensure_rater(workspace, "ana")), 1).result()
+    later = label_rows(tmp_path, [("a/1", 0, (now() + timedelta(hours=1)).isoformat(), "")])
+    with pytest.raises(ImportFailed, match="'ana' has labelled 'a/1' differently"):
+        import_files(workspace, [later])
+
+
+HISTORY = st.lists(
+    st.tuples(st.sampled_from(["a/1", "a/2"]), st.integers(1, 9), st.sampled_from([0, 1])),
+    unique_by=lambda row: row[:2],
+    max_size=8,
+)
+
+
+@settings(max_examples=10, deadline=None)
+@given(history=HISTORY, cuts=st.lists(st.integers(0, 8), max_size=3), shuffled=st.randoms())
+def test_any_history_of_labels_is_the_same_in_one_file_and_in_several(
+    tmp_path_factory, history, cuts, shuffled
+):
+    """In order of time; a label that says what the one before says is left out."""
+    folder = tmp_path_factory.mktemp("history")
+    pairs = folder / "pairs.jsonl"
+    pairs.write_text("\n".join(map(json.dumps, PAIRS)))
+    history.sort(key=itemgetter(1))
+    expected = {}
+    for item, when, value in history:
+        chain = expected.setdefault(item, [])
+        if not chain or chain[-1][0] != value:
+            chain.append((value, datetime.fromisoformat(day(when)), chain[-1][0] if chain else None))
+    ends = [min(cut, len(history)) for cut in sorted(cuts)]
+    parts = [history[start:end] for start, end in pairwise([0, *ends, len(history)]) if start < end]
+    with Workspace.create(folder / "w.duckdb") as workspace:
+        import_files(workspace, [pairs])
+        for number, part in enumerate(parts):
+            shuffled.shuffle(part)
+            label_rows(folder, [(item, value, day(when), "") for item, when, value in part], f"{number}.csv")
+        files = [folder / f"{number}.csv" for number in range(len(parts))]
+        for file in files:
+            import_files(workspace, [file])
+        found = {}
+        for item, value, when, _, before in rows(workspace, RECORD):
+            found.setdefault(item, []).append((value, when, before))
+        assert found == expected
+        assert not any(import_files(workspace, [file]).adds for file in files)
 
 
 def judge(workspace, recorder, value):

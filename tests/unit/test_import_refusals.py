@@ -80,8 +80,9 @@ REFUSED_LINES = {
     "NaN for a label": (
         with_field(b'"label": NaN'),
         2,
-        "NaN is no JSON",
+        "'label' is a number (nan) where a finite number is expected",
     ),
+    "NaN for a path": (with_field(b'"path": NaN'), 2, "'path' is a number (nan) where text is expected"),
     "Infinity inside": (
         with_field(b'"e": [Infinity]'),
         2,
@@ -193,7 +194,7 @@ REFUSED_ARRAYS = {
     "NaN in the first of two": (
         b'[\n{"id": "g", "query": "q", "code": "c", "label": NaN},\n{"id": "h", "query": "q", "code": "c"}]',
         2,
-        "NaN is no JSON",
+        "record 1 (id 'g'): 'label' is a number (nan)",
     ),
     "bytes that are no text": (b'[\n{"id": "g", "query": "q\xff", "code": "c"}]', 2, "not UTF-8"),
     "a clash of ids": (
@@ -214,6 +215,34 @@ def test_a_faulty_record_of_an_array_is_named_with_its_line(workspace, tmp_path,
     assert [number for _, number, _ in refused.value.problems] == [line]
     assert reason in refused.value.problems[0][2]
     assert tables_are_empty(workspace)
+
+
+def test_records_of_an_array_on_one_line_are_named_by_number_and_id(workspace, tmp_path):
+    records = [{"id": f"p{number}", "query": f"q{number}", "code": "c"} for number in range(300)]
+    records[249]["query"] = ""
+    records[260]["id"] = "p7"
+    (tmp_path / "one-line.json").write_text(json.dumps(records))
+    with pytest.raises(RecordsRefused, match=r"one-line\.json:1: record 250 \(id 'p249'\): 'query' is empty"):
+        import_files(workspace, [tmp_path / "one-line.json"])
+    report = import_files(workspace, [tmp_path / "one-line.json"], rejects=tmp_path / "r.jsonl")
+    assert report.rejected == 2
+    entries = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert [entry["reason"].partition(":")[0] for entry in entries] == [
+        "record 250 (id 'p249')",
+        "record 261 (id 'p7')",
+    ]
+    assert "duplicate id 'p7'" in entries[1]["reason"]
+    # Such a fault is found when all files are staged: the record is read again for its id.
+    labels = [{"item": "p1", "rater": "ana", "value": 1}, {"item": "none", "rater": "ana", "value": 1}]
+    (tmp_path / "l.json").write_text(json.dumps(labels))
+    with pytest.raises(RecordsRefused, match=r"l\.json:1: record 2 \(id 'none'\): no item 'none'"):
+        import_files(workspace, [tmp_path / "l.json"])
+    (tmp_path / "torn.json").write_text(json.dumps(records[:3])[:-20])
+    with pytest.raises(RecordsRefused, match=r"torn\.json:1: record 3: malformed JSON"):
+        import_files(workspace, [tmp_path / "torn.json"])
+    (tmp_path / "codes.json").write_text('[{"code": "c"}, {"code": 5}]')
+    with pytest.raises(RecordsRefused, match=r"codes\.json:1: record 2: 'code' is a number"):
+        import_files(workspace, [tmp_path / "codes.json"], format="codes")
 
 
 REFUSED_TABLES = {
@@ -267,6 +296,19 @@ def test_a_column_of_parquet_that_occurs_twice_is_refused(workspace, tmp_path, d
     with pytest.raises(RecordsRefused, match=r"bad\.parquet:1: .*(twice|duplicate)"):
         import_files(workspace, [path])
     assert tables_are_empty(workspace)
+
+
+def test_nan_in_other_fields_is_kept_as_null(workspace, tmp_path):
+    other = b', "score": NaN, "e": {"f": [1, NaN, {"g": NaN}]}}'
+    (tmp_path / "p.jsonl").write_bytes(lines(LINE.removesuffix(b"}") + other))
+    import_files(workspace, [tmp_path / "p.jsonl"])
+    cursor = workspace.native()
+    ((extra,),) = cursor.execute("SELECT extra FROM item").fetchall()
+    cursor.close()
+    assert json.loads(extra) == {"score": None, "e": {"f": [1, None, {"g": None}]}}
+    # What is null when it comes again is the same.
+    (tmp_path / "p.jsonl").write_bytes(lines(LINE.removesuffix(b"}") + other.replace(b"NaN", b"null")))
+    assert import_files(workspace, [tmp_path / "p.jsonl"]).files[0].items_differing == 0
 
 
 def test_missing_numbers_of_other_columns_of_parquet_are_kept_as_null(workspace, tmp_path):
@@ -366,10 +408,12 @@ def test_one_faulty_file_keeps_the_others_out(workspace, tmp_path):
 
 def test_a_pair_whose_text_is_nowhere_is_named(workspace, tmp_path):
     (tmp_path / "p.json").write_text('[{"pair-idx": 1, "query-idx": 5, "code-idx": 9, "code": "c"}]')
-    with pytest.raises(RecordsRefused, match=r"p\.json:1: no query text, and query '5' is in none"):
+    with pytest.raises(
+        RecordsRefused, match=r"p\.json:1: record 1 \(id 1\): no query text, and query '5' is"
+    ):
         import_files(workspace, [tmp_path / "p.json"])
     (tmp_path / "q.json").write_text('[{"query-idx": 5, "query": "a"},\n{"query-idx": 5, "query": "b"}]')
-    with pytest.raises(RecordsRefused, match=r"q\.json:2: query '5' was given before with another text"):
+    with pytest.raises(RecordsRefused, match=r"q\.json:2: record 2: query '5' was given before with another"):
         import_files(workspace, [tmp_path / "p.json", tmp_path / "q.json"])
     assert tables_are_empty(workspace)
 
@@ -464,9 +508,25 @@ def test_very_many_faults_are_counted_and_the_first_ones_shown(workspace, tmp_pa
 )
 def test_one_column_does_not_hold_two_fields(workspace, tmp_path, mapping):
     (tmp_path / "good.jsonl").write_bytes(lines(LINE))
-    mapping = {{"id": "external_id"}.get(name, name): column for name, column in mapping.items()}
     with pytest.raises(UnknownName, match="would hold two of our fields"):
         import_files(workspace, [tmp_path / "good.jsonl"], mapping=mapping)
+    assert tables_are_empty(workspace)
+
+
+def test_a_column_that_is_mapped_and_not_there_is_named(workspace, tmp_path):
+    (tmp_path / "good.csv").write_text("id,code,title\ng,c,t\n")
+    with pytest.raises(ImportFailed) as refused:
+        import_files(workspace, [tmp_path / "good.csv"], mapping={"query": "nosuch", "id": "id"})
+    assert refused.value.title == "No such column"
+    assert "good.csv:1 has no column for --map query=nosuch, but code, id, title" in refused.value.message
+    with pytest.raises(RecordsRefused, match="missing field 'nosuch'"):
+        import_files(workspace, [tmp_path / "good.csv"], format="csv", mapping={"query": "nosuch"})
+    with pytest.raises(UnknownName, match="There is no field 'nosuch' to map"):
+        import_files(workspace, [tmp_path / "good.csv"], mapping={"nosuch": "title"})
+    with pytest.raises(UnknownName, match="id, item are names of one field"):
+        import_files(
+            workspace, [tmp_path / "good.csv"], mapping={"id": "id", "item": "code", "query": "title"}
+        )
     assert tables_are_empty(workspace)
 
 

@@ -237,6 +237,10 @@ SKIPPED, UNLABELLED = (
 )
 UNFINISHED = "annotations not finished, left out"
 AGAIN = "annotations of a rater on a pair that they labelled before, left out"
+OTHER_ANSWERS = "answers to other questions than the label's, left out"
+NAMELESS = "labels without an annotator, given to a rater named after the file"
+UNDATED = "labels whose time cannot be read, given the time of the import"
+NO_STATUS = "labels of responses without a status, which may be drafts or discarded"
 OF_ARGILLA = ({"gpt-9": 0, "u1": 1, "u4": 0}, {SKIPPED: 1, UNFINISHED: 1})
 OTHERS = {
     "label-studio": (
@@ -298,7 +302,7 @@ def test_the_label_is_the_one_that_is_named(tmp_path):
         "b.responses": [],
     }
     path.write_text(json.dumps([two]))
-    with pytest.raises(RecordsRefused, match="the questions a, b"):
+    with pytest.raises(RecordsRefused, match="has the labels 'a', 'b'"):
         imported(tmp_path, path)
     _, labels, _ = imported(tmp_path, path, mapping={"label": "a"})
     assert [label[2:4] for label in labels] == [("theirs suggestions", 1.0)]
@@ -318,7 +322,14 @@ REFUSED = {
         },
         "neither a text nor a number",
     ),
-    "nobody": (TASK | {"annotations": [{"result": [choice("match")]}]}, "completed_by"),
+    "two labels": (
+        TASK | {"annotations": [{"result": [choice("match"), choice("no match")], "completed_by": 1}]},
+        r"the label \['match', 'no match'\] is neither a text nor a number",
+    ),
+    "no person": (
+        TASK | {"annotations": [{"result": [choice("match")], "completed_by": [4]}]},
+        r"completed_by' is a list .* where an annotator",
+    ),
     "no list": (TASK | {"annotations": {}}, "a list is expected"),
     "an answer": (HASHES | {"answer": "perhaps"}, "none of accept, reject, ignore"),
     "a truth value": ({**ARGILLA_FLAT[0], "fits.responses.users": [True, "u2", "u3", "u4"]}, "annotator"),
@@ -335,3 +346,228 @@ def test_what_is_no_label_is_refused(record, reason, tmp_path):
     path.write_text(json.dumps([record]))
     with pytest.raises(ImportFailed, match=reason):
         imported(tmp_path, path)
+
+
+def labels_of(folder, records, name="theirs.json", **options):
+    """Return the value that each rater gave each item, and the counts."""
+    path = folder / name
+    path.write_text(json.dumps(records))
+    _, found, counts = imported(folder, path, **options)
+    return {(item, rater): value for item, _, rater, value, _ in found}, counts
+
+
+def test_responses_of_nested_records_are_labels_though_nothing_says_which_were_submitted(tmp_path):
+    """As `records.to_json` of argilla 2.8.0 writes them: a value and a user."""
+    bare = [{"value": value, "user_id": user} for value, user in (("match", "u1"), ("no match", "u2"))]
+    nested = {**ARGILLA_NESTED[0], "responses": {"fits": bare}, "suggestions": {}, "_server_id": None}
+    other = {**nested, "id": "r2", "responses": {}, "status": "pending"}
+    expected = {("r1", "u1"): 1, ("r1", "u2"): 0}
+    assert labels_of(tmp_path, [nested, other]) == (expected, {NO_STATUS: 2})
+    # A flat record has null where a response was made without a status, as in a program.
+    flat = {**ARGILLA_FLAT[0], "fits.responses.status": [None, "discarded", None, "submitted"]}
+    flat |= {"fits.suggestion": None, "fits.suggestion.score": float("nan")}
+    expected = {("r1", "u1"): 1, ("r1", "u3"): 0, ("r1", "u4"): 0}
+    assert labels_of(tmp_path, [flat]) == (expected, {NO_STATUS: 2, SKIPPED: 1})
+    del flat["fits.responses.status"]
+    assert labels_of(tmp_path, [flat]) == (expected, {NO_STATUS: 3, UNLABELLED: 1})
+
+
+def shown(label, answer, number, **more):
+    """A task of Prodigy's that shows a label to accept or to reject."""
+    task = {"query": f"q{number}", "code": "c", "_input_hash": number, "_task_hash": number, "answer": answer}
+    return task | ({} if label is None else {"label": label}) | more
+
+
+def test_a_label_that_is_shown_is_accepted_or_rejected(tmp_path):
+    answers = [(None, "accept", 1), (None, "reject", 0)]
+    for match, none in (("match", "no match"), ("MATCH", "No-Match"), (1, 0), ("1", "0")):
+        answers += [(match, "accept", 1), (match, "reject", 0), (none, "accept", 0), (none, "reject", 1)]
+    tasks = [shown(label, answer, number) for number, (label, answer, _) in enumerate(answers)]
+    found, counts = labels_of(tmp_path, tasks)
+    assert found == {(str(number), "theirs labels"): row[2] for number, row in enumerate(answers)}
+    assert counts == {NAMELESS: len(tasks)}
+
+
+def test_a_label_of_other_words_is_read_where_it_is_the_only_one(tmp_path):
+    tasks = [shown("RELEVANT", "accept", 1), shown("RELEVANT", "reject", 2)]
+    found, _ = labels_of(tmp_path, tasks)
+    assert [*found.values()] == [1, 0]
+    with pytest.raises(RecordsRefused, match="the label 'OFF TOPIC' is none of match, no match, and one of"):
+        labels_of(tmp_path, [*tasks, shown("OFF TOPIC", "accept", 3)])
+    with pytest.raises(RecordsRefused, match="the label 'RELEVANT' is none of match, no match, and one of"):
+        labels_of(tmp_path, [*tasks, shown("no match", "accept", 3)])
+    renamed_label = [
+        shown(None, "accept", 1, verdict="no match"),
+        shown(None, "reject", 2, verdict="no match"),
+    ]
+    found, _ = labels_of(tmp_path, renamed_label, mapping={"label": "verdict"})
+    assert [*found.values()] == [0, 1]
+
+
+def annotated(*annotations, key="annotations", **more):
+    """A task of Label Studio's."""
+    return {"id": 1, "data": {"query": "q", "code": "c"}, key: list(annotations), **more}
+
+
+def annotation(word, at=None, by=4, **more):
+    """An annotation of a task, updated at some time."""
+    time = {} if at is None else {"updated_at": at}
+    return {"result": [choice(word)], "completed_by": by, **time, **more}
+
+
+def test_the_latest_instant_counts_however_it_is_written(tmp_path):
+    times = [
+        ("2026-01-02T01:00:00+02:00", "2026-01-01T23:30:00Z"),
+        ("2026-01-01T10:00:00Z", "2026-01-01T10:00:00.6Z"),
+        ("2026-01-01T10:00:00.000001Z", "2026-01-01T05:00:00.000002-05:00"),
+        (1_600_000_000, 1_600_000_000.5),
+        (999_999_999, 1_600_000_000),
+        (None, "2026-01-01T10:00:00Z"),
+    ]
+    given = [(annotation("match", one), annotation("no match", other)) for one, other in times]
+    orders = [*given, *(pair[::-1] for pair in given)]
+    tasks = [
+        {**annotated(*order, key=key), "id": f"{number} {key}"}
+        for number, order in enumerate(orders)
+        for key in ("annotations", "completions", "predictions")
+    ]
+    found, counts = labels_of(tmp_path, tasks)
+    who = {"annotations": "annotator 4", "completions": "annotator 4", "predictions": "theirs predictions"}
+    assert found == {(task["id"], who[task["id"].split()[1]]): 0 for task in tasks}
+    assert counts == {AGAIN: len(tasks)}
+
+
+def test_completions_are_annotations_under_their_old_name(tmp_path):
+    """As versions before 1.0 wrote them: times in seconds, nobody named."""
+    done = {"id": 1001, "created_at": 1_600_000_000, "lead_time": 3.5, "result": [choice("no match")]}
+    task = annotated(done, {"id": 1002, "skipped": True, "result": []}, key="completions", predictions=[])
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps([task]))
+    _, found, counts = imported(tmp_path, path, statement=TIMED_LABELS)
+    assert [label[2:4] for label in found] == [("old labels", 0)]
+    assert found[0][4].startswith("2020-09-13 12:26:40")
+    assert counts == {NAMELESS: 1, SKIPPED: 1}
+    del task["predictions"]
+    assert labels_of(tmp_path, [task], "old.json")[0] == {("1", "old labels"): 0}
+
+
+ANNOTATORS = {
+    "the e-mail": ({"completed_by": {"id": 3, "email": "ana@lab"}, "created_username": " bo, 3"}, "ana@lab"),
+    "the e-mail in the name": ({"completed_by": 3, "created_username": "Ana Diaz ana@lab, 3"}, "ana@lab"),
+    "no other name": ({"completed_by": 3, "created_username": " ana@lab, 3"}, "ana@lab"),
+    "no e-mail": ({"completed_by": 3, "created_username": "Ana , 3"}, "annotator 3"),
+    "a name of our exports": ({"completed_by": 77, "created_username": "bo, 1"}, "bo, 1"),
+    "a number": ({"completed_by": 3}, "annotator 3"),
+    "a number of an object": ({"completed_by": {"id": 3, "email": ""}}, "annotator 3"),
+    "a name": ({"completed_by": "ana"}, "ana"),
+    "the name alone": ({"completed_by": None, "created_username": "ana"}, "ana"),
+    "null": ({"completed_by": None}, "theirs labels"),
+    "nothing": ({"created_username": " "}, "theirs labels"),
+    "an empty object": ({"completed_by": {}}, "theirs labels"),
+}
+
+
+def test_who_annotated_a_task(tmp_path):
+    other = annotation("no match", by={"email": "zoe@lab"})
+    tasks = [
+        {**annotated({"result": [choice("match")], **who}, other), "id": name}
+        for name, (who, _) in ANNOTATORS.items()
+    ]
+    found, counts = labels_of(tmp_path, tasks)
+    expected = {(name, rater): 1 for name, (_, rater) in ANNOTATORS.items()}
+    assert found == expected | {(name, "zoe@lab"): 0 for name in ANNOTATORS}
+    assert counts == {NAMELESS: 3}
+
+
+def test_what_is_not_read_is_counted(tmp_path):
+    runs, words = (
+        choice("match", "runs"),
+        {"from_name": "t", "type": "taxonomy", "value": {"taxonomy": [["a"]]}},
+    )
+    task = annotated(
+        annotation("match", "2026-01-01T10:00:00") | {"result": [choice("match"), runs, words]},
+        annotation("match", "yesterday", by=5),
+        {"result": [runs], "completed_by": 6},
+        {"result": [choice("") | {"value": {"choices": []}}], "completed_by": 7},
+        drafts=[{"id": 9, "result": [choice("match")]}],
+        meta={"batch": 7},
+    )
+    path = tmp_path / "theirs.json"
+    path.write_text(json.dumps([task]))
+    items, found, counts = imported(tmp_path, path)
+    assert {label[2] for label in found} == {"annotator 4", "annotator 5"}
+    # The third answered another question only, which is not taken for the label.
+    assert counts == {UNFINISHED: 1, OTHER_ANSWERS: 3, UNDATED: 2, UNLABELLED: 2}
+    assert json.loads(items[0][-1]) == {"meta": {"batch": 7}}
+
+
+def test_the_label_is_the_same_question_in_every_record(tmp_path):
+    """A nested record of Argilla's, and an annotation, hold only what was answered."""
+    fluency = [{"value": 1, "user_id": "u1"}]
+    nested = {**ARGILLA_NESTED[0], "suggestions": {}}
+    records = [{**nested, "id": "r2", "responses": {"fluency": fluency}}, nested]
+    with pytest.raises(RecordsRefused, match="has the labels 'fits', 'fluency'; say which one") as refused:
+        labels_of(tmp_path, records)
+    assert len(refused.value.problems) == 2
+    found, _ = labels_of(tmp_path, records, mapping={"label": "fits"})
+    assert found == {("r1", "u1"): 1, ("r1", "u4"): 0}
+    with pytest.raises(
+        RecordsRefused, match="called 'fit' in the file that has a label, but 'fits', 'fluency'"
+    ):
+        labels_of(tmp_path, records, mapping={"label": "fit"})
+
+
+def test_a_field_that_is_mapped_has_to_be_there(tmp_path):
+    task = annotated(annotation("match"))
+    with pytest.raises(RecordsRefused, match="'data' has no 'lang', but 'query', 'code'"):
+        labels_of(tmp_path, [task], mapping={"language": "lang"})
+    task["data"]["lang"] = None
+    assert labels_of(tmp_path, [task], mapping={"language": "lang"})[0]
+
+
+def imported_in_turn(folder, files):
+    """Import files of one task, one after the other; return the reports, the record, and whether more is new."""
+    folder.mkdir()
+    for name, record in files.items():
+        (folder / name).write_text(json.dumps([record]))
+    with Workspace.create(folder / "w.duckdb") as workspace:
+        reports = [import_files(workspace, [folder / name]) for name in files]
+        found = read(
+            workspace,
+            "SELECT j.value, strftime(j.created_at, '%d'), p.value FROM judgment j "
+            "LEFT JOIN judgment p ON p.id = j.supersedes AND p.id < j.id ORDER BY j.id",
+        )
+        again = [import_files(workspace, [folder / name]).adds for name in files]
+    return reports, found, again
+
+
+def test_a_corrected_export_supersedes_what_was_imported(tmp_path):
+    ana = {"id": 3, "email": "ana@lab"}
+    first, second = (
+        annotated(annotation(word, f"2026-01-0{day}T00:00:00Z", ana, id=11))
+        for word, day in (("match", 1), ("no match", 5))
+    )
+    (one, other), found, again = imported_in_turn(tmp_path / "two", {"a.json": first, "b.json": second})
+    assert found == [(1, "01", None), (0, "05", 1)]
+    assert (one.files[0].labels_superseding, other.files[0].labels_superseding) == (0, 1)
+    assert "1 judgment of 'ana@lab'; 1 of these in place of an earlier one" in other.files[0].sentence()
+    assert again == [False, False]
+    # The older export after the newer one: what it says was corrected already.
+    with pytest.raises(RecordsRefused, match=r"'ana@lab' has labelled '1' differently .* later"):
+        imported_in_turn(tmp_path / "back", {"b.json": second, "a.json": first})
+    # The task of a later day as another record: an annotation that was left as it is adds nothing.
+    kept = annotated(annotation("match", "2026-01-09T00:00:00Z", ana, id=11))
+    (_, nothing), found, _ = imported_in_turn(tmp_path / "kept", {"a.json": first, "b.json": kept})
+    assert (nothing.adds, len(found)) == (False, 1)
+
+
+def test_a_task_of_prodigy_that_is_answered_again_supersedes_the_first_answer(tmp_path):
+    who = {"_session_id": "set-ann", "label": "match"}
+    tasks = [
+        {**HASHES, **who, "answer": answer, "_timestamp": stamp}
+        for answer, stamp in (("accept", 1_700_000_000), ("reject", 1_700_000_100), ("accept", 1_699_999_000))
+    ]
+    path = tmp_path / "theirs.jsonl"
+    path.write_text("\n".join(map(json.dumps, tasks)))
+    _, found, counts = imported(tmp_path, path, statement=TIMED_LABELS + ", j.id")
+    assert ([label[3] for label in found], counts) == ([1, 0], {AGAIN: 1})

@@ -193,6 +193,8 @@ def evaluate_retrieval(
                 "Leave them out.",
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
+        if run_out is not None:
+            _check_ids(benchmark)
         runs, rankings, not_stored = {}, {}, ""
         for retriever in retrievers:
             progress.begin(retriever.name)
@@ -391,6 +393,22 @@ def _check_empty(folder: Path) -> None:
             "Not empty",
             f"{folder} holds files. Nothing was written.",
             "Name a new folder: --run-out FOLDER",
+        )
+
+
+def _check_ids(benchmark: Benchmark) -> None:
+    """Refuse ids that TREC's files cannot have, before codes are ranked."""
+    from store.formats.trec import can_be_id
+    from store.formatting import pluralize
+
+    strange = [one for one in benchmark.queries if not can_be_id(one, of_query=True)]
+    strange += [one for one in benchmark.codes.ids if not can_be_id(one)]
+    if strange:
+        raise ExportFailed(
+            "Cannot write runs",
+            f"{pluralize(len(strange), 'id')}, such as {strange[0]!r}, cannot be in TREC's files: they have "
+            "a blank in them, or begin with #. Nothing was evaluated.",
+            "Leave --run-out out.",
         )
 
 

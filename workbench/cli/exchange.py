@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 _SHOWN = 20
 """How many lines of a journal are named one by one."""
 
-# What a user reads in the documents, and what the importer calls it.
-_FIELDS = {"id": "external_id", "item": "external_id", "similarity": "scores"}
-
 
 class CorpusChoice(StrEnum):
     """Which codes a retrieval benchmark holds."""
@@ -46,7 +43,6 @@ def parse_mapping(pairs: list[str]) -> dict[str, str]:
     mapping: dict[str, str] = {}
     for pair in pairs:
         field, equals, column = (part.strip() for part in pair.partition("="))
-        field = _FIELDS.get(field, field)
         if not (equals and field and column) or field in mapping:
             raise WorkbenchError(
                 "Mapping not understood",
