@@ -3,7 +3,8 @@
 The text may carry a model's thoughts before the object, a code fence or words around it, since models do
 that, and a program may stand in a fenced block beside it; the object itself must fit the type exactly. A
 reply that does not, that was cut off, or that declines is shown to the model once, with what is wrong with
-it.
+it. So is one that fits its type and has another form than was asked for (`FormChecked`), but the second of
+these is taken.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _MOST_PROBLEMS = 8
 _MOST_TOKENS = 1 << 40
 # Each that fails takes as long as all of the text before it, and a model can write braces without end.
 _MOST_TRIES = 1000
+_CORRECTION = "That reply cannot be used: {}. Answer again with the corrected JSON object only."
 
 _THOUGHTS, _END_OF_THOUGHTS = "<think>", "</think>"
 _COMMA_AND_END = re.compile(r",\s*[}\]]")
@@ -80,6 +82,17 @@ def tokens(reported: object) -> int:
 def unreported(*reported: object) -> int:
     """Return 1 where one of some numbers of tokens is none, as `Usage.unreported` counts it; otherwise 0."""
     return int(any(type(number) is not int or number != tokens(number) for number in reported))
+
+
+class FormChecked(BaseModel):
+    """A reply that has a form beyond its schema.
+
+    A reply of another form is asked for once more, with the reason, and used if no better one comes.
+    """
+
+    def form_problem(self) -> str:
+        """Say what is wrong with its form; empty where nothing is."""
+        raise NotImplementedError
 
 
 class MalformedReply(ValueError):
@@ -291,7 +304,7 @@ async def converse(
     sdk: str,
     clean: Callable[[str], str] = str,
 ) -> ModelReply:
-    """Ask for a reply, and once more when it is malformed, cut off or refused, with what was wrong.
+    """Ask for a reply, and once more when it is malformed, of another form, cut off or refused, and why.
 
     Args:
         request: The request.
@@ -310,13 +323,20 @@ async def converse(
     usage = Usage()
     messages = request.messages
     answer: Answer | None = None
+    usable: tuple[BaseModel, Answer] | None = None
     with tallied() as tally:
         try:
             for last in (False, True):
                 answer = (await ask(messages)).cleaned(clean)
                 usage += answer.usage
-                value = _read(answer, request, name)
-                if not isinstance(value, _Problem):
+                found = _read(answer, request, name)
+                if isinstance(found, _Problem):
+                    correction = found.correction
+                else:
+                    usable, correction = (found, answer), _form_correction(found)
+                done = last or not may_send()
+                if usable is not None and (done or not correction):
+                    value, answer = usable
                     return ModelReply(
                         value=value,
                         text=answer.text,
@@ -326,11 +346,11 @@ async def converse(
                         requests=tally.requests,
                         sdk=_asked_by(sdk, answer),
                     )
-                if last or not may_send():
-                    raise ModelError(value.kind, value.title, value.message, value.hint)
+                if done and isinstance(found, _Problem):
+                    raise ModelError(found.kind, found.title, found.message, found.hint)
                 # An empty turn is refused by some services.
                 shown = answer.text.strip() or "(nothing)"
-                messages = (*messages, Message("assistant", shown), Message("user", value.correction))
+                messages = (*messages, Message("assistant", shown), Message("user", correction))
         except ModelError as error:
             error.requests, error.usage, error.sdk = tally.requests, usage, _asked_by(sdk, answer)
             if answer is not None:
@@ -378,8 +398,14 @@ def _read(answer: Answer, request: ModelRequest, name: str) -> BaseModel | _Prob
             f"the second time {problem}.",
             "Try another model, or another way of asking for structure "
             "(models.openai_structured, models.anthropic_structured).",
-            f"That reply cannot be used: {problem}. Answer again with the corrected JSON object only.",
+            _CORRECTION.format(problem),
         )
+
+
+def _form_correction(value: BaseModel) -> str:
+    """Return what a model is told about a reply of another form; empty where the form is right."""
+    problem = value.form_problem() if isinstance(value, FormChecked) else ""
+    return _CORRECTION.format(problem) if problem else ""
 
 
 def storable(text: str) -> str:

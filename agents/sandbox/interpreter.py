@@ -25,12 +25,18 @@ if TYPE_CHECKING:
     from agents.sandbox.settings import SandboxSettings
 
 INSIDE = Path(__file__).with_name("inside")
-# What runs inside: the first is started, the second is imported by it.
-SUPERVISOR, HARNESS = INSIDE / "supervisor.py", INSIDE / "harness.py"
-# What starts both for many programs, where a sandbox has use for it.
+# What runs inside: the first is started, the others are imported by it.
+SUPERVISOR = INSIDE / "supervisor.py"
+SCRIPTS = (SUPERVISOR, *(INSIDE / f"{name}.py" for name in ("harness", "cases", "listing")))
+# What starts them for many programs, where a sandbox has use for it.
 FORK_SERVER = INSIDE / "fork_server.py"
 
 _VERSION = re.compile(r"\d+\.\d+")
+# What declares an encoding (PEP 263): a comment in the first line, or in the second after one without code.
+_ENCODING = re.compile(
+    r"\A(\ufeff?(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*)[-\w.]+",
+    re.ASCII,
+)
 # The candidate.py of a stub: loads it by `stubs.py`, and adds no other name to the module.
 _STUB = (
     "(lambda space: exec({stubs!r}, space) or space['load_stub'])({{}})(globals(), {source!r}, {kind!r})\n"
@@ -113,7 +119,7 @@ def scripts() -> dict[str, bytes]:
     to start the interpreter; another version leaves it alone.
     """
     files = {}
-    for script in (SUPERVISOR, HARNESS):
+    for script in SCRIPTS:
         source = script.read_bytes()
         files[script.name] = source
         code = marshal.dumps(compile(source, script.name, "exec", dont_inherit=True))
@@ -162,13 +168,17 @@ def environment_variables(*, home: str, path: str, hash_seed: int = 0) -> dict[s
 
 def sources(program: TestProgram) -> dict[str, bytes]:
     """Name the files of a program as the harness looks for them."""
-    # surrogatepass: Python will refuse such a file with a SyntaxError, which is the right report of it.
-    candidate = program.candidate.encode("utf-8", "surrogatepass")
+    candidate, scaffold, tests = map(_encode, (program.candidate, *split_cells(program.test)))
     if program.stub is not None:
         candidate = _STUB.format(stubs=_stubs(), source=candidate, kind=program.stub).encode()
-    scaffold, tests = (cell.encode("utf-8", "surrogatepass") for cell in split_cells(program.test))
     files = {"candidate.py": candidate, "test_candidate.py": tests}
     return files | ({"scaffold.py": scaffold} if scaffold else {})
+
+
+def _encode(source: str) -> bytes:
+    """Write a source as UTF-8; where it declares another encoding, which its file had once, it says so."""
+    # surrogatepass: Python will refuse such a file with a SyntaxError, which is the right report of it.
+    return _ENCODING.sub(r"\1utf-8", source, count=1).encode("utf-8", "surrogatepass")
 
 
 @cache

@@ -33,6 +33,7 @@ Outcome = Literal["passed", "failed", "error"]
 Obstacle = Literal[
     "",  # nothing: it came to a result
     "environment",  # something that it needs is not there: a module, a name, a file, a library, a network
+    "test",  # it was not run, or skipped, or its set-up failed: the tested code has shown nothing
     "limit",  # it met a limit, or the program was ended inside it
     "damaged",  # the program wrote into the report of its tests
 ]
@@ -221,8 +222,9 @@ class ExecutionReport:
           folder; any other file the program itself has to make), a library of the system, a network;
         - or that ended in an exception that one of these caused;
 
-        nor one at which a limit, a signal or the program itself ended it. A program without named tests was
-        executed when nothing of this ended it.
+        nor one that was skipped or could not be run, or whose set-up failed; nor one at which a limit, a
+        signal or the program itself ended it. A program without named tests was executed when nothing of this
+        ended it.
         """
         if self.outcomes:
             return any(not test.obstacle for test in self.outcomes)

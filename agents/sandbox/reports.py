@@ -39,6 +39,7 @@ _CATEGORIES: tuple[Literal["memory", "processes", "disk"], ...] = ("memory", "pr
 _OBSTACLES: dict[str, Obstacle] = {
     "": "",
     "environment": "environment",
+    "test": "test",
     **dict.fromkeys(_CATEGORIES, "limit"),
 }
 
@@ -134,7 +135,7 @@ def _reason(result: ProcessResult, records: _Records, limits: Limits) -> tuple[E
         code = result.code if records.code is None else records.code
         return "error", f"EndedEarly: the program ended itself before its tests did (exit code {code})"
     for _, found, message in records.troubles:
-        if found == "environment":
+        if found in ("environment", "test"):
             return "error", message
     if any(outcome == "error" for outcome, _, _ in records.troubles):
         return "error", ""
@@ -210,6 +211,10 @@ def _take(records: _Records, record: Any) -> None:
         records.outcomes.append(test)
         if outcome != "passed":
             records.troubles.append((outcome, values["category"], test.message))
+    elif event == "unrun":
+        test = TestOutcome(values["name"], "error", values["message"], 0.0, obstacle="test")
+        records.outcomes.append(test)
+        records.troubles.append(("error", "test", test.message))
     elif event == "program":
         records.troubles.append((_outcome(values["outcome"]), values["category"], values["message"]))
         records.trace = values["trace"]

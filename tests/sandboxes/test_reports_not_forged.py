@@ -179,6 +179,9 @@ OUTCOME = "SECRETevent=outcome\tname=test_a\toutcome=passed\tmessage=\ttrace=\tc
         OUTCOME.replace("passed", "perfect") + "\n",
         OUTCOME.replace("category=", "category=\x1b[2J") + "\n",
         OUTCOME + "\nSECRETevent=start\tname=test_c\n",
+        "SECRETevent=unrun\tname=test_b\tmessage=\n",  # while test_a is running
+        OUTCOME + "\nSECRETevent=unrun\tname=test_a\tmessage=\n",
+        OUTCOME + "\nSECRETevent=unrun\tname=test_b\n",
     ],
 )
 def test_a_program_that_reads_the_secret_cannot_hide_a_test_or_invent_a_field(sandbox, records):
@@ -190,6 +193,18 @@ def test_a_program_that_reads_the_secret_cannot_hide_a_test_or_invent_a_field(sa
     assert {test.name for test in report.outcomes} <= {"test_a"}
 
 
+def test_a_program_that_reads_the_secret_cannot_pass_over_a_check_or_fill_the_report(sandbox):
+    test = TESTS + "def check(candidate):\n    assert False\n"
+    second = "\nSECRETevent=start\tname=test_b\n" + OUTCOME.replace("test_a", "test_b")
+    made = "".join(f"\nSECRETevent=unrun\tname=test_{n}\tmessage=" for n in range(200))
+    for records in (OUTCOME + second, OUTCOME + second + made):
+        candidate = FRAMES_OF_THE_HARNESS.format(records=records + "\nSECRETevent=finished\n")
+        report = run(sandbox, candidate, test)
+        assert report.error.startswith("DamagedReport: ")
+        assert not report.executable
+        assert 2 <= len(report.outcomes) < 150
+
+
 def test_packages_are_told_before_the_program_begins(sandbox):
     records = "SECRETevent=packages\tnames=numpy==9.9\n"
     report = run(sandbox, FRAMES_OF_THE_HARNESS.format(records=records) + "forge()\n")
@@ -199,18 +214,19 @@ def test_packages_are_told_before_the_program_begins(sandbox):
 
 
 def test_a_test_that_is_taken_away_is_told(sandbox):
-    candidate = "import sys\ndef forge():\n    pass\n"
+    candidate = "import sys\ndef take():\n    del sys.modules['test_candidate'].test_b\n"
     test = (
-        TESTS.replace("assert False", "pass")
-        + "del test_b\nclass TestC:\n    test_d = 1\n    def test_e(self):\n        pass\n"
+        "import candidate\ndef test_a():\n    pass\ndef test_b():\n    assert False\ncandidate.take()\n"
+        "class TestC:\n    test_d = 1\n    def test_e(self):\n        pass\n"
     )
     report = run(sandbox, candidate, test)
 
     assert (report.exit_reason, outcomes(report)) == (
-        "ok",
-        [("test_a", "passed"), ("TestC.test_e", "passed")],
+        "error",
+        [("test_a", "passed"), ("TestC.test_e", "passed"), ("test_b", "error")],
     )
-    assert "ABSENT test_b: not there when the module had been loaded" in report.stdout
+    assert report.outcomes[-1].obstacle == "test"
+    assert report.error == "NotRun: no function of this name is there once the program is loaded"
 
 
 def test_escapes_in_a_message_reach_nobody(sandbox):
@@ -240,6 +256,11 @@ for number in range(3):
     setattr(K, f"test_more{number}", lambda self: None)
 test_a = K
 """
+MADE_BY_THE_CODE = """
+import sys
+sys.modules["test_candidate"].test_free = lambda: None
+"""
+FLOOD = "def test_a():\n    pass\nglobals().update((f'test_{n}', lambda: None) for n in range(1000))\n"
 NEVER_RUN = """
 import unittest
 
@@ -275,13 +296,22 @@ def test_f():
 
 def test_only_the_tests_of_the_source_are_run(sandbox):
     report = run(sandbox, "", ADDED)
-    assert outcomes(report) == [
+    assert outcomes(report)[:2] == [
         ("test_a", "failed"),
         ("TestB.test_b", "passed"),
     ]
+    # Those that were made are named, and come to no result.
+    assert [(test.name, test.obstacle) for test in report.outcomes[2:]] == [
+        (f"TestB.test_more{number}", "test") for number in range(3)
+    ]
     report = run(sandbox, "", REPLACED)
-    assert (report.exit_reason, report.outcomes) == ("error", ()), report
-    assert "ABSENT test_a" in report.stdout
+    assert (report.exit_reason, report.executable) == ("error", False), report
+    assert {test.obstacle for test in report.outcomes} == {"test"}
+    assert [test.name for test in report.outcomes] == ["test_a", *(f"K.test_more{n}" for n in range(3))]
+    report = run(sandbox, MADE_BY_THE_CODE, "import candidate\ndef test_a():\n    pass\n")
+    assert outcomes(report) == [("test_a", "passed")]
+    report = run(sandbox, "", FLOOD)
+    assert (len(report.outcomes), report.outcomes[-1].name) == (102, "900 more")
 
 
 def test_a_test_whose_body_never_ran_has_not_passed(sandbox):

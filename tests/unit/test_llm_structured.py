@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from agents.llm.errors import ModelError
 from agents.llm.protocol import Message, ModelRequest, Usage
 from agents.llm.request_watch import count_request, tallied
-from agents.llm.structured import Answer, MalformedReply, converse, parse_reply
+from agents.llm.structured import Answer, FormChecked, MalformedReply, converse, parse_reply
 
 
 class Ruling(BaseModel):
@@ -242,6 +242,51 @@ async def test_a_failure_after_a_malformed_reply_keeps_the_cost_of_that() -> Non
         2,
         Usage(10, 1, 5),
     )
+
+
+class Even(FormChecked):
+    number: int
+
+    def form_problem(self) -> str:
+        return "the number is odd" if self.number % 2 else ""
+
+
+ODD, EVEN = said('{"number": 1}'), said('{"number": 2}')
+
+
+@pytest.mark.parametrize(
+    ("answers", "number"),
+    [
+        ((EVEN,), 2),
+        ((ODD, EVEN), 2),
+        ((ODD, said('{"number": 3}')), 3),  # the second is taken, whatever its form
+        ((ODD, said("what?")), 1),  # and the first where the second cannot be used
+        ((ODD, said("", "refused")), 1),
+        ((said("what?"), said('{"number": 5}')), 5),
+    ],
+)
+async def test_a_reply_of_another_form_is_asked_for_once_more_and_then_taken(
+    answers: tuple[Answer, ...], number: int
+) -> None:
+    speaker = Speaker(*answers)
+    request = ModelRequest("writer", "pair-1", (Message("user", "Decide."),), Even)
+    reply = await converse(request, speaker, name="x:m", sdk="x 1")
+    assert (reply.value, reply.text) == (Even(number=number), f'{{"number": {number}}}')
+    assert (reply.requests, reply.usage) == (
+        len(answers),
+        Usage(10 * len(answers), len(answers), 5 * len(answers)),
+    )
+    if answers[0] is ODD:
+        assert speaker.asked[1][1] == Message("assistant", ODD.text)
+        assert "cannot be used: the number is odd." in speaker.asked[1][2].content
+
+
+async def test_a_service_that_is_lost_while_a_better_form_is_asked_for_is_a_failure() -> None:
+    speaker = Speaker(ODD, ModelError("unavailable", "Gone", "It is gone."))
+    request = ModelRequest("writer", "pair-1", (Message("user", "Decide."),), Even)
+    with pytest.raises(ModelError) as caught:
+        await converse(request, speaker, name="x:m", sdk="x 1")
+    assert (caught.value.kind, caught.value.requests) == ("unavailable", 2)
 
 
 async def test_replies_asked_for_at_the_same_time_count_their_own_requests() -> None:

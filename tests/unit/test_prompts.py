@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents.llm.schemas import strict_schema
-from agents.llm.structured import parse_reply
+from agents.llm.structured import FormChecked, parse_reply
 from agents.pipelines.pair_annotation.reply_models import (
     ArbiterReply,
     BugFixerReply,
@@ -22,14 +22,14 @@ from agents.prompts import load_prompt
 PINNED = {
     "screener": (3, "519ab1d2c996"),
     "test_writer": (3, "3c0e9b2b658d"),
-    "arbiter": (4, "866ee853e777"),
+    "arbiter": (5, "16d0dd0039c7"),
     "bug_fixer": (2, "a1a675ecdd56"),
     "annotator": (2, "3bca6793e8d5"),
     "arbiter_reading": (2, "6023cf3b4024"),
     "arbiter_unrun": (3, "cb2c6c042084"),
     "arbiter_simulated": (3, "8e04dd53b917"),
     "simulated_executor": (3, "e50f44f2cd0e"),
-    "test_correction": (2, "e78311346425"),
+    "test_correction": (3, "a4ae37b4d075"),
 }
 ROLES = tuple(PINNED)
 HOSTILE = [
@@ -167,6 +167,7 @@ def test_its_examples_are_replies_for_every_outcome_with_the_reasoning_first(rol
     for line, reply in zip(examples, replies, strict=True):
         assert list(json.loads(line)) == list(reply_type.model_fields), line
         assert isinstance(reply, reply_type)
+        assert not isinstance(reply, FormChecked) or reply.form_problem() == ""
     outcomes = {
         ScreenerReply: lambda reply: reply.assessment,
         ArbiterReply: lambda reply: reply.label,
@@ -179,6 +180,38 @@ def test_its_examples_are_replies_for_every_outcome_with_the_reasoning_first(rol
     asked = system.partition("Reply with one JSON object")[2].partition("Examples")[0]
     positions = [asked.index(f'"{field}"') for field in reply_type.model_fields]
     assert positions == sorted(positions)
+
+
+@pytest.mark.parametrize(
+    ("program", "problem"),
+    [
+        ("def test_a():\n    assert True\n", ""),
+        ("# %% scaffold\ndef test(x):\n    pass\n# %% tests\ndef test_a():\n    assert True\n", ""),
+        ("import unittest\nclass A(unittest.TestCase):\n    def test_a(self):\n        pass\n", ""),
+        ("from unittest import mock\n@mock.patch('os.getcwd')\ndef test_a(cwd):\n    pass\n", ""),
+        ("def test_a(n=1):\n    assert n\n", ""),
+        ("def test_a(:\n", ""),  # its execution says where
+        ("assert True\n", "the program has no function whose name begins with test_"),
+        ("class TestA:\n    pass\n", "the program has no function whose name begins with test_"),
+        (
+            "def check(candidate):\n    assert candidate(1) == 1\n",
+            "the program has no function whose name begins with test_; "
+            "check is not run as a test: nothing in the program calls it",
+        ),
+        (
+            "def test_a(tmp_path, n=1):\n    pass\nclass TestB:\n    def test_b(self, *, n):\n        pass\n",
+            "test_a takes the argument tmp_path, and nothing gives a test an argument; "
+            "TestB.test_b takes the argument n, and nothing gives a test an argument",
+        ),
+        (
+            "def test_a():\n    assert 1\ndef test_a():\n    assert 2\n",
+            "test_a (line 1) is not run as a test: a later definition of the same name replaces it",
+        ),
+    ],
+)
+def test_the_form_of_a_test_program_is_the_one_that_is_asked_for(program, problem):
+    assert TestWriterReply(interpretation="i", test_program=program).form_problem() == problem
+    assert TestCorrectionReply(explanation="e", test_program=program).form_problem() == problem
 
 
 def test_the_label_is_generated_after_its_reasons():

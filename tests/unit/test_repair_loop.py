@@ -15,6 +15,7 @@ import pytest
 from loopback_index import package_index_here
 from loopback_models import LoopbackModels, Refusal, Truncated
 from small_workspace import (
+    GOOD,
     TEST,
     Told,
     executions,
@@ -35,6 +36,7 @@ from agents.pipelines.pair_annotation.environment_errors import (
     is_slip,
     missing_distribution,
 )
+from agents.pipelines.pair_annotation.reasons import reason_of
 from agents.pipelines.pair_annotation.repair_loop import _refused
 from agents.sandbox import package_index
 from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
@@ -176,6 +178,10 @@ def report(error, reason="error", tests=()):
         ("SyntaxError: invalid syntax (scaffold.py, line 3)", True, ""),
         ("SyntaxError: invalid syntax (old.py, line 3)", False, ""),
         ("ValueError: at its first line", False, ""),
+        ("NotRun: nothing in the program calls it", True, ""),
+        ("SetUpFailed: ValueError: x", True, ""),
+        ("SkipTest", True, ""),
+        ("SkipTest: not now", True, ""),
     ],
 )
 def test_what_an_error_calls_for(error, slip, installed):
@@ -212,6 +218,21 @@ def test_what_no_repair_can_mend_enters_no_loop():
     assert not is_import("ImportError: libGL.so.1: cannot open shared object file: No such file or directory")
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("NotRun: nothing in the program calls it", "tests not run"),
+        ("SkipTest", "skipped tests"),
+        ("Skipped: not now", "skipped tests"),
+        ("SkippedError: x", "other error: SkippedError"),
+        ("SetUpFailed: ValueError: x", "failed set-up"),
+        ("LookupError: none of the tests was defined when the module had been loaded", "no tests"),
+    ],
+)
+def test_why_no_test_came_to_a_result(error, reason):
+    assert str(reason_of("error", error, "")) == reason
+
+
 def test_every_test_without_a_result_counts_and_no_finding_does():
     tests = (
         TestOutcome("test_a", "passed", "", 0.1),
@@ -220,11 +241,16 @@ def test_every_test_without_a_result_counts_and_no_finding_does():
         TestOutcome("test_d", "error", "NameError: name 'x' is not defined", 0.1, obstacle="environment"),
         TestOutcome("test_e", "error", "ImportError: y", 0.1, obstacle="environment"),
         TestOutcome("test_f", "error", "MemoryError", 0.1, obstacle="limit"),
+        TestOutcome("test_g", "error", "SkipTest: not now", 0.1, obstacle="test"),
     )
     found = report("NameError: name 'x' is not defined", tests=tests)
     assert found.executable
-    assert errors_of_environment(found) == ("NameError: name 'x' is not defined", "ImportError: y")
-    assert not report("MemoryError", "memory", tests[-1:]).executable
+    assert errors_of_environment(found) == (
+        "NameError: name 'x' is not defined",
+        "ImportError: y",
+        "SkipTest: not now",
+    )
+    assert not report("MemoryError", "memory", tests[-2:]).executable
 
 
 def test_no_key_and_no_file_of_this_machine_goes_into_a_repair():
@@ -288,12 +314,17 @@ def index(monkeypatch):
 
 
 def service(test, *, fixes=(), corrects=None):
-    """A model that finds a pair unclear, writes this test, and answers the repairers; the last reply stays."""
+    """A model that finds a pair unclear, writes a test, and answers the repairers; the last reply stays."""
     rest = list(fixes)
+    tests = [test] if isinstance(test, str) else test
+
+    def written(_):
+        return {"interpretation": "as it says", "test_program": tests.pop(0) if len(tests) > 1 else tests[0]}
+
     return LoopbackModels(
         replies={
             "ScreenerReply": {"assessment": "unclear", "justification": "a doubt"},
-            "TestWriterReply": {"interpretation": "as it says", "test_program": test},
+            "TestWriterReply": written,
             "BugFixerReply": lambda _: rest.pop(0) if len(rest) > 1 else rest[0],
             **({"TestCorrectionReply": corrects} if corrects is not None else {}),
             "ArbiterReply": {"label": 1, "reason": "the tests say it"},
@@ -385,6 +416,45 @@ def test_a_slip_is_corrected_by_the_test_writer_once(tmp_path):
             "corrections": {"made": 1, "worked": 1},
         }
         assert [row["obstacle"] for row in rows(workspace, TestOutcomeRow)] == ["environment", ""]
+
+
+UNRUN = "from candidate import double\n\n\ndef test_two(tmp_path):\n    assert double(2) == 4\n"
+RUN = UNRUN.replace("tmp_path", "")
+
+
+def test_a_program_of_another_form_is_asked_for_again_with_the_reason(tmp_path):
+    server = service([UNRUN, RUN])
+    with annotated(tmp_path, GOOD, server) as (workspace, report, _):
+        assert turns(workspace) == ["executor", "arbiter"]
+        assert verdicts(workspace) == {1: (1.0, "tested")}
+        assert [one["program"] for one in executions(workspace)] == [RUN]
+        assert asked(server) == ["ScreenerReply", "TestWriterReply", "TestWriterReply", "ArbiterReply"]
+        assert report.counts.requests == 4
+        told = server.requests[2].body["messages"]
+        assert json.loads(told[-2]["content"])["test_program"] == UNRUN
+        assert "test_two takes the argument tmp_path" in told[-1]["content"]
+
+
+@pytest.mark.parametrize("agents", ["paper", "full"])
+def test_a_test_that_is_still_not_run_is_corrected_and_no_command_is_tried(tmp_path, agents):
+    server = service(UNRUN, fixes=[GIVES_UP], corrects=EXPLAINED | {"test_program": RUN})
+    with annotated(tmp_path, GOOD, server, agents) as (workspace, _, _):
+        corrected = agents == "full"
+        assert turns(workspace) == [
+            "executor",
+            *["test_correction", "executor"] * corrected,
+            "arbiter",
+        ]
+        first, *further = executions(workspace)
+        assert (first["executable"], first["exit_reason"]) == (False, "error")
+        assert first["error"].startswith("NotRun: test_two() missing 1 required positional argument")
+        assert [one["executable"] for one in further] == [True] * corrected
+        assert verdicts(workspace) == {1: (1.0, "corrected" if corrected else "tested")}
+        assert "BugFixerReply" not in asked(server)
+        assert asked(server).count("TestWriterReply") == 2
+        reasons = read_reports(workspace, [Run(**run) for run in rows(workspace, Run)])[0]
+        not_executable = reasons.to_dict(blind=False)["not_executable"]
+        assert not_executable == [{"reason": "tests not run", "detail": "", "count": 1}] * (not corrected)
 
 
 def test_paper_repairs_the_environment_only(tmp_path):

@@ -15,7 +15,7 @@ from small_workspace import SCAFFOLD, TESTS_CELL
 from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.inside import harness
 from agents.sandbox.inside.harness import decode, encode
-from agents.sandbox.interpreter import HARNESS, SUPERVISOR, scripts
+from agents.sandbox.interpreter import SCRIPTS, scripts
 from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import ExecutionReport, Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
@@ -376,6 +376,488 @@ async def test_async_tests_classes_and_generators(sandbox):
     ]
 
 
+def obstacles(report):
+    return [(test.name, test.obstacle) for test in report.outcomes]
+
+
+async def in_process(test, candidate=ADD):
+    """What the harness makes of a program; it is the same one in every sandbox."""
+    return await ProcessSandbox(SandboxSettings(), None).run(TestProgram(candidate, test), LIMITS)
+
+
+TESTS_OF_EVERY_KIND = """
+import abc, functools, unittest
+import candidate
+from candidate import add
+
+def test():
+    assert add(1, 1) == 3
+
+def testCamel():
+    assert add(1, 1) == 2
+
+def _sum(a, b, total):
+    assert add(a, b) == total
+
+test_partial = functools.partial(_sum, 1, 2, 4)
+test_lambda = lambda: _sum(1, 2, 3)
+test_data = [1, 2]
+test_function = candidate.add
+
+def made(total):
+    def test_inner():
+        _sum(0, 0, total)
+    return test_inner
+
+test_made = made(0)
+
+class SumTests:
+    def test_shared(self):
+        self.assertEqual(add(*self.values), self.total)
+
+class Threes(SumTests, unittest.TestCase):
+    values, total = (1, 2), 3
+
+class Wrong(Threes):
+    total = 4
+    test_assigned = lambda self: self.assertEqual(self.total, 4)
+
+class TestOuter:
+    class TestInner:
+        def test_nested(self):
+            assert add(0, 1) == 1
+
+class Alone(unittest.TestCase):
+    def runTest(self):
+        self.assertEqual(add(1, 1), 3)
+
+class TestAbstract(abc.ABC):
+    @abc.abstractmethod
+    def total(self): ...
+
+    def test_total(self):
+        assert add(1, 1) == self.total()
+
+class TestTwo(TestAbstract):
+    def total(self):
+        return 2
+
+class Holder:
+    test_data = 1
+    test_type = int
+
+if add(1, 0) == 1:
+    async def test_conditional():
+        assert add(1, 0) == 0
+"""
+
+
+async def test_tests_of_every_kind_are_run(sandbox):
+    report = await sandbox.run(TestProgram(ADD, TESTS_OF_EVERY_KIND), LIMITS)
+
+    assert outcomes(report) == [
+        ("test", "failed"),
+        ("testCamel", "passed"),
+        ("test_partial", "failed"),
+        ("test_lambda", "passed"),
+        ("test_made", "passed"),
+        ("Threes.test_shared", "passed"),
+        ("Wrong.test_shared", "failed"),
+        ("Wrong.test_assigned", "passed"),
+        ("TestOuter.TestInner.test_nested", "passed"),
+        ("Alone.runTest", "failed"),
+        ("TestTwo.test_total", "passed"),
+        ("test_conditional", "failed"),
+    ]
+    assert (report.exit_reason, report.error) == ("assertion", "")
+    assert {test.obstacle for test in report.outcomes} == {""}
+
+
+IMPORTS = "import functools, unittest\nfrom candidate import add\n"
+UNRUN = {
+    "check(candidate)": ("def check(candidate):\n    assert candidate(1, 1) == 3\n", ["check"]),
+    "a check that others do for it": (
+        "def same(a, b):\n    assert a == b\ndef check(candidate):\n    same(candidate(1, 1), 3)\n",
+        ["check"],
+    ),
+    "behind the main guard, beside tests": (
+        "def test_a():\n    pass\ndef more():\n    assert add(1, 1) == 3\n"
+        "if __name__ == '__main__':\n    test_a()\n    more()\n",
+        ["more"],
+    ),
+    "in a function": ("def tests():\n    def test_a():\n        assert False\n", ["test_a"]),
+    "in a loop": (
+        "for n in range(2):\n    def one(n=n):\n        assert add(n, n) == 9\n"
+        "    globals()[f'test_{n}'] = one\n",
+        ["test_0", "test_1"],
+    ),
+    "on a class": (
+        "class T(unittest.TestCase):\n    pass\n"
+        "for n in range(2):\n    setattr(T, f'test_{n}', lambda self: self.fail())\n",
+        ["T.test_0", "T.test_1"],
+    ),
+    "by partialmethod": (
+        "class T(unittest.TestCase):\n    def check(self, n):\n        self.fail()\n"
+        "setattr(T, 'test_' + 'a', functools.partialmethod(T.check, 1))\n",
+        ["T.test_a"],
+    ),
+    "in a class of its own": (
+        "class Checks:\n    def test_a(self):\n        assert False\n"
+        "Made = type('Made', (Checks, unittest.TestCase), {})\n"
+        "class More(Checks, unittest.TestCase):\n    test_a = None\n",
+        ["Made.test_a"],
+    ),
+    "by exec": ("for n in range(2):\n    exec(f'def test_{n}(): assert False')\n", ["test_0", "test_1"]),
+    "deleted": ("def test_a():\n    assert False\ndel test_a\n", ["test_a"]),
+    "replaced": ("def test_a():\n    assert False\ndef test_a():\n    pass\n", ["test_a (line 3)"]),
+    "of a class that was replaced": (
+        "class TestA:\n    def test_a(self):\n        assert False\nclass TestA:\n    pass\n",
+        ["TestA (line 3)"],
+    ),
+    "load_tests": ("def load_tests(loader, tests, pattern):\n    return tests\n", ["load_tests"]),
+}
+
+
+@pytest.mark.parametrize("name", UNRUN)
+async def test_what_looks_like_a_test_and_was_not_run_is_named_and_has_no_result(name):
+    program, names = UNRUN[name]
+    report = await in_process(IMPORTS + program)
+
+    unrun = [test for test in report.outcomes if test.obstacle]
+    assert [test.name for test in unrun] == names
+    assert {(test.outcome, test.obstacle) for test in unrun} == {("error", "test")}
+    assert report.exit_reason == "error"
+    assert report.error.startswith("NotRun: ")
+    assert f"ERROR {names[0]}: {report.error}\n" in report.stdout
+    assert report.executable == (len(unrun) < len(report.outcomes))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def check(n):\n    assert n\ndef test_a():\n    check(1)\n",
+        "def check(n):\n    assert n\ncheck(1)\n",
+        "def check(n):\n    assert n\nif __name__ == '__main__':\n    check(1)\n",
+        "def check(n):\n    assert n\nglobals()['check'](1)\n",
+        "def check(n):\n    assert n\ndef test_a():\n    pass\nif test_a.__name__ == 'test_a':\n    check(1)\n",
+        "def assert_even(n):\n    assert n % 2 == 0\n",  # an auxiliary function by its name
+        "def test_a():\n    assert True\ndef run_all():\n    test_a()\n    assert True\n",
+        "class Stand:\n    def write(self, text):\n        assert text\n",  # the code may call it
+        "class Base(unittest.TestCase):\n    def test_a(self):\n        self.make()\n"
+        "class TestB(Base):\n    def make(self):\n        pass\ndel Base\n",
+        "class T(unittest.TestCase):\n    pass\nsetattr(T, 'test_0', lambda self: None)\n"
+        "if __name__ == '__main__':\n    unittest.main()\n",
+        "test_cases = [(1, 1, 2)]\nfor a, b, total in test_cases:\n    assert add(a, b) == total\n",
+    ],
+)
+async def test_what_is_used_is_no_test_that_was_not_run(program):
+    report = await in_process(IMPORTS + program)
+    assert (report.exit_reason, report.executable) == ("ok", True), report
+
+
+async def test_a_test_that_a_decorator_of_the_code_makes_is_run():
+    candidate = "def twice(f):\n    def run():\n        f()\n        f()\n    return run\n"
+    test = (
+        "from candidate import twice\nseen = []\ntest_a = twice(lambda: seen.append(1))\n"
+        "@twice\ndef test_b():\n    assert len(seen) == 2\n"
+    )
+    assert outcomes(await in_process(test, candidate)) == [("test_a", "passed"), ("test_b", "passed")]
+
+
+@pytest.mark.parametrize("call", ["unittest.main()", "main(verbosity=2)", "unittest.main(exit=False)"])
+async def test_an_unguarded_main_of_unittest_lets_the_tests_be_run(sandbox, call):
+    test = (
+        "import unittest\nfrom unittest import main\nfrom candidate import add\n"
+        "class T(unittest.TestCase):\n"
+        "    def test_a(self):\n        self.assertEqual(add(1, 1), 2)\n"
+        "    def test_b(self):\n        self.assertEqual(add(1, 1), 3)\n"
+        f"{call}\n"
+    )
+    report = await sandbox.run(TestProgram(ADD, test), LIMITS)
+    assert (report.exit_reason, outcomes(report)) == (
+        "assertion",
+        [("T.test_a", "passed"), ("T.test_b", "failed")],
+    )
+
+
+async def test_a_main_of_unittest_in_the_candidate_ends_it():
+    report = await in_process(
+        "import unittest, candidate\ndef test_a():\n    pass\n", "import unittest\nunittest.main()\n"
+    )
+    assert (report.error.partition(":")[0], report.executable) == ("SystemExit", False)
+
+
+SET_UPS = """
+import unittest
+LOG = []
+
+def note(*words):
+    LOG.append(" ".join(words))
+    print(*words)
+
+def setUpModule():
+    note("module up")
+    unittest.addModuleCleanup(note, "module clean")
+
+def tearDownModule():
+    note("module down")
+
+def setup_function(function):
+    note("up", function.__name__)
+
+def teardown_function():
+    note("down")
+
+def test_function():
+    assert LOG == ["module up", "up test_function"]
+
+class TestPlain:
+    @classmethod
+    def setup_class(cls):
+        note("class up", cls.__name__)
+
+    def teardown_class(cls):
+        note("class down", cls.__name__)
+
+    def setup_method(self, method):
+        note("up", method.__name__)
+
+    def teardown_method(self):
+        note("down")
+
+    def test_one(self):
+        pass
+
+    def test_two(self):
+        assert LOG.count("class up TestPlain") == 1
+
+class TestOfUnittest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.addClassCleanup(note, "class clean")
+        note("class up")
+
+    @classmethod
+    def tearDownClass(cls):
+        note("class down")
+
+    def setUp(self):
+        self.addCleanup(note, "clean")
+        note("up")
+
+    def tearDown(self):
+        note("down")
+
+    def test_three(self):
+        pass
+
+    def test_four(self):
+        for n in range(2):
+            with self.subTest(n=n):
+                self.assertEqual(n, 0)
+
+    def test_five(self):
+        self.addCleanup(lambda: 1 / 0)
+
+class TestInLoop(unittest.IsolatedAsyncioTestCase):
+    def setup_method(self, method):
+        self.seen = [method.__name__]
+
+    async def asyncSetUp(self):
+        self.seen.append("up")
+
+    def test_six(self):
+        self.assertEqual(self.seen, ["test_six", "up"])
+
+    async def test_seven(self):
+        self.assertEqual(self.seen, [])
+"""
+
+
+async def test_the_set_ups_of_pytest_and_unittest_are_run(sandbox):
+    report = await sandbox.run(TestProgram(ADD, SET_UPS), LIMITS)
+
+    passed = {"test_function", "TestPlain.test_one", "TestPlain.test_two", "TestOfUnittest.test_three"}
+    passed.add("TestInLoop.test_six")
+    assert [(test.name, test.outcome == "passed") for test in report.outcomes] == [
+        (name, name in passed)
+        for name in (
+            *("test_function", "TestPlain.test_one", "TestPlain.test_two"),
+            *(f"TestOfUnittest.test_{number}" for number in ("three", "four", "five")),
+            *("TestInLoop.test_six", "TestInLoop.test_seven"),
+        )
+    ]
+    assert [test.obstacle for test in report.outcomes] == [""] * 8
+    assert [line for line in report.stdout.splitlines() if ":" not in line and "PASS" not in line] == [
+        *("module up", "up test_function", "down"),
+        *("class up TestPlain", "up test_one", "down", "up test_two", "down", "class down TestPlain"),
+        *("class up", "up", "down", "clean", "up", "down", "clean", "up", "down", "clean"),
+        *("class down", "class clean", "module down", "module clean"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("test", "theirs_alone"),
+    # What is bound to a function of the code is none of the program's tests.
+    [(TESTS_OF_EVERY_KIND, {"test_function": False}), (SET_UPS, {})],
+    ids=["kinds", "set_ups"],
+)
+def test_pytest_finds_and_decides_the_same(tmp_path, test, theirs_alone):
+    (tmp_path / "candidate.py").write_text(ADD)
+    (tmp_path / "test_candidate.py").write_text(test)
+    options = ["-p", "no:cacheprovider", "-o", "addopts=", "-c", "/dev/null", "--rootdir", ".", "-rA", "-q"]
+    command = [sys.executable, "-m", "pytest", *options, "test_candidate.py"]
+    output = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    passed = {}
+    for line in output.splitlines():
+        word, _, rest = line.partition(" test_candidate.py::")
+        if rest and word in ("PASSED", "FAILED", "ERROR"):
+            label = rest.partition(" - ")[0].replace("::", ".")
+            passed[label] = word == "PASSED" and passed.get(label, True)
+
+    report = asyncio.run(in_process(test))
+    ours = {one.name: one.outcome == "passed" for one in report.outcomes}
+    assert ours | theirs_alone == passed, output
+
+
+NO_RESULT = {
+    "a fixture": (
+        "def test_a(tmp_path):\n    assert add(1, 1) == 3\n",
+        "NotRun: test_a() missing 1 required",
+    ),
+    "a fixture of a method": (
+        "class TestA:\n    def test_a(self, capsys):\n        pass\n",
+        "NotRun: TestA.test_a() missing",
+    ),
+    "a fixture of a TestCase": (
+        "class A(unittest.TestCase):\n    def test_a(self, capsys):\n        pass\n",
+        "NotRun: A.test_a() missing",
+    ),
+    "a keyword": ("def test_a(*, capsys):\n    pass\n", "NotRun: test_a() missing"),
+    "a fixture behind a decorator": (
+        "def twice(test):\n    @functools.wraps(test)\n    def run(*given):\n        test(*given)\n"
+        "    return run\n@twice\ndef test_a(capsys):\n    pass\n",
+        "NotRun: test_a() missing",
+    ),
+    "no self": ("class TestA:\n    def test_a():\n        pass\n", "NotRun: TestA.test_a() takes 0"),
+    "a generator": ("def test_a():\n    yield\n    assert False\n", "NotRun: the test is a generator"),
+    "skipped": ("@unittest.skip('not now')\ndef test_a():\n    pass\n", "SkipTest: not now"),
+    "skips itself": (
+        "class A(unittest.TestCase):\n    def test_a(self):\n        self.skipTest('not here')\n",
+        "SkipTest: not here",
+    ),
+    "of a skipped class": (
+        "@unittest.skip('none of them')\nclass A(unittest.TestCase):\n"
+        "    def setUpClass():\n        1 / 0\n    def test_a(self):\n        pass\n",
+        "SkipTest: none of them",
+    ),
+    "of a skipped plain class": (
+        "@unittest.skip('none of them')\nclass TestA:\n    def test_a(self):\n        pass\n",
+        "SkipTest: none of them",
+    ),
+    "skipped by its set-up": (
+        "class A(unittest.TestCase):\n    def setUp(self):\n        self.skipTest('')\n"
+        "    def test_a(self):\n        pass\n",
+        "SkipTest",
+    ),
+    "a set-up that fails": (
+        "class A(unittest.TestCase):\n    def setUp(self):\n        self.assertEqual(add(1, 1), 3)\n"
+        "    def test_a(self):\n        pass\n",
+        "SetUpFailed: AssertionError: 2 != 3",
+    ),
+    "a set-up of the class": (
+        "class A(unittest.TestCase):\n    @classmethod\n    def setUpClass(cls):\n        add(1, None)\n"
+        "    def test_a(self):\n        pass\n",
+        "SetUpFailed: TypeError: ",
+    ),
+    "a set-up of the module": (
+        "def setup_module(module):\n    raise KeyError(module.__name__)\ndef test_a():\n    pass\n",
+        "SetUpFailed: KeyError: 'test_candidate'",
+    ),
+    "an object that cannot be made": (
+        "class TestA:\n    def __init__(self, n):\n        pass\n    def test_a(self):\n        pass\n",
+        "SetUpFailed: TypeError: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_RESULT)
+async def test_a_test_that_could_not_be_run_is_no_finding(name):
+    test, error = NO_RESULT[name]
+    report = await in_process(IMPORTS + test)
+
+    assert (report.exit_reason, report.executable) == ("error", False)
+    assert report.error.startswith(error), report.error
+    assert [(test.outcome, test.obstacle) for test in report.outcomes] == [("error", "test")]
+
+    # A set-up of the module is one for all tests; otherwise another test may come to a result.
+    report = await in_process(IMPORTS + test + "def test_b():\n    assert add(1, 1) == 3\n")
+    whole = name == "a set-up of the module"
+    assert report.outcomes[-1].outcome == ("error" if whole else "failed")
+    assert report.executable == (not whole)
+
+
+async def test_a_set_up_that_lacks_something_says_what_is_missing():
+    report = await in_process("def setup_function():\n    import dateutil\ndef test_a():\n    pass\n")
+    assert report.error == "ModuleNotFoundError: No module named 'dateutil'"
+    assert obstacles(report) == [("test_a", "environment")]
+
+
+async def test_a_shared_set_up_that_failed_is_run_once_and_not_torn_down():
+    test = (
+        "class TestA:\n    def setup_class(cls):\n        print('up')\n        raise ValueError\n"
+        "    def teardown_class(cls):\n        print('down')\n"
+        "    def test_a(self):\n        pass\n    def test_b(self):\n        pass\n"
+    )
+    report = await in_process(test)
+    assert obstacles(report) == [("TestA.test_a", "test"), ("TestA.test_b", "test")]
+    assert (report.stdout.count("up\n"), report.stdout.count("down\n")) == (1, 0)
+
+
+MARKED = """
+import sys, types
+class Mark:
+    def __init__(self, name):
+        self.name = name
+    def __call__(self, test):
+        test.pytestmark = [self]
+        return test
+sys.modules["pytest"] = types.ModuleType("pytest")  # as a repair would install it
+"""
+
+
+async def test_a_mark_of_pytest_that_is_not_obeyed_is_no_finding():
+    marked = "@Mark('skipif')\ndef test_a():\n    assert False\n@Mark('slow')\ndef test_b():\n    pass\n"
+    assert obstacles(await in_process(MARKED + marked)) == [("test_a", "test"), ("test_b", "")]
+
+    automatic = "def data():\n    pass\ndata._pytestfixturefunction = types.SimpleNamespace(autouse=True)\n"
+    assert {each for _, each in obstacles(await in_process(MARKED + automatic + marked))} == {"test"}
+
+
+@pytest.mark.parametrize(
+    "cookie", ["# -*- coding: latin-1 -*-", "#!x\n# vim: fileencoding=no-such", "# coding=ascii"]
+)
+async def test_a_declared_encoding_of_a_text_is_that_of_its_file_before(sandbox, cookie):
+    candidate = f"{cookie}\ndef letter():\n    return '\u00e9'\n"
+    test = "from candidate import letter\ndef test_a():\n    assert letter() == '\u00e9', letter()\n"
+    report = await sandbox.run(TestProgram(candidate, f"{cookie}\n{test}"), LIMITS)
+    assert report.exit_reason == "ok", report
+    assert "test_candidate" not in report.stderr
+
+    stubbed = TestProgram(f"\ufeff{candidate}", f"{cookie}\n{test}", stub="none")
+    report = await sandbox.run(stubbed, LIMITS)
+    assert report.outcomes[0].message == "AssertionError: None"
+
+    failing = f"{cookie}\ndef test_a():\n    assert '\u00e9' == 'e'\n"
+    report = await sandbox.run(TestProgram("", failing), LIMITS)
+    assert report.outcomes[0].message == "AssertionError: assert '\u00e9' == 'e'"
+
+
+async def test_a_source_that_is_nested_too_deeply_to_be_read_has_no_result():
+    report = await in_process("def test_a():\n    assert 1 < " + " + ".join("1" * 5000) + "\n")
+    assert (report.exit_reason, report.executable) in {("error", False), ("memory", False)}, report
+
+
 async def test_tests_of_the_candidate_are_not_the_programs_tests(sandbox):
     candidate = "def test_connection():\n    raise ValueError\n"
     report = await sandbox.run(
@@ -504,9 +986,15 @@ async def test_bytes_that_are_no_text_are_shown_as_bytes(sandbox):
     assert report.outcomes[0].message == "ValueError: \\ud800"
 
 
-@pytest.mark.parametrize("script", [HARNESS, SUPERVISOR])
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_what_runs_inside_is_python_3_8(script):
     ast.parse(script.read_text(), feature_version=(3, 8))
+
+
+async def test_modules_of_the_program_may_be_named_as_those_that_run_it(sandbox):
+    for name in ("supervisor", "harness", "cases", "listing"):
+        report = await sandbox.run(TestProgram(f"import {name}\n", "import candidate\n"), LIMITS)
+        assert report.error == f"ModuleNotFoundError: No module named '{name}'"
 
 
 async def test_a_run_imports_little_before_the_program(sandbox):
@@ -523,8 +1011,8 @@ def test_what_runs_inside_comes_compiled(tmp_path):
     for name, content in scripts().items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    for name in ("supervisor.py", "harness.py"):
-        (tmp_path / name).write_text("raise SystemExit('the source was read')\n")
+    for script in SCRIPTS:
+        (tmp_path / script.name).write_text("raise SystemExit('the source was read')\n")
     command = [sys.executable, "-S", "-B", "-c", "import supervisor"]
 
     subprocess.run(command, cwd=tmp_path, check=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 sandbox_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 
-_NO_TESTS = "none: no function whose name begins with test_ was found, so it was run as a program"
+_NO_TESTS = "none: no function whose name begins with test was found, so it was run as a program"
 
 
 class ImageSource(StrEnum):

@@ -20,7 +20,13 @@ _BY_ERROR = (
     ("missing name", re.compile(r"NameError: name '([^']*)'")),
     ("missing file", re.compile(r"FileNotFoundError: .*?('[^']*'|$)")),
     ("no network", re.compile(r"gaierror: |OSError: \[Errno 101\]")),
-    ("no tests", re.compile(r"LookupError: none of the tests was defined")),
+    ("tests not run", re.compile(r"NotRun: ")),
+    (
+        "no tests",
+        re.compile(r"LookupError: none of the tests was defined"),
+    ),  # of executions of earlier versions
+    ("skipped tests", re.compile(r"(?:SkipTest|Skipped)\b")),
+    ("failed set-up", re.compile(r"SetUpFailed: ")),
     ("ended itself", re.compile(r"EndedEarly: ")),
     ("damaged report", re.compile(r"DamagedReport: ")),
     ("invalid module", re.compile(r"(?:SyntaxError|IndentationError|TabError): (.*)")),

@@ -5,7 +5,8 @@ from the distribution that it is known to come from; where that is not what is m
 bug fixer writes terminal commands. There are at most `max_try_time` + 1 such repairs.
 
 A configuration with the role `test_correction` also lets the test writer correct its own slip, once: a name,
-an import, or invalid Python in tests or scaffold. That is our addition, and counts as no repair.
+an import, invalid Python in tests or scaffold, or a test that cannot be run. That is our addition, and counts
+as no repair.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from agents.pipelines.pair_annotation.distributions import is_own_module
 from agents.pipelines.pair_annotation.environment_errors import (
     errors_of_environment,
     is_import,
+    is_not_run,
     is_slip,
     missing_distribution,
 )
@@ -133,7 +135,7 @@ class RepairLoop:
         """Choose the next turn; it returns whether anything changed. None where the loop is over."""
         errors = errors_of_environment(tested.executed.report)
         over = tested.gave_up or tested.repairs >= self._most_repairs
-        repairs = errors and self._bug_fixer is not None and not over
+        repairs = self._bug_fixer is not None and not over and not all(map(is_not_run, errors))
         if repairs and _installable(errors, tested):
             return self._install
         # An import that no repair brings is the writer's; where nothing is repaired, nobody knows that.
@@ -245,7 +247,7 @@ class RepairLoop:
 
 def failure(report: ExecutionReport) -> str:
     """Tell a model what kept a program from results, as JSON: of the program, and of its tests."""
-    lacking = [test for test in report.outcomes if test.obstacle == "environment"]
+    lacking = [test for test in report.outcomes if test.obstacle in ("environment", "test")]
     fields = {
         "error": report.error,
         "trace": _end(report.trace),

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.llm.fenced import FencedPython
+from agents.llm.structured import FormChecked
+from agents.pipelines.pair_annotation.program_form import form_problem
 
 Program = Annotated[str, Field(min_length=1), FencedPython()]
 """A Python program, in the JSON object or as a fenced block beside it."""
@@ -24,7 +26,7 @@ class ScreenerReply(BaseModel):
     assessment: Literal["clear_match", "clear_nonmatch", "unclear"]
 
 
-class TestWriterReply(BaseModel):
+class TestWriterReply(FormChecked):
     """A test program under one plausible interpretation of the query (section IV.C.b)."""
 
     __test__ = False
@@ -32,6 +34,10 @@ class TestWriterReply(BaseModel):
 
     interpretation: str = Field(min_length=1)
     test_program: Program
+
+    def form_problem(self) -> str:
+        """Say what of the program would not be run as a test."""
+        return form_problem(self.test_program)
 
 
 class BugFixerReply(BaseModel):
@@ -43,7 +49,7 @@ class BugFixerReply(BaseModel):
     commands: tuple[Annotated[str, Field(min_length=1, max_length=4000)], ...] = Field(max_length=10)
 
 
-class TestCorrectionReply(BaseModel):
+class TestCorrectionReply(FormChecked):
     """A test program without a slip of its writer: the whole program, its tests unchanged."""
 
     __test__ = False
@@ -51,6 +57,10 @@ class TestCorrectionReply(BaseModel):
 
     explanation: str = Field(min_length=1)
     test_program: Program
+
+    def form_problem(self) -> str:
+        """Say what of the program would not be run as a test."""
+        return form_problem(self.test_program)
 
 
 class PredictedTest(BaseModel):

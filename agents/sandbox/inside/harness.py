@@ -16,8 +16,14 @@ import sys
 TYPE_CHECKING = False  # what type checkers know by this name; importing `typing` would cost each run 5 ms
 if TYPE_CHECKING:
     import types
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
+
+    from agents.sandbox.inside.listing import Listing
+if TYPE_CHECKING or __package__:
+    from agents.sandbox.inside import cases
+else:  # in a sandbox they lie side by side, without the package
+    import cases
 
 CANDIDATE = "candidate"
 TEST = "test_candidate"
@@ -28,19 +34,21 @@ TRACE_HEAD, TRACE_TAIL, TRACE_LINE, ALL_TRACES = 10, 30, 200, 256 * 1024
 MOST_PACKAGES = 1000
 SCRATCH = os.environ.get("TMPDIR", "/tmp")
 REPAIRED = "/opt/repaired"  # as in repairer.py
-OPTIMIZED = 1  # the flag of a function's code, which a class's code lacks
+MOST_MADE = 100  # of the tests that were made while the program was loaded, so many are named
+MADE = "it was made while the program was loaded, and only tests of the source are run"
+NOT_THERE = "no function of this name is there once the program is loaded"
 NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 # A test may replace these for its own purposes (a mocked os.write): keep the real ones.
 _write, _getpid, _exit = os.write, os.getpid, os._exit
 
 
-def run(
-    work: str, tests: dict[str, list[str]], channel: int, secret: bytes, *, repaired: bool = False
-) -> None:
+def run(work: str, listing: Listing, channel: int, secret: bytes, *, repaired: bool = False) -> None:
     """Run the program below a folder and end the process: 0 when all went well, 1 otherwise."""
     if repaired:
         use_repaired_packages()
+    for name in ("supervisor", "harness", "cases", "listing"):
+        sys.modules.pop(name, None)  # the program may have modules of these names
     report = Report(channel, secret, work)
     report.send(event="packages", names="\n".join(installed_packages()))
     # Tests import from here what a normal start of Python would offer: their folder, exit() and help().
@@ -52,10 +60,7 @@ def run(
     sys.argv = [os.path.join(work, TEST + ".py")]
     if os.path.exists(os.path.join(work, SCAFFOLD + ".py")):
         sys.meta_path.insert(0, Scaffolding(work))
-    if tests:
-        run_tests(report, tests)
-    else:
-        run_script(report)
+    run_program(report, listing)
     flush()
     report.send(event="finished")
     _exit(1 if report.bad else 0)
@@ -107,6 +112,13 @@ class Report:
             _exit(0)
         write(self._channel, self._secret + encode(record) + "\n")
 
+    def send_unrun(self, label: str, why: str) -> None:
+        """Report what looks like a test and was not run."""
+        self.bad = True
+        message = describe(cases.NotRun(why))
+        self.send(event="unrun", name=label[:LONGEST_MESSAGE], message=message)
+        write(1, f"ERROR {label}: {message}\n")
+
     def trace(self, error: BaseException) -> str:
         """Write the traceback of an exception: the program's own frames, with short file names."""
         try:
@@ -137,42 +149,87 @@ class Report:
         return False
 
 
-def run_tests(report: Report, tests: dict[str, list[str]]) -> None:
-    """Import the test module and run its tests in the order of their definition."""
+def run_program(report: Report, listing: Listing) -> None:
+    """Load the program, run its tests in the order of their definition, and name those that cannot be run.
+
+    A program whose source defines no test is run as `python test_candidate.py` would; what it has bound to
+    the name of a test is one nevertheless.
+    """
+    exited = False
+    if listing.labels or listing.error:
+        module = load_tests(report, listing)
+    else:
+        module, exited = run_script(report)
+    if module is None:
+        return
+    if listing.error is not None:
+        report_program_error(report, listing.error, loading=True)
+        return
+    groups = cases.find_cases(module, listing)
+    whole = cases.Shared(module, cases.MODULE_HOOKS)
+    for kind, group in groups:
+        shared = [whole] if kind is None else [whole, cases.Shared(kind, cases.CLASS_HOOKS)]
+        ending = [*shared[1:], whole] if group is groups[-1][1] else shared[1:]
+        for place, (label, call) in enumerate(group, 1):
+            run_case(report, label, call, shared, ending if place == len(group) else [])
+    ran = {label for _, group in groups for label, _ in group}
+    unrun = {label: NOT_THERE for label in listing.labels if label not in ran}
+    unrun.update(listing.unrun)
+    made = [label for label in cases.made_tests(module, listing, classes=not exited) if label not in ran]
+    if len(made) > MOST_MADE:
+        made[MOST_MADE:] = [f"{len(made) - MOST_MADE} more"]
+    unrun.update(dict.fromkeys(made, MADE))
+    for label, why in unrun.items():
+        report.send_unrun(label, why)
+
+
+def load_tests(report: Report, listing: Listing) -> types.ModuleType | None:
+    """Import the test module; None where that fails."""
+    unittest: Any = __import__("unittest") if listing.uses_unittest else None
+    main = getattr(unittest, "main", None)
+    if main is not None:
+        unittest.main = pass_over(main)
     try:
-        module = __import__(TEST)
+        return __import__(TEST)
     except BaseException as error:  # noqa: BLE001 - SystemExit of a module must not end the report
         report_program_error(report, error, loading=True)
-        return
-    ran = False
-    known = methods_of(tests)
-    for name, labels in tests.items():
-        found = find_cases(module, name, labels == [name], known)
-        for label, call in found:
-            ran = True
-            run_case(report, label, call)
-        for label in labels:
-            if label not in [one for one, _ in found]:
-                report.send(event="absent", name=label)
-                write(1, "ABSENT " + label + ": not there when the module had been loaded\n")
-    if not ran:
-        report.bad = True
-        message = "LookupError: none of the tests was defined when the module had been loaded"
-        report.send(event="program", outcome="error", message=message, trace="", category="environment")
-        write(1, "ERROR " + message + "\n")
+        return None
+    finally:
+        if main is not None:
+            unittest.main = main
 
 
-def run_script(report: Report) -> None:
-    """Run a program without tests as `python test_candidate.py` would."""
-    import runpy
+def pass_over(main: Callable[..., object]) -> Callable[..., object]:
+    """Make a `unittest.main` that does nothing for the test module, whose tests are run once it is loaded."""
 
+    def call(*arguments: object, **options: object) -> object:
+        if sys._getframe(1).f_globals.get("__name__") == TEST:
+            return None
+        return main(*arguments, **options)
+
+    return call
+
+
+def run_script(report: Report) -> tuple[types.ModuleType | None, bool]:
+    """Run a program without tests as `python test_candidate.py` would.
+
+    Returns:
+        The module, None if it did not end well, and whether it ended itself by SystemExit.
+    """
+    main = sys.modules["__main__"] = type(sys)("__main__")
+    main.__file__ = sys.argv[0]
+    code = None
     try:
-        runpy.run_path(sys.argv[0], run_name="__main__")
-    except BaseException as error:  # noqa: BLE001 - see run_tests
+        with open(sys.argv[0], "rb") as file:
+            code = compile(file.read(), sys.argv[0], "exec", dont_inherit=True)
+        exec(code, vars(main))  # noqa: S102 - in a sandbox
+    except BaseException as error:  # noqa: BLE001 - see load_tests
         # `sys.exit(0)` ends a script well (unittest.main does it), but not when the candidate calls it.
         if isinstance(error, SystemExit) and not error.code and not report.in_candidate(error):
-            return
-        report_program_error(report, error, loading=False)
+            return main, True
+        report_program_error(report, error, loading=code is None)
+        return None, False
+    return main, False
 
 
 def report_program_error(report: Report, error: BaseException, loading: bool) -> None:
@@ -188,155 +245,52 @@ def report_program_error(report: Report, error: BaseException, loading: bool) ->
     report.send(event="program", outcome=outcome, message=message, trace=trace, category=category)
 
 
-def run_case(report: Report, name: str, call: Callable[[], object]) -> None:
-    """Run one test, print its line and report it."""
-    report.send(event="start", name=name)
+def run_case(
+    report: Report,
+    label: str,
+    call: Callable[[cases.Attempt], None],
+    shared: Sequence[cases.Shared],
+    ending: Sequence[cases.Shared],
+) -> None:
+    """Run one test, print its line and report it.
+
+    Args:
+        report: Where to.
+        label: Its label.
+        call: Runs it between its own set-up and tear-down.
+        shared: What it has in common with others.
+        ending: What ends with it.
+    """
+    report.send(event="start", name=label)
+    attempt = cases.Attempt()
+
+    def perform() -> None:
+        for each in shared:
+            each.enter()
+        call(attempt)
+
+    attempt.guard(perform)
+    attempt.began = True
+    for each in ending:
+        attempt.guard(each.leave)
     outcome, message, trace, category = "passed", "", "", ""
-    try:
-        await_or_refuse(call())
-    except BaseException as error:  # noqa: BLE001 - whatever a test raises is its outcome
+    error = attempt.error
+    if error is not None:
         if isinstance(error, MemoryError):
             clear_frames(error)
-        outcome = "failed" if isinstance(error, AssertionError) else "error"
+        unrun = isinstance(error, cases.NotRun) or cases.is_skip(error)
+        outcome = "failed" if isinstance(error, AssertionError) and not attempt.in_set_up else "error"
         category, cause = ("", error) if outcome == "failed" else environment_refusal(error)
         message = describe(cause)
+        if not category and (unrun or attempt.in_set_up):
+            category = "test"
+            message = message if unrun else ("SetUpFailed: " + message)[:LONGEST_MESSAGE]
         trace = report.trace(error)
         report.bad = True
     flush()
-    report.send(event="outcome", name=name, outcome=outcome, message=message, trace=trace, category=category)
+    report.send(event="outcome", name=label, outcome=outcome, message=message, trace=trace, category=category)
     word = {"passed": "PASS", "failed": "FAIL", "error": "ERROR"}[outcome]
-    write(1, "{} {}{}\n".format(word, name, ": " + message if message else ""))
-
-
-def await_or_refuse(result: object) -> None:
-    """Run an async test to its end; a generator never ran, which must not count as passed."""
-    if result is None:
-        return
-    import types
-
-    if isinstance(result, types.CoroutineType):
-        import asyncio
-
-        asyncio.run(result)
-    elif isinstance(result, (types.GeneratorType, types.AsyncGeneratorType)):
-        raise TypeError("the test is a generator function: calling it runs nothing")
-    elif hasattr(type(result), "__await__"):
-        raise TypeError("the test returned what has to be awaited, and is no coroutine: nothing was run")
-
-
-def tests_of(path: str) -> dict[str, list[str]]:
-    """List the test functions and test classes that the program itself defines, each with its tests.
-
-    Read from the compiled source: a loaded module does not distinguish its own functions from imported ones,
-    and parsing a syntax tree takes as long as all the rest.
-
-    Returns:
-        The labels of its tests by the name of each: of a function its own, of a class those of the methods
-        in its body. It may inherit others.
-    """
-    errors, sys.stderr = sys.stderr, None  # its warnings come when it is imported
-    try:
-        with open(path, "rb") as file:
-            module = compile(file.read(), path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {TEST: []}  # importing it will say what is wrong
-    finally:
-        sys.stderr = errors
-    tests: dict[str, list[str]] = {}
-    for code in defined_code(module):
-        if code.co_flags & OPTIMIZED:
-            if code.co_name.startswith("test_"):
-                tests[code.co_name] = [code.co_name]
-        else:
-            inner = [one for one in defined_code(code) if one.co_flags & OPTIMIZED]
-            methods = dict.fromkeys(one.co_name for one in inner if one.co_name.startswith("test"))
-            if methods:
-                tests[code.co_name] = [code.co_name + "." + each for each in methods]
-    return tests
-
-
-def defined_code(code: types.CodeType) -> list[types.CodeType]:
-    """List the functions and classes that a piece of code defines, in their order."""
-    found = []
-    for each in code.co_consts:
-        if isinstance(each, type(code)):
-            generic = each.co_name.startswith("<generic parameters")
-            found += defined_code(each) if generic else [each]
-    return found
-
-
-def methods_of(tests: dict[str, list[str]]) -> set[str]:
-    """Return the names of the methods that test classes of the source define; any class may inherit them."""
-    return {label.partition(".")[2] for labels in tests.values() for label in labels} - {""}
-
-
-def find_cases(
-    module: types.ModuleType, name: str, is_function: bool, known: set[str]
-) -> list[tuple[str, Callable[[], object]]]:
-    """List a test function, or the methods of a test class, as (label, callable).
-
-    A name that is no longer bound to a function or class as in the source is no test, nor is a method whose
-    name is in no class of the source: it was made while the module was loaded.
-    """
-    found = getattr(module, name, None)
-    if is_function:
-        return [(name, found)] if callable(found) and not isinstance(found, type) else []
-    if not isinstance(found, type):
-        return []
-    methods: dict[str, None] = {}
-    for kind in reversed(found.__mro__):
-        methods.update((key, None) for key in vars(kind) if key in known)
-    return [(f"{name}.{key}", bind(found, key)) for key in methods if callable(getattr(found, key))]
-
-
-def bind(kind: Any, method: str) -> Callable[[], object]:
-    """Make a call that runs one method of a test class between its set-up and its tear-down."""
-    unittest = sys.modules.get("unittest")
-    if unittest is not None and issubclass(kind, unittest.TestCase):
-
-        def call() -> None:
-            import inspect  # unittest has imported it already
-
-            kind.setUpClass()
-            try:
-                case = kind(method)
-                test = getattr(case, method)
-                # unittest's own class for asynchronous tests runs them itself, in the loop of their set-up.
-                if not (hasattr(case, "asyncSetUp") and inspect.iscoroutinefunction(test)):
-                    setattr(case, method, expect_failure(case, test))
-                case.debug()
-            finally:
-                kind.tearDownClass()
-
-    else:
-
-        def call() -> None:
-            instance = kind()
-            getattr(instance, "setup_method", lambda: None)()
-            try:
-                await_or_refuse(getattr(instance, method)())
-            finally:
-                getattr(instance, "teardown_method", lambda: None)()
-
-    return call
-
-
-def expect_failure(case: Any, test: Callable[[], object]) -> Callable[[], None]:
-    """Make a call that runs a method of a unittest class, which may be expected to fail."""
-    mark = "__unittest_expecting_failure__"
-    expected = getattr(case, mark, False) or getattr(test, mark, False)
-
-    def call() -> None:
-        try:
-            await_or_refuse(test())
-        except Exception:
-            if not expected:
-                raise
-        else:
-            if expected:
-                raise AssertionError("passed, and was expected to fail")
-
-    return call
+    write(1, "{} {}{}\n".format(word, label, ": " + message if message else ""))
 
 
 def environment_refusal(error: BaseException) -> tuple[str, BaseException]:

@@ -8,7 +8,7 @@ JSON object a line:
     begin    python, platform                        the limits hold; from here on untrusted code runs
     packages names                                   the packages that are installed
     start    name                                    a test is about to run
-    absent   name                                    a test of the source was not there once it was loaded
+    unrun    name, message                           what looks like a test was not run
     outcome  name, outcome, message, trace, seconds, category
     program  outcome, message, trace, category       the program itself ended badly, outside any test
     forged   (nothing)                               a record did not come from the harness
@@ -24,7 +24,7 @@ sends its records through a socket, which cannot be reopened either, with a secr
 record. A record without it, out of turn, of a test that the source does not define, or with other fields or
 values than the harness gives (`FIELDS`) is a forgery, which ends the execution and is reported. The
 tests are listed from the source before any of it runs, and they have ended only when each of them has an
-outcome or is reported as absent. Time is measured here.
+outcome or is reported as not run. Time is measured here.
 
 No harness can protect a test from the code that it imports: code that shares a process with a test can read
 the harness's frames, its secret too, or change the test, and so make its own tests pass.
@@ -54,9 +54,10 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 if TYPE_CHECKING or __package__:
-    from agents.sandbox.inside import harness
-else:  # in a sandbox the two lie side by side, without the package
+    from agents.sandbox.inside import harness, listing
+else:  # in a sandbox they lie side by side, without the package
     import harness
+    import listing
 
 FLOOD = 64  # as in output_capture.py: output beyond the limit is dropped up to this multiple of it
 PIECE = 65536
@@ -66,13 +67,13 @@ FIELDS = {
     "packages": ("names",),
     "start": ("name",),
     "outcome": ("name", "outcome", "message", "trace", "category"),
-    "absent": ("name",),
+    "unrun": ("name", "message"),
     "program": ("outcome", "message", "trace", "category"),
     "finished": (),
 }
 OUTCOMES = ("passed", "failed", "error")
-# The categories of `harness.environment_refusal`.
-CATEGORIES = ("", "memory", "processes", "disk", "environment")
+# The categories of `harness.environment_refusal`, and of a test that could not be run.
+CATEGORIES = ("", "memory", "processes", "disk", "environment", "test")
 LONGEST_NAME = 1000
 _DUMPABLE, _DEATH_SIGNAL, _SECCOMP, _FILTER = 4, 1, 22, 2
 # Characters that a JSON text holds as they are, and those that it escapes.
@@ -98,7 +99,7 @@ def main(argv: list[str]) -> None:
         python=f"{sys.implementation.name} {sys.version.split()[0]}",
         platform=f"{sys.platform}-{os.uname().machine}",
     )
-    tests = harness.tests_of(os.path.join(work, harness.TEST + ".py"))
+    tests = listing.read_tests(os.path.join(work, harness.TEST + ".py"))
     TestRun(reports, tests, bool(options.get("repaired"))).run(work)
 
 
@@ -239,12 +240,12 @@ class Channel:
 class TestRun:
     """One run of the tests in a child process: starts it, checks its records, and reports its end."""
 
-    def __init__(self, channel: Channel, tests: dict[str, list[str]], repaired: bool = False) -> None:
+    def __init__(self, channel: Channel, tests: listing.Listing, repaired: bool = False) -> None:
         self._channel = channel
         self._tests = tests
-        self._awaited = {label for labels in tests.values() for label in labels}
+        self._awaited = {*tests.labels, *tests.unrun}
         self._reported: set[str] = set()
-        self._methods = harness.methods_of(tests)
+        self._made = 0
         self._repaired = repaired
         self._secret = os.urandom(16).hex().encode() + b" "
         self._line = b""
@@ -357,14 +358,21 @@ class TestRun:
         if (event == "packages") is self._packages_reported:
             raise ForgedRecord
         self._packages_reported = True
-        if event in ("start", "absent"):
+        if event in ("start", "unrun"):
             name = str(record["name"])
-            if self._running or name in self._reported or not self._is_case(name):
+            if self._running or name in self._reported:
                 raise ForgedRecord
+            if event == "start":
+                if not self._tests.may_run(name):
+                    raise ForgedRecord
+                self._running, self._since = name, time.perf_counter()
+            else:
+                self._bad = True
+                self._made += name not in self._awaited
+                if self._made > harness.MOST_MADE + 1:
+                    raise ForgedRecord
             self._reported.add(name)
             self._awaited.discard(name)
-            if event == "start":
-                self._running, self._since = name, time.perf_counter()
         elif event == "outcome":
             if not self._running or record["name"] != self._running:
                 raise ForgedRecord
@@ -380,14 +388,6 @@ class TestRun:
             self._finished = True
             return
         self._channel.send(**record)
-
-    def _is_case(self, name: str) -> bool:
-        """Return whether a test is in the source: a function, or a class's own or inherited method."""
-        kind, _, method = name.partition(".")
-        labels = self._tests.get(kind, [])
-        if not method or labels == [kind]:
-            return name in labels
-        return bool(labels) and method in self._methods
 
     def _finish(self, code: int) -> None:
         """Report the end, and exit with the same code."""
