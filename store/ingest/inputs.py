@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -382,6 +382,7 @@ def make_converters(
     model: str = "",
     setting: str = "",
     mapping: Mapping[str, str] | None = None,
+    comparisons: Collection[str] = (),
 ) -> dict[int, Converter]:
     """Return the converters of the files that need one, by the number of the file.
 
@@ -392,6 +393,7 @@ def make_converters(
         model: The model that the user named for them; "" for none.
         setting: The setting that the user named for them; "" for none.
         mapping: Our field name to the files' column.
+        comparisons: The ids of the comparisons of the workspace.
     """
     shared: dict[str, Any] = {}
     converters = {
@@ -402,6 +404,7 @@ def make_converters(
                 setting,
                 mapping if mapping and given.format.inner_fields else {},
                 shared,
+                comparisons,
             )
         )
         for given in inputs

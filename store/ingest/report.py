@@ -41,6 +41,7 @@ class FileReport:
         conversion_counts: Changes and omissions of the conversion, with how often.
         judgments_added: New judgments by rater.
         judgments_known: Labels, judgments and marks that were there already.
+        orders_added: New verdicts of judges in one order alone, of which their judgments are made.
         rater_assumed: Whether its labels were given to a rater named after the file, since nothing says whose
             they are.
         marks_added: New marks.
@@ -74,6 +75,7 @@ class FileReport:
     conversion_counts: dict[str, int]
     judgments_added: dict[str, int] = field(default_factory=dict)
     judgments_known: int = 0
+    orders_added: int = 0
     rater_assumed: bool = False
     marks_added: int = 0
     rejected: int
@@ -87,6 +89,7 @@ class FileReport:
         """Whether anything of it is new."""
         beside = self.responses_added + self.pending_responses + self.scores_added + self.chunks_added
         beside += self.pending_scores + self.steps_added + sum(self.verdicts_added.values())
+        beside += self.orders_added
         if self.corpus:
             beside += self.queries_added + self.codes_added
         return bool(self.items_added or beside or self.marks_added or sum(self.judgments_added.values()))
@@ -125,6 +128,8 @@ class FileReport:
             f"{pluralize(count, 'judgment')} of {rater!r}" + (" would be added" if dry_run else "")
             for rater, count in self.judgments_added.items()
         ]
+        if self.orders_added:
+            parts.append(f"{pluralize(self.orders_added, 'verdict')} in one order alone {would}added")
         parts += [
             f"{pluralize(count, 'verdict')} of {run}" + (" would be added" if dry_run else "")
             for run, count in self.verdicts_added.items()

@@ -21,6 +21,7 @@ from store.ingest.stages import (
     REPEATED_LABEL,
     SINGLE_LABEL,
 )
+from store.kinds.comparison import FIRST_LEFT, ORDERS
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.record.ids import IdClock
 from store.record.scope import REVIEW
@@ -180,17 +181,23 @@ def _fill_asked(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, Named
     ASKED.fill(cursor, f"SELECT {', '.join(named)}", values)
 
 
-def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int]:
-    """Return how many labels of each rater a file, by its number, adds, and how many were there already."""
+def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int, int]:
+    """Return how many labels of each rater a file, by its number, adds, and how many were there already.
+
+    The last number is that of the new verdicts of judges in one order alone. Their labels are made of these;
+    where the order is not known, the one verdict is the label.
+    """
     rows = cursor.execute(
         """
-        SELECT rater, count(*) FILTER (WHERE fresh), count(*)
-        FROM judged_label WHERE file = ? GROUP BY rater
+        SELECT rater, count(*) FILTER (WHERE fresh AND phase NOT IN $orders),
+            count(*) FILTER (WHERE NOT fresh AND phase NOT IN $orders),
+            count(*) FILTER (WHERE fresh AND phase IN $known)
+        FROM judged_label WHERE file = $file GROUP BY rater
         """,
-        [file],
+        {"file": file, "orders": list(ORDERS), "known": list(FIRST_LEFT)},
     ).fetchall()
-    added = {rater: fresh for rater, fresh, _ in rows if fresh}
-    return added, sum(count for *_, count in rows) - sum(added.values())
+    added = {rater: number for rater, number, *_ in rows if number}
+    return added, sum(known for _, _, known, _ in rows), sum(alone for *_, alone in rows)
 
 
 def publish_labels(
