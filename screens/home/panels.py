@@ -12,7 +12,15 @@ from screens.home.facts import HomeFacts, for_agents, hidden_from_blind
 from screens.home.panel import Line, Piece, plain
 from screens.jobs.job_line import STATE_GLYPHS, drawn_bar
 from screens.widgets.text.sanitize import one_line, shortened
-from store.formatting import coefficient, compact, dollars, format_duration, progress_bar, sparkline
+from store.formatting import (
+    coefficient,
+    compact,
+    dollars,
+    format_duration,
+    pluralize,
+    progress_bar,
+    sparkline,
+)
 from store.kinds.counting import counted_kinds, unknown_kinds_note
 from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, label_words
@@ -97,6 +105,8 @@ def yours(facts: HomeFacts, details: HomeDetails, width: int, *, judges: bool) -
     more = len(counts.sources) - SOURCES_NAMED
     source = f"from {named}{f' and {more:,} more' if more > 0 else ''}" if named else ""
     lines += [[plain(one_line(source, width), "$foreground-muted")]] if source else []
+    if rejected := sum(one.rejected for one in counts.rejected):
+        lines.append([plain(one_line(f"! {pluralize(rejected, 'record')} rejected by imports", width))])
     if counts.agent_labelled is None and (hidden := hidden_from_blind(counts)):
         lines.append([plain(one_line(f"blind: {hidden} not read", width), "$foreground-muted")])
     return lines

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from screens.reports.labels import interval, number, percent
 from screens.reports.page import Cell, Choice, ItemsOf, Options, Page, Row, Table, counted
 from store.formatting import pluralize
-from store.measures.preference import in_both_orders
+from store.measures.preference import SideVerdict, in_both_orders, side_verdicts
 from store.measures.preference_report import PreferenceReport, by_side, preference_report, rated_by_whom
 from store.measures.votes import Votes
 from store.queries.preferences import preference_votes
@@ -118,7 +118,7 @@ def position_page(read: Read, choice: Choice) -> Page:
                 one["rater"],
                 counted(
                     one["judgments"],
-                    _with_winner(sides[one["rater"]]),
+                    _counted(side_verdicts(sides[one["rater"]], votes.items)),
                     f"{one['rater']}: verdicts with a winner",
                 ),
                 percent(one["share_left"]),
@@ -128,12 +128,16 @@ def position_page(read: Read, choice: Choice) -> Page:
         )
         for one in found.position
     )
+    notes = ["Only pairs of candidates that a rater saw on both sides, which weigh the same."]
+    if one_sided := sum(one["one_sided"] for one in found.position):
+        notes.append(f"Left out: {pluralize(one_sided, 'verdict')} on pairs seen on the same sides only.")
     tables = [
         Table(
             ("rater", "won", "left", "interval, %"),
             rows,
             title="Verdicts for the left side; 50 % without a bias",
             middle=0.5,
+            notes=tuple(notes),
         )
     ]
     twice = {one["rater"]: one for one in found.position if one["both_orders"]}
@@ -142,7 +146,7 @@ def position_page(read: Read, choice: Choice) -> Page:
         name = next((one for one in twice if one == choice.first), next(iter(twice)))
         tables.append(_orders_table(name, twice[name], in_both_orders(sides[name])))
         options["first"] = Options("rater", tuple(twice), name)
-    page = _page(read, ("95 % intervals: Wilson's",), tuple(tables if rows else []))
+    page = _page(read, ("95 % intervals: Wilson's, by prompt",), tuple(tables if rows else []))
     return replace(page, options=options)
 
 
@@ -183,9 +187,11 @@ def _page(read: Read, said: tuple[str, ...], tables: tuple[Table, ...]) -> Page:
     n = found.n
     shown = sum(one.revealed for one in votes.of(rated_by_whom(votes)[1]))
     cast = f"{pluralize(n['votes'], 'vote')} of {found.rated_by} ({pluralize(n['raters'], 'rater')})"
+    equal = pluralize(n["equal_texts"], "comparison")
     empty = "" if n["battles"] else "No comparison has a vote with a majority yet."
     return Page(
         caption=(
+            *([f"Equal texts: {equal}, whose votes count as ties."] if n["equal_texts"] else []),
             f"{pluralize(n['items'], 'comparison')} of {n['candidates']:,} candidates · {cast} · "
             f"{pluralize(n['battles'], 'battle')}",
             f"{shown:,} of the votes revealed: with a judge's verdict on the screen",
@@ -210,10 +216,9 @@ def _comparisons(votes: Votes, names: frozenset[str], _: Connection) -> list[int
     return _numbers(item for item, one in pairings if item in voted and names <= {one.first, one.second})
 
 
-def _with_winner(judgments: Iterable[tuple[Hashable, int, bool]]) -> ItemsOf:
-    """Return what gives the comparisons with a verdict for one of the sides."""
-    middle = len(LEVELS) // 2
-    return lambda _: _numbers({item for item, level, _ in judgments if level != middle})
+def _counted(verdicts: Iterable[SideVerdict]) -> ItemsOf:
+    """Return what gives the comparisons with a verdict for one of the sides that has a weight."""
+    return lambda _: _numbers({one.item for one in verdicts if one.weight})
 
 
 def _with_levels(orders: Orders, levels: tuple[int, int]) -> ItemsOf:

@@ -33,6 +33,7 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.queries.labels import kinds_of_items
 from store.queries.rows import QueueFilter
+from store.queries.sources import rejected_records, rejected_sentence
 from store.studies.session import refuse_sealed
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ MOST_ITEMS = 50_000
 """Items behind a figure that are listed at most."""
 
 HIDDEN = "Reports use"
+NOTHING: tuple[frozenset[str], str] = (frozenset(), "")
 
 
 class ReportsScreen(BaseScreen):
@@ -63,7 +65,8 @@ class ReportsScreen(BaseScreen):
         opened: The name of the report that is shown at once, and what is chosen for it; None for the list.
 
     Attributes:
-        reading: Reads the kinds of the items, on which it depends what there is to report.
+        reading: Reads the kinds of the items, on which it depends what there is to report, and what is said
+            of records that imports rejected.
         page: The report that is shown; None while it is read.
         failure: Why it could not be read.
     """
@@ -78,7 +81,7 @@ class ReportsScreen(BaseScreen):
     ) -> None:
         super().__init__(context, navigator)
         self._opened = opened[0] if opened is not None else ""
-        self.reading = Reading(self, self._read_kinds, self._kinds_read)
+        self.reading = Reading(self, self._read_here, self._here_read)
         self.page: Page | None = None
         self.failure: WorkbenchError | None = None
         self._index = 0
@@ -128,11 +131,13 @@ class ReportsScreen(BaseScreen):
 
     # -- reading --------------------------------------------------------------------------------------
 
-    def _read_kinds(self, connection: Connection, rater: RaterRef | None) -> frozenset[str]:
+    def _read_here(self, connection: Connection, rater: RaterRef | None) -> tuple[frozenset[str], str]:
         refuse_sealed(connection, rater, HIDDEN)
-        return frozenset(kind.name for kind in kinds_of_items(connection))
+        rejected = rejected_records(connection, named=not self.context.settings.blind)
+        kinds = frozenset(kind.name for kind in kinds_of_items(connection))
+        return kinds, rejected_sentence(rejected)
 
-    def _kinds_read(self) -> None:
+    def _here_read(self) -> None:
         names = [one.name for one in self.offered]
         if self._opened in names and self.page is None:
             self._index = names.index(self._opened)
@@ -143,7 +148,7 @@ class ReportsScreen(BaseScreen):
     @property
     def offered(self) -> list[Report]:
         """The reports that there are; in a blind review those that can be of the rater's own labels alone."""
-        kinds, blind = self.reading.found or frozenset(), self.context.settings.blind
+        (kinds, _), blind = self.reading.found or NOTHING, self.context.settings.blind
         if not kinds or self.reading.failure is not None or (blind and self.context.rater is None):
             return []
         return [one for one in REPORTS if (not one.kind or one.kind in kinds) and (one.own or not blind)]
@@ -200,7 +205,10 @@ class ReportsScreen(BaseScreen):
             self._show(report, choice, found)
 
     def _show(self, report: Report, choice: Choice, found: Any) -> None:
-        self.page, self.failure = report.page(found, choice), None
+        page = report.page(found, choice)
+        _, rejected = self.reading.found or NOTHING
+        said = (rejected,) if rejected else ()
+        self.page, self.failure = replace(page, caption=(*page.caption, *said)), None
         self._figure = min(self._figure, max(len(figures(self.page)) - 1, 0))
         self._lay_out()
 
@@ -297,7 +305,7 @@ class ReportsScreen(BaseScreen):
         offered = self.offered
         blind = self.context.settings.blind
         if not offered:
-            if not self.reading.found:
+            if not (self.reading.found or NOTHING)[0]:
                 return [Content("No items yet."), Content("Import items, and label some.")]
             return [Content("A blind review shows reports of your own labels: start with --rater NAME.")]
         lines = []

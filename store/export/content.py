@@ -266,6 +266,7 @@ class WorkspaceContent:
             "labels": None if self.truth is None else self.truth.name,
             "split": split,
             "licences": dict(licences),
+            "rejected": count(self.cursor, "SELECT sum(rejected) FROM source"),
             "made_at": now(),
         }
 

@@ -1,7 +1,7 @@
 """Annotations of AlpacaEval: two outputs for an instruction, and a preference from 1 to 2.
 
-A preference below 1.5 is for `output_1`, one above for `output_2`, 1.5 is a tie. The sides on which the judge
-saw them are not in the file.
+A preference below 1.5 is for `output_1`, one above for `output_2`; 1.5 is a tie, and so is 0, which earlier
+versions wrote. The sides on which the judge saw them are not in the file.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from store.formats.record_reader import RecordReader, add_count
 from store.formats.values import short_text, wrong
 from store.kinds.comparison import BETTER, JUDGE, SAME, WORSE
 
+_TIES = (0, 1.5)
+
 
 class Preferences:
     """Makes a comparison and a label of each annotation."""
@@ -28,7 +30,7 @@ class Preferences:
         """Return the comparison of an annotation, and its label.
 
         Raises:
-            Refused: A field is missing or of the wrong type, or the preference is not from 1 to 2.
+            Refused: A field is missing or of the wrong type, or the preference is neither 0 nor from 1 to 2.
         """
         whole = RecordReader(record)
         instruction = whole.text("instruction", required=True)
@@ -43,13 +45,15 @@ class Preferences:
         is_person = isinstance(record.get("annotator"), int)
         annotator = short_text(whole.identity("annotator") or "annotator", "annotator")
         preference = whole.number("preference")
-        if preference is not None and not 1 <= preference <= 2:
-            raise wrong(preference, "preference", "a number from 1 to 2")
-        made = compared(instruction, one, other, made_from="alpaca-eval", extra=whole.rest())
+        if preference is not None and preference not in _TIES and not 1 <= preference <= 2:
+            raise wrong(preference, "preference", "a number from 1 to 2, or 0 for a tie,")
+        made = compared(
+            self._labels.known, instruction, one, other, made_from="alpaca-eval", extra=whole.rest()
+        )
         if preference is None:
             add_count(self.counts, INVALID)
             return [made.item]
-        value = made.value(BETTER if preference < 1.5 else WORSE if preference > 1.5 else SAME)
+        value = made.value(SAME if preference in _TIES else BETTER if preference < 1.5 else WORSE)
         said = "" if preference in (1, 1.5, 2) else f"preference {preference:g}"
         labels = (
             self._labels.of(made.id, f"annotator {annotator}", value, comment=said)

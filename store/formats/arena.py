@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from store.formats.comparisons import Candidate, Labels, compared, take_judge, unknown_prompt
+from store.formats.comparisons import (
+    ASSISTANT,
+    USER,
+    Candidate,
+    Labels,
+    compared,
+    take_judge,
+    unknown_prompt,
+)
 from store.formats.fields import recognized_by
 from store.formats.protocol import ANY, Entity, FileContext, Format
 from store.formats.record_reader import RecordReader
@@ -51,13 +59,21 @@ class Battle:
         talks = [_talk(whole, f"conversation_{side}", turn) for side in "ab"]
         # A question without its text is one of its own, and so is every battle of a file without a question.
         unknown = unknown_prompt(own_question or f"{number} of file {self._file}", turn)
-        prompt = next((asked for asked, _ in talks if asked), unknown)
+        asked = next((questions for questions, _ in talks if any(questions)), [unknown])
         one, other = (
-            Candidate(name, said, f"model_{side}")
+            Candidate(name, "\n\n".join(said), f"model_{side}")
             for name, (_, said), side in zip(models, talks, "ab", strict=True)
         )
         extra = {**whole.rest(), "question_id": question} | ({} if turn is None else {"turn": turn})
-        made = compared(prompt, one, other, made_from="arena", extra=extra)
+        made = compared(
+            self._labels.known,
+            next(filter(None, asked)),
+            one,
+            other,
+            made_from="arena",
+            extra=extra,
+            formerly=("\n\n".join(asked), _unmarked(talks[0][1]), _unmarked(talks[1][1])),
+        )
         rater = judge or self._votes
         labels = (
             self._labels.of_orders(made.id, rater, {made.order(True): (made.value(value), "")})
@@ -77,8 +93,8 @@ def _turn(record: RecordReader) -> int | None:
     return int(found)
 
 
-def _talk(record: RecordReader, name: str, turns: int | None) -> tuple[str, str]:
-    """Take a conversation: what was asked, and the answer; of several turns with what was asked between.
+def _talk(record: RecordReader, name: str, turns: int | None) -> tuple[list[str], list[str]]:
+    """Take a conversation: what was asked, and what came after the first question, with marks from there on.
 
     Raises:
         Refused: It is no list of messages, each with a role and its content.
@@ -93,14 +109,19 @@ def _talk(record: RecordReader, name: str, turns: int | None) -> tuple[str, str]
             if turns is not None and len(asked) == turns:
                 break
             if asked:
-                said.append(f"### User:\n{content}")
+                said.append(f"{USER}{content}")
             asked.append(content)
         elif asked:
-            said.append(content)
+            said.append(f"{ASSISTANT}{content}" if len(asked) > 1 else content)
         message.take_rest()
     for message in messages:
         message.take_rest()
-    return "\n\n".join(asked), "\n\n".join(said)
+    return asked, said
+
+
+def _unmarked(said: list[str]) -> str:
+    """Return what came after the first question without the marks before answers."""
+    return "\n\n".join(one.removeprefix(ASSISTANT) for one in said)
 
 
 ARENA = Format(

@@ -74,6 +74,7 @@ class Games:
         )
         extra = {**whole.rest(), "question_id": question}
         made = compared(
+            self._labels.known,
             asked,
             Candidate(model, ours, "model"),
             Candidate(baseline, theirs, "baseline"),

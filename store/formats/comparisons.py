@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from store.formats.protocol import Entity, FileContext
@@ -18,6 +19,11 @@ from store.kinds.comparison import (
     comparison_id,
     in_canonical_order,
 )
+
+_FORMATS = ("arena", "mt-bench-pairs", "alpaca-eval", "arena-hard")
+"""The formats whose name was a part of an id, before the same comparison of two formats became one item."""
+USER, ASSISTANT = "### User:\n", "### Assistant:\n"
+"""The marks of later turns in the text of a conversation."""
 
 AGAIN = "verdicts of a rater on a comparison that they judged before, left out"
 INVALID = "verdicts that are no choice (an error, or a reply that could not be read), left out"
@@ -66,6 +72,7 @@ class Compared:
 
 
 def compared(
+    known: FileContext,
     prompt: str,
     one: Candidate,
     other: Candidate,
@@ -76,10 +83,15 @@ def compared(
     about: str = "answers",
     language: str = "",
     reference: str = "",
+    formerly: tuple[str, str, str] | None = None,
 ) -> Compared:
     """Return two candidates as an item in canonical order.
 
+    How it was made is no part of its id, so that people's and judges' files of one benchmark meet. Where the
+    workspace has it under an id of an earlier version, it is that item, with its texts and its order.
+
     Args:
+        known: The context of the file.
         prompt: The prompt.
         one: The candidate that the record names first.
         other: The other one.
@@ -89,15 +101,24 @@ def compared(
         about: What the candidates are.
         language: Their programming language.
         reference: A reference answer.
+        formerly: The prompt and both texts as an earlier version had them, if otherwise.
 
     Raises:
         Refused: A candidate meets itself.
     """
     refuse_itself(one.name, other.name)
-    kept = in_canonical_order("", prompt, (one.text, one.name), (other.text, other.name))
+    kept, number = _identity("", prompt, one, other)
+    if name is not None:
+        number = name
+    elif number not in known.comparisons and known.comparisons:
+        texts = [(prompt, one.text, other.text), *([] if formerly is None else [formerly])]
+        for (asked, ours, theirs), way in product(texts, (made_from, *_FORMATS)):
+            earlier = replace(one, text=ours), replace(other, text=theirs)
+            its_order, its_id = _identity(way, asked, *earlier)
+            if its_id in known.comparisons:
+                prompt, (one, other), kept, number = asked, earlier, its_order, its_id
+                break
     first, second = (one, other) if kept else (other, one)
-    # The same texts with the names exchanged are another comparison, with another winner.
-    number = name or comparison_id(made_from, prompt, first.text, second.text, first.name, second.name)
     fields = {
         "external_id": number,
         "prompt": prompt,
@@ -113,6 +134,21 @@ def compared(
         "made_from": made_from,
     }
     return Compared(Entity("comparison", fields, dict(extra or {})), number, kept)
+
+
+def _identity(way: str, prompt: str, one: Candidate, other: Candidate) -> tuple[bool, str]:
+    """Return whether two candidates are in canonical order, and the id of their comparison.
+
+    Args:
+        way: How it was made, where that is a part of the id.
+        prompt: The prompt.
+        one: A candidate.
+        other: The other one.
+    """
+    kept = in_canonical_order("", prompt, (one.text, one.name), (other.text, other.name))
+    first, second = (one, other) if kept else (other, one)
+    # The same texts with the names exchanged are another comparison, with another winner.
+    return kept, comparison_id(way, prompt, first.text, second.text, first.name, second.name)
 
 
 def refuse_itself(one: str, other: str) -> None:

@@ -54,6 +54,7 @@ def _card(name: str, about: Mapping[str, Any], numbers: Mapping[str, int]) -> st
         f"{about['plural'].capitalize()} with labels of the question {about['question']}: {about['text']} "
         f"({values}).",
         f"| part | rows |\n|---|---|\n{sizes}",
+        *_rejected_lines(about["rejected"]),
         *_split_lines(about["split"]),
         "## Columns",
         "`label` and `word` hold the label that counts; `provenance` every person's label of the same item: "
@@ -65,6 +66,13 @@ def _card(name: str, about: Mapping[str, Any], numbers: Mapping[str, int]) -> st
         f"Exported {about['made_at']:%Y-%m-%d %H:%M} UTC.",
     ]
     return "\n\n".join(lines) + "\n"
+
+
+def _rejected_lines(number: int) -> list[str]:
+    """Return the paragraph about records that imports rejected."""
+    if not number:
+        return []
+    return [f"Left out, unless imported since: {pluralize(number, 'record')} that imports rejected."]
 
 
 def _split_lines(split: Mapping[str, Any] | None) -> list[str]:

@@ -9,9 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from store.formats.comparisons import INVALID, Candidate, Labels, compared, take_judge, unknown_prompt
+from store.formats.comparisons import (
+    ASSISTANT,
+    INVALID,
+    USER,
+    Candidate,
+    Labels,
+    compared,
+    take_judge,
+    unknown_prompt,
+)
 from store.formats.fields import recognized_by
 from store.formats.mt_bench import KEPT_WHOLE
 from store.formats.protocol import JSON, Entity, FileContext, Format
@@ -32,31 +42,50 @@ _TALK = re.compile(
     r"(?P<talk>.*?)\n\n<\|The End of Assistant (?P=who)'s Conversation with User\|>",
     re.DOTALL,
 )
-_USER = "### User:\n"
 
 
-def parts(prompt: str) -> tuple[str, str, str, str] | None:
-    """Return the question, the reference and both answers that a judge was given.
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a judge was given.
 
-    An answer of two turns is the conversation after the first question, as the judge saw it.
-
-    Returns:
-        The four texts; None when the marks of no template are there.
+    Attributes:
+        question: The question, of two turns the first one.
+        reference: The reference answer; empty for none.
+        answers: Both answers; of two turns the conversation after the first question, as the judge saw it.
+        formerly: The prompt and both answers as battles of two turns had them in an earlier version: all
+            questions, and answers without marks; None for one turn.
     """
+
+    question: str
+    reference: str
+    answers: tuple[str, str]
+    formerly: tuple[str, str, str] | None = None
+
+
+def parts(prompt: str) -> Parts | None:
+    """Return what a judge was given, taken out of its prompt; None where no template is recognized."""
     if (found := _TURN.search(prompt)) is not None:
-        return found["question"], found["reference"] or "", found["a"], found["b"]
+        return Parts(found["question"], found["reference"] or "", (found["a"], found["b"]))
     talks = {found["who"]: found["talk"] for found in _TALK.finditer(prompt)}
     if talks.keys() != {"A", "B"}:
         return None
-    asked, answers = [], []
-    for who, talk in talks.items():
-        question, mark, answer = talk.removeprefix(_USER).partition(f"\n\n### Assistant {who}:\n")
-        if not mark:
-            return None
-        asked.append(question)
+    asked: list[str] = []
+    answers: list[list[str]] = []
+    for who in "AB":
         # The names of the sides would tell where each was shown.
-        answers.append(answer.replace(f"\n\n### Assistant {who}:\n", "\n\n### Assistant:\n"))
-    return (asked[0], "", answers[0], answers[1]) if asked[0] == asked[1] else None
+        question, *said = talks[who].removeprefix(USER).split(f"\n\n### Assistant {who}:\n")
+        asked.append(question)
+        answers.append(said)
+    if not all(answers) or asked[0] != asked[1]:
+        return None
+    one, other = answers
+    later = [said.rpartition(f"\n\n{USER}")[2] for said in one[:-1]]
+    return Parts(
+        asked[0],
+        "",
+        (f"\n\n{ASSISTANT}".join(one), f"\n\n{ASSISTANT}".join(other)),
+        ("\n\n".join((asked[0], *later)), "\n\n".join(one), "\n\n".join(other)),
+    )
 
 
 class Pairs:
@@ -89,14 +118,22 @@ class Pairs:
         found = parts(prompts[0])
         if found is None:
             add_count(self.counts, KEPT_WHOLE, of=bool(prompts[0]))
-            found = (prompts[0] or unknown_prompt(question, turn), "", "", "")
-        asked, reference, *answers = found
+            found = Parts(prompts[0] or unknown_prompt(question, turn), "", ("", ""))
         one, other = (
             Candidate(name, said, f"model_{place}")
-            for name, said, place in zip(models, answers, "12", strict=True)
+            for name, said, place in zip(models, found.answers, "12", strict=True)
         )
         extra = {**whole.rest(), "question_id": question} | ({} if turn is None else {"turn": turn})
-        made = compared(asked, one, other, made_from="mt-bench-pairs", extra=extra, reference=reference)
+        made = compared(
+            self._labels.known,
+            found.question,
+            one,
+            other,
+            made_from="mt-bench-pairs",
+            extra=extra,
+            reference=found.reference,
+            formerly=found.formerly,
+        )
         orders = {
             made.order(left): (made.value(value), text)
             for (value, text), left in zip(games, (True, False), strict=True)

@@ -74,7 +74,9 @@ class Responses:
             if name.startswith(_PEOPLE) and (value := _value(whole.identity(name), name)) is not None
         }
         prompt = f"{instruction}\n\n{given}" if given else instruction
-        return compared(prompt, one, other, made_from="pandalm", name=number, extra=whole.rest()), labels
+        known = self._labels.known
+        made = compared(known, prompt, one, other, made_from="pandalm", name=number, extra=whole.rest())
+        return made, labels
 
     def _judged(self, whole: RecordReader) -> list[Entity]:
         number = whole.identity("idx", required=True)

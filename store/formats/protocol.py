@@ -100,6 +100,7 @@ class FileContext:
         setting: The setting that the user named for it; "" for none.
         columns: The user's names of the format's `inner_fields`.
         shared: The state that the converters of one import share: one dict for all its files.
+        comparisons: The ids of the comparisons of the workspace.
     """
 
     stem: str
@@ -107,6 +108,7 @@ class FileContext:
     setting: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
+    comparisons: Collection[str] = ()
 
 
 class Converter(Protocol):

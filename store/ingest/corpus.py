@@ -382,6 +382,7 @@ class CorpusImport:
                     licence=self._licence,
                     records=file.records - file.rejected,
                     imported_at=now(),
+                    rejected=file.rejected,
                 )
             for sort, about in (("query", ""), ("code", ", name, repository, path, language, licence")):
                 cursor.execute(

@@ -51,6 +51,7 @@ from store.ingest.resolve_responses import (
 from store.ingest.resolve_traces import new_runs, publish_traces, resolve_traces, trace_counts
 from store.ingest.sources import add_source, publishing
 from store.ingest.staging import Stages, Staging, shared_sorts, stage_columns
+from store.kinds.comparison import COMPARISON
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.processes import temporary_folder
 from store.record.ids import now
@@ -187,7 +188,8 @@ class _Import:
 
     def stage(self, prefix: str, model: str, setting: str, mapping: Mapping[str, str] | None) -> None:
         """Read every file into the staging tables."""
-        converters = make_converters(self._inputs, model, setting, mapping)
+        known = self._comparisons(prefix)
+        converters = make_converters(self._inputs, model, setting, mapping, known)
         for given in self._inputs:
             staging = self._stages.add(given, prefix, self._progress, converters.get(given.file.number))
             if staging.records == 0:
@@ -201,6 +203,17 @@ class _Import:
             self._problems += staging.problems
         if self._problems and self._rejects is None:
             raise refused(self._problems, self._inputs)
+
+    def _comparisons(self, prefix: str) -> frozenset[str]:
+        """Return the ids of the comparisons of the workspace, without the prefix, if files hold some."""
+        if not any(given.layout.sort == COMPARISON.name for given in self._inputs):
+            return frozenset()
+        rows = self._cursor.execute(
+            "SELECT substr(external_id, length($prefix) + 1) FROM item "
+            "WHERE kind = $kind AND starts_with(external_id, $prefix)",
+            {"prefix": prefix, "kind": COMPARISON.name},
+        )
+        return frozenset(number for (number,) in rows.fetchall())
 
     def resolve(self, label_as: str | None) -> None:
         """Find the rows to which every record refers and those that are there; remove invalid records."""
@@ -335,7 +348,7 @@ class _Import:
 
     def _counts_beside_items(self, number: int) -> dict[str, Any]:
         """Count all but the items that a file, by its number, adds, by the names of `FileReport`."""
-        labels, superseding, labels_known = label_counts(self._cursor, number)
+        labels, superseding, labels_known, orders = label_counts(self._cursor, number)
         judgments, marks, records_known = record_counts(self._cursor, number)
         assumed = number in self._raters and self._label_as is None and bool(labels or labels_known)
         return {
@@ -344,6 +357,7 @@ class _Import:
             "judgments_added": {**judgments, **labels},
             "labels_superseding": superseding,
             "judgments_known": labels_known + records_known,
+            "orders_added": orders,
             "rater_assumed": assumed,
             "marks_added": marks,
         }
@@ -460,13 +474,21 @@ def _add_sources(
     for given, result in zip(inputs, report.files, strict=True):
         if not result.adds and not (given.layout.sort in shared_sorts() and report.adds):
             continue
+        taken = result.records - result.rejected
+        if result.source_id:
+            # What was rejected before can have been taken now, with the items that it is about.
+            cursor.execute(
+                "UPDATE source SET records = ?, rejected = ? WHERE id = ?",
+                [taken, result.rejected, result.source_id],
+            )
         numbers[given.file.number] = result.source_id or add_source(
             cursor,
             sha256=given.file.sha256,
             name=given.file.path.name,
             format=given.format.name,
             licence=licence,
-            records=result.records - result.rejected,
+            records=taken,
             imported_at=imported_at,
+            rejected=result.rejected,
         )
     return numbers

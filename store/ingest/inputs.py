@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -406,6 +406,7 @@ def make_converters(
     model: str = "",
     setting: str = "",
     mapping: Mapping[str, str] | None = None,
+    comparisons: Collection[str] = (),
 ) -> dict[int, Converter]:
     """Return the converters of the files that need one, by the number of the file.
 
@@ -416,6 +417,7 @@ def make_converters(
         model: The model that the user named for them; "" for none.
         setting: The setting that the user named for them; "" for none.
         mapping: Our field name to the files' column.
+        comparisons: The ids of the comparisons of the workspace.
     """
     shared: dict[str, Any] = {}
     converters: dict[int, Converter] = {
@@ -426,6 +428,7 @@ def make_converters(
                 setting,
                 mapping if mapping and given.format.inner_fields else {},
                 shared,
+                comparisons,
             )
         )
         for given in inputs

@@ -42,6 +42,7 @@ class FileReport:
         judgments_added: New judgments by rater.
         labels_superseding: Those of them that are later than another label of the rater, and supersede it.
         judgments_known: Labels, judgments and marks that were there already.
+        orders_added: New verdicts of judges in one order alone, of which their judgments are made.
         rater_assumed: Whether its labels were given to a rater named after the file, since nothing says whose
             they are.
         marks_added: New marks.
@@ -76,6 +77,7 @@ class FileReport:
     judgments_added: dict[str, int] = field(default_factory=dict)
     labels_superseding: int = 0
     judgments_known: int = 0
+    orders_added: int = 0
     rater_assumed: bool = False
     marks_added: int = 0
     rejected: int
@@ -89,6 +91,7 @@ class FileReport:
         """Whether anything of it is new."""
         beside = self.responses_added + self.pending_responses + self.scores_added + self.chunks_added
         beside += self.pending_scores + self.steps_added + sum(self.verdicts_added.values())
+        beside += self.orders_added
         if self.corpus:
             beside += self.queries_added + self.codes_added
         return bool(self.items_added or beside or self.marks_added or sum(self.judgments_added.values()))
@@ -129,6 +132,8 @@ class FileReport:
         ]
         if self.labels_superseding:
             parts.append(f"{self.labels_superseding:,} of these {would}in place of an earlier one")
+        if self.orders_added:
+            parts.append(f"{pluralize(self.orders_added, 'verdict')} in one order alone {would}added")
         parts += [
             f"{pluralize(count, 'verdict')} of {run}" + (" would be added" if dry_run else "")
             for run, count in self.verdicts_added.items()

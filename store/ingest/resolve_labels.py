@@ -21,6 +21,7 @@ from store.ingest.stages import (
     REPEATED_LABEL,
     SINGLE_LABEL,
 )
+from store.kinds.comparison import FIRST_LEFT, ORDERS
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.record.ids import IdClock
 from store.record.scope import REVIEW
@@ -206,17 +207,25 @@ def _fill_asked(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, Named
     ASKED.fill(cursor, f"SELECT {', '.join(named)}", values)
 
 
-def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int, int]:
-    """Return how many labels of each rater a file, by its number, adds, supersedes, and had been there."""
+def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int, int, int]:
+    """Return how many labels of each rater a file, by its number, adds, supersedes, and had been there.
+
+    The last number is that of the new verdicts of judges in one order alone. Their labels are made of these;
+    where the order is not known, the one verdict is the label.
+    """
     rows = cursor.execute(
         """
-        SELECT rater, count(*) FILTER (WHERE fresh), count(*) FILTER (WHERE supersedes), count(*)
-        FROM judged_label WHERE file = ? GROUP BY rater
+        SELECT rater, count(*) FILTER (WHERE fresh AND phase NOT IN $orders),
+            count(*) FILTER (WHERE supersedes AND phase NOT IN $orders),
+            count(*) FILTER (WHERE NOT fresh AND phase NOT IN $orders),
+            count(*) FILTER (WHERE fresh AND phase IN $known)
+        FROM judged_label WHERE file = $file GROUP BY rater
         """,
-        [file],
+        {"file": file, "orders": list(ORDERS), "known": list(FIRST_LEFT)},
     ).fetchall()
-    added = {rater: fresh for rater, fresh, *_ in rows if fresh}
-    return added, sum(row[2] for row in rows), sum(row[3] for row in rows) - sum(added.values())
+    added = {rater: number for rater, number, *_ in rows if number}
+    superseding, known, alone = (sum(row[place] for row in rows) for place in (2, 3, 4))
+    return added, superseding, known, alone
 
 
 def publish_labels(

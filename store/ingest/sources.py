@@ -39,6 +39,7 @@ def add_source(
     licence: str,
     records: int,
     imported_at: datetime,
+    rejected: int = 0,
 ) -> int:
     """Add a source within a transaction, and return its key.
 
@@ -50,11 +51,12 @@ def add_source(
         licence: Of the data.
         records: How many records were taken.
         imported_at: When.
+        rejected: How many were rejected.
     """
     key = count(cursor, "SELECT max(id) FROM source") + 1
     cursor.execute(
-        "INSERT INTO source (id, sha256, name, format, licence, url, records, imported_at) "
-        "VALUES (?, ?, ?, ?, ?, '', ?, ?)",
-        [key, sha256, name, format, licence, records, imported_at],
+        "INSERT INTO source (id, sha256, name, format, licence, url, records, imported_at, rejected) "
+        "VALUES (?, ?, ?, ?, ?, '', ?, ?, ?)",
+        [key, sha256, name, format, licence, records, imported_at, rejected],
     )
     return key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -86,7 +87,10 @@ def read_votes(
         values = group_values(list(groups.values()), group_by)
         for name, value in zip(groups, values, strict=True):
             items[name] = replace(items[name], group=value)
-    return Votes(items, labels, orders, frozenset(one.rater for one in orders))
+    notes: Counter[str] = Counter()
+    for converter in converters.values():
+        notes.update(converter.counts)
+    return Votes(items, labels, orders, frozenset(one.rater for one in orders), dict(notes))
 
 
 def _refuse_others(inputs: Sequence[Input]) -> None:
@@ -108,6 +112,7 @@ def _pairing(fields: Any) -> Pairing:
         fields["second_name"],
         lengths,
         fields["second_ref"] < fields["first_ref"],
+        alike=bool(first) and first == second,
     )
 
 

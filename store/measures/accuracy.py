@@ -35,9 +35,11 @@ class Accuracy:
         recall: Of the units that are a match, the share that the rater calls one.
         f1: The harmonic mean of both.
         kappa: Cohen's kappa of the rater and the truth.
-        coverage: n / given.
-        given: Units with a true label that the rater was given, with those that were not decided.
-        accuracy_undecided_wrong: The accuracy where "cannot decide" counts as wrong: right labels / given.
+        coverage: n / given; None where no list says what the rater was given.
+        given: Units with a true label that the rater was given, with those that were not decided; without a
+            list those labelled.
+        accuracy_undecided_wrong: The accuracy where "cannot decide" counts as wrong: right labels / given;
+            None without a list.
         intervals: The intervals of these figures, by name.
     """
 
@@ -66,7 +68,7 @@ def accuracy(
     truth: Array,
     values: Array,
     *,
-    given: Array,
+    given: Array | None,
     clusters: Array,
     average: Average = "binary",
     bootstrap: Bootstrap | None = None,
@@ -76,7 +78,7 @@ def accuracy(
     Args:
         truth: The true labels of n units; NaN for none.
         values: The rater's, in the same order of units.
-        given: Whether the rater was given each unit, decided or not, of shape (n,).
+        given: Whether the rater was given each unit, decided or not, of shape (n,); None where no list says.
         clusters: The cluster of each unit, such as its query: whole numbers from 0, of shape (n,).
         average: The labels that precision, recall and F1 are computed for.
         bootstrap: How intervals are drawn; None for no intervals.
@@ -99,7 +101,8 @@ def accuracy(
             right = int((truth[labelled] == values[labelled]).sum())
             low, high = wilson(right, n, bootstrap.share)
             intervals["accuracy"] = Interval(low, high, bootstrap.share, n, 0, 0)
-    all_given = int((known & (given | labelled)).sum())
+    all_given = n if given is None else int((known & (given | labelled)).sum())
+    has_list = given is not None and all_given > 0
     right = int((truth[labelled] == values[labelled]).sum())
     ends = intervals.get("accuracy")
     return Accuracy(
@@ -111,9 +114,9 @@ def accuracy(
         recall=found.get("recall"),
         f1=found.get("f1"),
         kappa=cohen_of_patterns(patterns, 0, 1).value,
-        coverage=n / all_given if all_given else None,
+        coverage=n / all_given if has_list else None,
         given=all_given,
-        accuracy_undecided_wrong=right / all_given if all_given else None,
+        accuracy_undecided_wrong=right / all_given if has_list else None,
         intervals=intervals,
     )
 

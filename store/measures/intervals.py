@@ -29,6 +29,8 @@ _CELLS = 2_000_000
 """Numbers that are drawn at once."""
 _KEPT_CELLS = 25_000_000
 """Bytes of draws that are kept for the next table."""
+_MOST_UNITS = 1e9
+"""The largest effective number of units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +221,29 @@ def of_proportion(interval: Interval, proportion: float | None) -> Interval:
     """
     if interval.low is not None or proportion is None or not interval.clusters:
         return interval
-    low, high = wilson(proportion * interval.clusters, interval.clusters, interval.share)
+    low, high = wilson_effective(proportion, 0.0, interval.clusters, interval.share)
     return Interval(low, high, interval.share, interval.clusters, 0, 0)
 
 
-def wilson(hits: float, number: int, share: float = 0.95) -> tuple[float, float]:
+def wilson_effective(rate: float, variance: float, clusters: int, share: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's interval of a proportion whose units come in clusters, for their effective number.
+
+    That is the number of independent units whose proportion would vary as much (L. Kish, "Survey Sampling",
+    1965); where clusters do not differ at all, their number.
+
+    Args:
+        rate: The proportion.
+        variance: Its variance, by how clusters differ.
+        clusters: The number of clusters.
+        share: The share of samples to cover, between 0 and 1.
+    """
+    # Beyond so many units the clusters differ by rounding alone.
+    differ = variance * _MOST_UNITS > rate * (1 - rate) > 0
+    number = rate * (1 - rate) / variance if differ else float(clusters)
+    return wilson(rate * number, number, share)
+
+
+def wilson(hits: float, number: float, share: float = 0.95) -> tuple[float, float]:
     """Return Wilson's score interval of a proportion (E. B. Wilson, 1927): 603 of 1,000 give 0.572 to 0.633.
 
     Args:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from store.formatting import pluralize
 from store.measures.battles import MOST_CANDIDATES, Battles, majority
-from store.measures.intervals import FEW_CLUSTERS, wilson
+from store.measures.intervals import FEW_CLUSTERS, wilson, wilson_effective
+from store.measures.significance import mcnemar_exact, sign_flip
 
 if TYPE_CHECKING:
     import numpy
+
+    from store.measures.votes import Pairing
 
     Array = numpy.ndarray[Any, Any]
 
@@ -22,6 +25,10 @@ LEVELS = 5
 
 _WEIGHTS = (3, 1, 0.5, 0, 0)
 _SIZES = (3, 1, 1, 1, 3)
+_ROUNDING = 1e-9
+"""Below this a sum of weights is 0, but for rounding."""
+_MOST_FLIPPED = 1_000
+"""Prompts beyond which flips of their signs take long, and say what a t-test says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,19 +165,36 @@ def score_of_levels(pooled: Sequence[int]) -> float | None:
     return 100 * won / size if size else None
 
 
+Shown = tuple[Hashable, int, bool]
+"""A verdict where it is known who was on which side.
+
+It has the item, the level (0 for much better of the canonical first candidate, to 4 for much better of the
+second one), and whether the canonical first candidate was on the left.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class PositionBias:
     """How a judge's or rater's verdicts depend on the side.
 
+    Where one candidate of a pair was always on the left, its wins there may be deserved. So only verdicts on
+    pairs of candidates count that met on both sides, and both sides of a pair weigh the same.
+
     Attributes:
-        judgments: Judgments with a winner.
+        judgments: Judgments with a winner, on pairs of candidates that met on both sides.
         left: Those for the candidate on the left.
-        share_left: The share of these; 0.5 without a bias. None without a judgment.
-        low: The lower end of Wilson's interval.
+        share_left: The share of these, weighted so that both sides of a pair weigh the same; 0.5 without a
+            bias. None without a judgment.
+        low: The lower end of Wilson's interval for the effective number of judgments, by how prompts vary.
         high: The upper end.
-        p_value: The two-sided exact p-value of a share of one half.
+        p_value: The two-sided p-value of a share of one half. What verdicts say of the side is summed by
+            prompt, so that those in two orders count where they changed. Of verdicts in two orders alone the
+            exact binomial test where all prompts that lean to a side do so alike, else a sign-flip test; of
+            others, and of more than 1,000 such prompts, a t-test. None without a judgment.
+        prompts: The prompts of these judgments.
+        one_sided: Judgments with a winner that are left out, since their pair met on the same sides only.
         both_orders: Items judged in both orders.
-        consistent: Those with the same verdict in both.
+        consistent: Those with the same winner in both; the others changed with the order.
         favours_first: Those in which the side decided: the first candidate shown won in both orders.
         favours_second: Those in which the second one did.
         matrix: How often each level of the first order (rows) came with each of the second (columns), seen
@@ -182,7 +206,9 @@ class PositionBias:
     share_left: float | None
     low: float | None
     high: float | None
-    p_value: float
+    p_value: float | None
+    prompts: int
+    one_sided: int
     both_orders: int
     consistent: int
     favours_first: int
@@ -190,11 +216,8 @@ class PositionBias:
     matrix: tuple[tuple[int, ...], ...]
 
 
-def in_both_orders(judgments: Iterable[tuple[Hashable, int, bool]]) -> dict[Hashable, tuple[int, int]]:
+def in_both_orders(judgments: Iterable[Shown]) -> dict[Hashable, tuple[int, int]]:
     """Return the levels of the items that were judged in both orders, the first one in each.
-
-    Args:
-        judgments: See `position_bias`.
 
     Returns:
         The level with the canonical first candidate on the left, and that with it on the right, by item.
@@ -205,46 +228,142 @@ def in_both_orders(judgments: Iterable[tuple[Hashable, int, bool]]) -> dict[Hash
     return {item: (levels[True], levels[False]) for item, levels in orders.items() if len(levels) == 2}
 
 
-def position_bias(judgments: Iterable[tuple[Hashable, int, bool]], share: float = 0.95) -> PositionBias:
-    """Measure how verdicts depend on the side on which a candidate was shown.
+@dataclass(frozen=True, slots=True)
+class SideVerdict:
+    """A verdict with a winner, and how much it says of the side.
+
+    Attributes:
+        item: The comparison.
+        left: Whether the candidate on the left won.
+        weight: How much it weighs; 0 where its pair of candidates was seen on the same sides only.
+        rest: What it says beyond the preference of its pair: above 0 for the left, below 0 for the right.
+    """
+
+    item: Hashable
+    left: bool
+    weight: float
+    rest: float
+
+
+def side_verdicts(judgments: Sequence[Shown], items: Mapping[Hashable, Pairing]) -> list[SideVerdict]:
+    """Return a rater's verdicts with a winner, weighted so that both sides of each pair weigh the same.
+
+    An item in both orders weighs 1 in each; which of the two is better cancels. Of the others, both sides of
+    a pair weigh the same together, however often each was shown, and what the pair's own preference explains
+    is left out of the rest.
 
     Args:
-        judgments: Of each the item, the level (0 for much better of the canonical first candidate, to 4 for
-            much better of the second one), and whether the canonical first candidate was on the left.
+        judgments: The rater's judgments.
+        items: What is compared in each item.
+    """
+    twice = in_both_orders(judgments)
+    found: list[SideVerdict] = []
+    once: dict[tuple[str, str], list[tuple[Hashable, bool, bool]]] = defaultdict(list)
+    for item, level, first_left in judgments:
+        if winner := _winner(level):
+            left_won = (winner < 0) == first_left
+            if item in twice:
+                found.append(SideVerdict(item, left_won, 1.0, left_won - 0.5))
+            else:
+                one, other = items[item].first, items[item].second
+                in_order = one < other
+                names = (one, other) if in_order else (other, one)
+                once[names].append((item, left_won, first_left == in_order))
+    for verdicts in once.values():
+        number = len(verdicts)
+        shown = Counter(lower_left for *_, lower_left in verdicts)
+        won = Counter(lower_left for _, left_won, lower_left in verdicts if left_won)
+        if len(shown) < 2:
+            found += [SideVerdict(item, left_won, 0.0, 0.0) for item, left_won, _ in verdicts]
+            continue
+        # How often the lower name wins: the mean of both sides.
+        preferred = (won[True] / shown[True] + 1 - won[False] / shown[False]) / 2
+        for item, left_won, lower_left in verdicts:
+            here, there = shown[lower_left], shown[not lower_left]
+            weight = 2 * there / number
+            rest = left_won - (preferred if lower_left else 1 - preferred)
+            # The estimate is of these verdicts, too, so that the rest of them is too small.
+            rest /= math.sqrt(1 - 0.75 / here + 0.25 / there)
+            found.append(SideVerdict(item, left_won, weight, weight * rest))
+    return found
+
+
+def position_bias(
+    judgments: Sequence[Shown], items: Mapping[Hashable, Pairing], share: float = 0.95
+) -> PositionBias:
+    """Measure how a rater's verdicts depend on the side on which a candidate was shown.
+
+    Args:
+        judgments: The rater's judgments.
+        items: What is compared in each item.
         share: The share of samples that the interval is to cover.
     """
-    from scipy.stats import binomtest
-
-    middle = LEVELS // 2
-    left = number = 0
-    given = list(judgments)
-    for _, level, first_left in given:
-        if level != middle:
-            number += 1
-            left += (level < middle) == first_left
+    every = side_verdicts(judgments, items)
+    counted = [one for one in every if one.weight]
+    of_prompt: dict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for one in counted:
+        sums = of_prompt[items[one.item].prompt]
+        sums[0] += one.weight * one.left
+        sums[1] += one.weight
+        sums[2] += one.rest
     matrix = [[0] * LEVELS for _ in range(LEVELS)]
     consistent = favours_first = favours_second = both = 0
-    for one, two in in_both_orders(given).values():
+    for first, second in in_both_orders(judgments).values():
         both += 1
-        matrix[one][two] += 1
-        consistent += _winner(one) == _winner(two)
-        favours_first += _winner(one) < 0 < _winner(two)
-        favours_second += _winner(two) < 0 < _winner(one)
-    low, high = wilson(left, number, share) if number else (None, None)
-    p_value = float(binomtest(left, number).pvalue) if number else 1.0
+        matrix[first][second] += 1
+        consistent += _winner(first) == _winner(second)
+        favours_first += _winner(first) < 0 < _winner(second)
+        favours_second += _winner(second) < 0 < _winner(first)
+    rate, low, high, p_value = _left_share(list(of_prompt.values()), share)
     return PositionBias(
-        number,
-        left,
-        left / number if number else None,
-        low,
-        high,
-        p_value,
-        both,
-        consistent,
-        favours_first,
-        favours_second,
-        tuple(map(tuple, matrix)),
+        judgments=len(counted),
+        left=sum(one.left for one in counted),
+        share_left=rate,
+        low=low,
+        high=high,
+        p_value=p_value,
+        prompts=len(of_prompt),
+        one_sided=len(every) - len(counted),
+        both_orders=both,
+        consistent=consistent,
+        favours_first=favours_first,
+        favours_second=favours_second,
+        matrix=tuple(map(tuple, matrix)),
     )
+
+
+def _left_share(
+    prompts: Sequence[Sequence[float]], share: float
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """Return the share of judgments for the left, its interval, and the p-value of one half.
+
+    Args:
+        prompts: Of each prompt the weight of the judgments for the left, that of all, and the sum of what
+            they say of the side (see `SideVerdict.rest`).
+        share: The share of samples that the interval is to cover.
+    """
+    import numpy
+    from scipy.stats import t
+
+    if not prompts:
+        return None, None, None, None
+    left, whole, rest = numpy.array(prompts).T
+    rate, number = float(left.sum() / whole.sum()), len(prompts)
+
+    def variance(deviations: Array) -> float:
+        return float((deviations**2).sum() / whole.sum() ** 2) * number / max(number - 1, 1)
+
+    leaning = rest[abs(rest) > _ROUNDING]
+    in_two_orders = numpy.allclose(rest, left - whole / 2)
+    if in_two_orders and numpy.allclose(abs(leaning), abs(leaning[:1])):
+        p_value = mcnemar_exact(int((leaning > 0).sum()), int((leaning < 0).sum()))
+    elif in_two_orders and len(leaning) <= _MOST_FLIPPED:
+        p_value = sign_flip(leaning).p_value
+    elif number > 1 and len(leaning):
+        p_value = float(2 * t.sf(abs(rate - 0.5) / math.sqrt(variance(rest)), number - 1))
+    else:
+        p_value = 1.0
+    return rate, *wilson_effective(rate, variance(rest - (rate - 0.5) * whole), number, share), p_value
 
 
 def _winner(level: int) -> int:

@@ -17,6 +17,7 @@ from store.measures.elo import MOST_UPDATES, elo, elo_after
 from store.measures.intervals import wilson
 from store.measures.preference import (
     LEVELS,
+    Shown,
     SignTest,
     few_prompts,
     length_bias,
@@ -26,6 +27,7 @@ from store.measures.preference import (
     win_rates,
 )
 from store.measures.rating_table import RatingTable
+from store.measures.significance import holm
 from store.measures.table_agreement import rater_pairs, table_agreement
 from store.measures.votes import Group, Vote, Votes
 
@@ -171,7 +173,10 @@ def preference_report(votes: Votes, options: Options = Options()) -> PreferenceR
         UnknownName: A rater or the baseline is none of those that there are.
     """
     judges = votes.judges | frozenset(votes.named(options.judges))
-    votes = Votes(votes.items, votes.labels, votes.orders, judges)
+    votes = replace(votes, judges=judges)
+    # Of two equal texts, the one that is preferred shows a bias of position all the same.
+    position = _position(votes)
+    votes = votes.tied()
     groups = {group: [one for one in votes.raters if votes.group(one) == group] for group in GROUPS}
     rated_by, chosen = rated_by_whom(votes, options.raters)
     counted = votes.of(chosen)
@@ -189,7 +194,7 @@ def preference_report(votes: Votes, options: Options = Options()) -> PreferenceR
         elo_k=options.elo_k,
         warning=few_prompts(battles) if len(battles) else "",
         win_rate=_win_rates(votes, chosen, groups, options),
-        position=_position(votes),
+        position=position,
         agreement={"between": _between(votes, groups), **coefficients.pop("beside")},
         **coefficients,
         length=_length(votes, counted),
@@ -207,6 +212,8 @@ def preference_report(votes: Votes, options: Options = Options()) -> PreferenceR
             "without_majority": len(undecided),
             "both_bad": sum(one.both_bad for one in counted),
             "revealed": sum(one.revealed for one in counted),
+            "equal_texts": sum(one.alike for one in votes.items.values()),
+            "without_vote": len(votes.items) - len({one.item for one in counted}),
         },
     )
 
@@ -336,13 +343,10 @@ def _rates_of(votes: Votes, some: Sequence[Vote], options: Options) -> dict[str,
         first, second = sorted((pairing.first, pairing.second))
         score = vote.score if pairing.first == first else 1 - vote.score
         ballots[first, second].append((vote.item, score))
-    return {
-        "candidates": [asdict(one) for one in rates],
-        "pairs": [
-            _pair(names, of_pair.get(names, []), sign_test(ballots[names]), options)
-            for names in sorted(ballots)
-        ],
-    }
+    tests = {names: sign_test(ballots[names]) for names in sorted(ballots)}
+    pairs = [_pair(names, of_pair.get(names, []), test, options) for names, test in tests.items()]
+    _adjust(pairs, [test.p_value if test.wins + test.losses else None for test in tests.values()])
+    return {"candidates": [asdict(one) for one in rates], "pairs": pairs}
 
 
 def _pair(
@@ -364,9 +368,9 @@ def _pair(
     }
 
 
-def by_side(votes: Votes) -> dict[str, list[tuple[Hashable, int, bool]]]:
-    """Return the verdicts of each rater where it is known who was on which side (see `position_bias`)."""
-    of_rater: dict[str, list[tuple[Hashable, int, bool]]] = defaultdict(list)
+def by_side(votes: Votes) -> dict[str, list[Shown]]:
+    """Return the verdicts of each rater where it is known who was on which side."""
+    of_rater: dict[str, list[Shown]] = defaultdict(list)
     for some in (votes.orders, votes.labels):
         for one in some:
             if one.first_left is not None:
@@ -378,12 +382,25 @@ def _position(votes: Votes) -> list[dict[str, Any]]:
     """Return how the verdicts of each rater depend on the side, where it is known."""
     of_rater = by_side(votes)
     listed = sorted(of_rater, key=lambda name: -len(of_rater[name]))[:MOST_RATERS]
-    found = []
+    found: list[dict[str, Any]] = []
     for name in sorted(listed, key=lambda name: (name in votes.judges, name)):
-        bias = position_bias(of_rater[name])
+        bias = position_bias(of_rater[name], votes.items)
         consistency = bias.consistent / bias.both_orders if bias.both_orders else None
         found.append({"rater": name, "group": votes.group(name), **asdict(bias), "consistency": consistency})
+    _adjust(found, [one["p_value"] for one in found])
     return found
+
+
+def _adjust(tested: Sequence[dict[str, Any]], p_values: Sequence[float | None]) -> None:
+    """Add to each of some tests its p-value with Holm's correction over all of them.
+
+    Args:
+        tested: The fields of each.
+        p_values: The p-value of each; None where there was nothing to test.
+    """
+    adjusted = iter(holm([value for value in p_values if value is not None]))
+    for one, value in zip(tested, p_values, strict=True):
+        one["p_adjusted"] = None if value is None else next(adjusted)
 
 
 def _between(votes: Votes, groups: Mapping[Group, list[str]]) -> list[dict[str, Any]]:

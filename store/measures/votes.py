@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from store.errors import UnknownName
@@ -26,6 +26,7 @@ class Pairing:
         flipped: Whether the second candidate comes first where they come from: in the file, or by name.
             Agreement beyond chance depends a little on which of two is called the first.
         group: The value of the field by which comparisons are grouped; empty without one.
+        alike: Whether both texts are the same, so that whoever prefers one has made a tie.
     """
 
     prompt: Hashable
@@ -34,6 +35,7 @@ class Pairing:
     lengths: tuple[int, int] | None = None
     flipped: bool = False
     group: str = ""
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,22 @@ class Votes:
         labels: The votes that count, one for each rater and comparison, in the order in which they were made.
         orders: Judges' verdicts in one order alone, of which their labels were made.
         judges: The raters that are models.
+        notes: What was left out or changed when they were read, and how often.
     """
 
     items: Mapping[Hashable, Pairing]
     labels: Sequence[Vote]
     orders: Sequence[Vote] = ()
     judges: frozenset[str] = frozenset()
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    def tied(self) -> Votes:
+        """Return them with those on equal texts as ties."""
+
+        def settled(votes: Sequence[Vote]) -> list[Vote]:
+            return [replace(one, value=0.0) if self.items[one.item].alike else one for one in votes]
+
+        return replace(self, labels=settled(self.labels), orders=settled(self.orders))
 
     @property
     def raters(self) -> list[str]:

@@ -135,6 +135,7 @@ class AccuracyReport:
             "study": self.labels.study,
             "level": self.labels.level,
             "cluster": self.labels.cluster,
+            "equal_texts": self.labels.equal_texts,
             "truth": asdict(self.truth),
             "raters": [one.to_dict() for one in self.raters],
             "comparisons": [asdict(one) for one in self.comparisons],
@@ -279,8 +280,11 @@ def _average(labels: QuestionLabels) -> Average:
     return "binary" if values == {0.0, 1.0} else "macro"
 
 
-def _given(connection: Connection, labels: QuestionLabels, one: RaterLabels) -> Array:
-    """Return which units a rater was given: of a run those with a step, of a person those not decided."""
+def _given(connection: Connection, labels: QuestionLabels, one: RaterLabels) -> Array | None:
+    """Return which units a rater was given: of a run those with a step, of a person those not decided.
+
+    Imported raters and judges have no list.
+    """
     import numpy
 
     if one.kind == "agent":
@@ -292,7 +296,7 @@ def _given(connection: Connection, labels: QuestionLabels, one: RaterLabels) -> 
         items = select(marks.c.item_id).join(rater, rater.c.id == marks.c.rater_id)
         items = items.where(rater.c.name == one.name, rater.c.kind == one.kind)
     else:
-        return numpy.ones(len(labels.units), dtype=bool)
+        return None
     there = numpy.array(connection.execute(items).scalars().all(), dtype=numpy.int64)
     return numpy.isin(labels.item_ids, there) | ~numpy.isnan(one.values)
 

@@ -163,6 +163,7 @@ class AgreementReport:
             "study": labels.study,
             "items": labels.items,
             "responses": labels.responses,
+            "equal_texts": labels.equal_texts,
             "compared": self.compared,
             **_figures(self.figures),
             "differing": int(self.shared(differing=True).sum()),

@@ -64,6 +64,7 @@ class Confusion:
         return {
             "question": self.labels.question,
             "study": self.labels.study,
+            "equal_texts": self.labels.equal_texts,
             "values": list(self.values),
             "counts": self.counts.tolist(),
             "rounded": self.rounded,

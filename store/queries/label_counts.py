@@ -42,6 +42,7 @@ class LabelCounts:
             "study": self.labels.study,
             "items": self.labels.items,
             "responses": self.labels.responses,
+            "equal_texts": self.labels.equal_texts,
             "values": list(self.values),
             "raters": [
                 {

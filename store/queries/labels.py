@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Float, Select, cast, func, select, true
 
 from store.errors import UnknownName
+from store.formatting import pluralize
 from store.kinds.comparison import MUCH_BETTER, PREFERENCE, scale_values
 from store.kinds.counting import in_order
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
@@ -21,7 +22,7 @@ from store.queries.questions import refs_with_text
 from store.record.response_names import ResponseName
 from store.record.scope import ADJUDICATE, FIRST_PHASES, REVIEW, RunRef
 from store.tables.columns import table_of
-from store.tables.imported import Item
+from store.tables.imported import Comparison, Item
 from store.tables.people import Rater, Study
 from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef, Score
@@ -114,6 +115,7 @@ class QuestionLabels:
         item_ids: The item of each unit, of shape (n,).
         groups: The group of each unit's item, such as its query, of shape (n,).
         raters: The labels of each rater, all of them over these units.
+        equal_texts: Comparisons of two equal texts among the units: their labels are ties here.
     """
 
     question: str
@@ -127,6 +129,13 @@ class QuestionLabels:
     item_ids: Array
     groups: Array
     raters: tuple[RaterLabels, ...]
+    equal_texts: int = 0
+
+    @property
+    def ties(self) -> str | None:
+        """What is said of comparisons of two equal texts; None where there are none."""
+        number = pluralize(self.equal_texts, "comparison")
+        return f"{number}, whose labels count as ties" if self.equal_texts else None
 
     @property
     def cluster(self) -> str:
@@ -276,6 +285,13 @@ def question_labels(
         # Most raters labelled the same units.
         if not numpy.array_equal(one.units, units):
             units = numpy.union1d(units, one.units)
+    alike = numpy.empty(0, numpy.int64)
+    if spec.name == PREFERENCE.name:
+        alike = numpy.intersect1d(_columns(connection, equal_texts())["item_id"], units)
+    if len(alike):
+        given = [
+            replace(one, values=numpy.where(numpy.isin(one.units, alike), 0.0, one.values)) for one in given
+        ]
     item = table_of(Item)
     of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
     responses = None
@@ -299,6 +315,15 @@ def question_labels(
         item_ids=item_ids,
         groups=groups["group_id"][numpy.searchsorted(groups["id"], item_ids)] if len(units) else item_ids,
         raters=tuple(given.pop(0).over(units) for _ in range(len(given))),
+        equal_texts=len(alike),
+    )
+
+
+def equal_texts() -> Select[Any]:
+    """Select the comparisons of two equal texts."""
+    comparison = table_of(Comparison)
+    return select(comparison.c.item_id).where(
+        comparison.c.first == comparison.c.second, comparison.c.first != ""
     )
 
 

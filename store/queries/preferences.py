@@ -12,6 +12,7 @@ from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, ORDERS, PRE
 from store.kinds.listing import relation
 from store.measures.votes import Pairing, Vote, Votes, group_values
 from store.queries.current import all_values, first_values
+from store.queries.labels import equal_texts
 from store.record.scope import RunRef
 from store.studies.studies import find_study
 from store.tables.columns import table_of
@@ -69,6 +70,7 @@ def _items(connection: Connection, study: int | None, group_by: str | None) -> d
             group.label("grouped"),
             *(found.columns[name].label(name) for name in names),
             *(func.length(found.columns[name]).label(f"{name}_length") for name in ("first", "second")),
+            found.item_id.in_(equal_texts()).label("alike"),
         )
         .select_from(found.source.join(item, item.c.id == found.item_id))
         .order_by(found.item_id)
@@ -91,6 +93,7 @@ def _items(connection: Connection, study: int | None, group_by: str | None) -> d
             (row.first_length, row.second_length) if row.first_length or row.second_length else None,
             row.second_ref < row.first_ref,
             value or "",
+            row.alike,
         )
         for row, value in zip(rows, values, strict=True)
     }

@@ -21,6 +21,7 @@ from store.queries.current import (
 )
 from store.queries.questions import answered_count, item_questions, kind_of, required_count
 from store.queries.run_figures import known_cost, unpriced
+from store.queries.sources import Rejected, rejected_records
 from store.record.actions import Action
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
@@ -85,6 +86,7 @@ class Progress:
         kinds: How far the work is for each kind of which there are items, in the order of the kinds.
         sources: The imported files; none in a sealed session and in a blind review, since they can be called
             after a set.
+        rejected: What was rejected of them, so that figures are without it.
         flagged: Items that the rater flagged.
         today: Judged items that were given their latest value since midnight, local time.
         scored: Responses of which a judge's score is a number; None in a blind review.
@@ -99,6 +101,7 @@ class Progress:
     rater: str
     kinds: tuple[KindProgress, ...]
     sources: tuple[str, ...]
+    rejected: tuple[Rejected, ...]
     flagged: int
     today: int
     scored: int | None
@@ -271,6 +274,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
             for kind in in_order(found)
         ),
         sources=sources,
+        rejected=rejected_records(connection, named=not scope.hides_lists),
         flagged=sum(row.flagged for row in found.values()),
         today=sum(row.today for row in found.values()),
         scored=scored,

@@ -1,11 +1,55 @@
-"""The items of a source: of an imported file, or of what a search for candidates added."""
+"""The sources: imported files and what a search for candidates added, their items, and what was rejected."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from sqlalchemy import Connection, select
 
+from store.formatting import pluralize
 from store.tables.columns import table_of
 from store.tables.imported import Item, Pair, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Records of an imported file that were rejected, so that figures are without them.
+
+    Attributes:
+        source: The name of the file; empty where it is hidden.
+        rejected: How many.
+        records: How many records the file holds, those included.
+    """
+
+    source: str
+    rejected: int
+    records: int
+
+
+def rejected_records(connection: Connection, *, named: bool) -> tuple[Rejected, ...]:
+    """Return what was rejected of each file, in the order of their import.
+
+    Args:
+        connection: A reading connection.
+        named: Whether files are named: they can be called after a set.
+    """
+    source = table_of(Source)
+    rows = connection.execute(select(source).where(source.c.rejected > 0).order_by(source.c.id))
+    return tuple(Rejected(row.name * named, row.rejected, row.records + row.rejected) for row in rows)
+
+
+def rejected_sentence(found: Sequence[Rejected]) -> str:
+    """Return that figures are without what was rejected; empty where nothing was."""
+    number = sum(one.rejected for one in found)
+    if not number:
+        return ""
+    them = "it" if number == 1 else "them"
+    files = "; ".join(f"{one.rejected:,} of {one.records:,} of {one.source}" for one in found if one.source)
+    return (
+        f"Left out: {pluralize(number, 'record')} rejected by imports{f' ({files})' if files else ''}. "
+        f"Figures are without {them}, unless imported since."
+    )
 
 
 def sources_with_items(connection: Connection) -> list[str]:

@@ -364,6 +364,7 @@ class PacketWriter:
             url="",
             records=len(self.entries),
             imported_at=MOMENT,
+            rejected=0,
         )
         cursor.execute(
             f"INSERT INTO {_OUT}.similarity BY NAME SELECT s.* REPLACE (p.place AS item_id) "

@@ -8,7 +8,7 @@ from store.tables.columns import big, datetime, moment, real, string
 
 
 class Source(SQLModel, table=True):
-    """One imported file."""
+    """One imported file: how many of its records were taken, and how many rejected."""
 
     id: int = big(primary_key=True)
     sha256: str = string()
@@ -18,6 +18,7 @@ class Source(SQLModel, table=True):
     url: str = string(default="")
     records: int = big(default=0)
     imported_at: datetime = moment()
+    rejected: int = big(default=0)
 
 
 class Query(SQLModel, table=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.queue.screen import QueueScreen
 from screens.reports.screen import ReportsScreen
+from store.ingest.importing import import_files
 from store.queries.confusion import confusion
 from store.queries.labels import question_labels
 from store.workspace.duckdb import Workspace
@@ -165,6 +167,25 @@ async def test_a_narrow_terminal_shows_the_list_or_the_report_and_both_can_be_le
             goes_on.set()
             await pilot.press("escape", "escape")
             assert isinstance(app.screen, QueueScreen)
+
+
+@pytest.mark.asyncio
+async def test_home_and_reports_say_what_imports_rejected(tmp_path: Path) -> None:
+    records = [{"id": f"p{number}", "query": "q", "code": f"x = {number}"} for number in range(3)]
+    (tmp_path / "some.jsonl").write_text("\n".join(map(json.dumps, [*records, {**records[0], "code": "y"}])))
+    with Workspace.create(tmp_path / "some.duckdb") as workspace:
+        import_files(workspace, [tmp_path / "some.jsonl"], rejects=tmp_path / "rejects.jsonl")
+        Desk(workspace, "eli").judge(1, 1.0)
+        for blind in (False, True):
+            app = app_of(workspace, rater="eli", blind=blind)
+            async with app.run_test(size=(120, 40)) as pilot:
+                await settled(app)
+                assert "! 1 record rejected by imports" in screen_text(app)
+                await pilot.press("r")
+                await settled(app)
+                text = " ".join(screen_text(app).split())
+                assert "Left out: 1 record rejected by imports" in text
+                assert ("1 of 4 of some.jsonl" in text) != blind
 
 
 @pytest.mark.asyncio

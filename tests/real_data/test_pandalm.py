@@ -1,6 +1,7 @@
 """PandaLM's test set: agreement and ratings are those computed by plain formulas, from files and from a workspace."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -31,3 +32,19 @@ def test_agreement_and_ratings_of_pandalm_are_those_expected(shared_data, tmp_pa
             assert {name: one["bradley_terry"] for name, one in by_name.items()} == pytest.approx(
                 expected["bradley_terry_mean1000_scale400"], abs=1e-6
             )
+
+
+def test_sides_that_the_pair_of_models_fixes_are_no_bias(shared_data, workbench):
+    """The models of each pair are always on the same sides."""
+    folder = shared_data("pandalm")
+    test_set = json.loads((folder / "testset-v1.part.json").read_text())
+    sides = {tuple(one["cmp_key"].split("_")) for one in test_set}
+    assert not sides & {pair[::-1] for pair in sides}
+    won = Counter(name for one in test_set for name in one if name.startswith("annotator") and one[name] != 0)
+    files = sorted(folder.glob("*.part.json"))
+    found = workbench("measure", "preference", *files, "--bootstrap", 0, "--json").json()
+    people = [one for one in found["position"] if one["group"] == "people"]
+    assert {one["rater"]: one["one_sided"] for one in people} == won
+    assert {(one["judgments"], one["share_left"], one["p_value"]) for one in found["position"]} == {
+        (0, None, None)
+    }

@@ -76,6 +76,44 @@ def test_rejects_takes_the_good_ones_and_names_the_file_of_the_others(workbench,
     assert len(items(workbench, "new.duckdb")) == 3
 
 
+def test_every_report_says_what_an_import_rejected(workbench, in_folder, tmp_path):
+    """A label without its item is left out, and so said, until it is imported with it."""
+    first = write(in_folder / "first.jsonl", [*PAIRS[1:], {"id": "q3/1", "query": 7, "code": "x"}])
+    labels = [{"item": one["id"], "rater": rater, "value": 1} for one in PAIRS for rater in ("ana", "ben")]
+    labels = write(in_folder / "labels.jsonl", labels)
+    assert workbench("import", "new.duckdb", first, "--label-as", "ana", "--rejects", "a.jsonl").code == 0
+    done = workbench("import", "new.duckdb", labels, "--rejects", "b.jsonl")
+    assert "Refused: 2 records, in b.jsonl with the reasons." in done.out
+    assert "Figures are without them, as every report says." in done.out
+    rejected = [
+        {"source": "first.jsonl", "rejected": 1, "records": 3},
+        {"source": "labels.jsonl", "rejected": 2, "records": 6},
+    ]
+    said = "Left out: 3 records rejected by imports (1 of 3 of first.jsonl; 2 of 6 of labels.jsonl). "
+    said += "Figures are without them, unless imported since."
+    both = ("--raters", "ana,ben")
+    reports = {
+        **dict.fromkeys(("progress", "labels", "time", "plan", "preference"), ()),
+        **{"agreement": both, "confusion": both, "accuracy": (*both, "--panel", "ana,ben")},
+        "figures": ("--rater", "ana"),
+    }
+    for report, options in reports.items():
+        done = workbench("report", "new.duckdb", report, *options, "--json")
+        assert (done.code, done.json().get("rejected")) == (0, rejected), (report, done.out)
+        assert said in workbench("report", "new.duckdb", report, *options).out, report
+    (tmp_path / "blind.toml").write_text("[screens]\nblind = true\n")
+    blind = workbench("--config", tmp_path / "blind.toml", "report", "new.duckdb")
+    assert "Left out: 3 records rejected by imports. Figures" in blind.out
+    assert "first.jsonl" not in blind.out
+    assert workbench("export", "new.duckdb", "data", "--format", "hugging-face", "--rater", "ana").code == 0
+    card = (in_folder / "data" / "README.md").read_text()
+    assert "Left out, unless imported since: 3 records that imports rejected." in card
+    # The same file again, now that the item is there.
+    assert workbench("import", "new.duckdb", write(in_folder / "rest.jsonl", PAIRS[:1])).code == 0
+    assert workbench("import", "new.duckdb", labels).code == 0
+    assert workbench("report", "new.duckdb", "--json").json()["rejected"] == rejected[:1]
+
+
 def test_a_dry_run_checks_and_changes_nothing(workbench, pairs, in_folder):
     done = workbench("import", "new.duckdb", pairs, "--dry-run", "--json")
     assert done.code == 0

@@ -9,6 +9,7 @@ from small_workspace import labelled_by_agents
 from small_workspace import rows as stored
 from sqlalchemy import insert
 
+from store.ingest.importing import import_files
 from store.measures.intervals import wilson
 from store.queries.accuracy import accuracy_report
 from store.record.ids import now
@@ -92,6 +93,27 @@ def test_a_table_for_people(workbench, study):
     assert "95 % intervals in brackets: over items, drawn query by query, raters fixed." in text
     assert "Where all resamples agree, or of under 5: Wilson's, each query as one item." in text
     assert "Coverage: of the items with a true label that a rater was given" in text
+
+
+def test_an_imported_rater_has_no_list(tmp_path, workbench):
+    """Of eight pairs three are labelled, one wrongly: the five others are not wrong."""
+    with judged_workspace(tmp_path, 8) as workspace:
+        desk = Desk(workspace, "ann")
+        for item in range(1, 9):
+            desk.judge(item, 1.0)
+        with workspace.reading() as connection:
+            names = [one for (one,) in connection.exec_driver_sql("SELECT external_id FROM item ORDER BY id")]
+        given = zip(names, (1, 0, 1), strict=False)
+        labels = "".join(f"{name},book,{value}\n" for name, value in given)
+        (tmp_path / "book.csv").write_text("item,rater,value\n" + labels)
+        import_files(workspace, [tmp_path / "book.csv"])
+        path = workspace.path
+    book = rows(workbench("report", path, "accuracy", "--against", "ann", "--json"))["book"]
+    assert (book["n"], book["given"], book["accuracy"]) == (3, 3, 2 / 3)
+    assert (book["coverage"], book["accuracy_undecided_wrong"]) == (None, None)
+    text = workbench("report", path, "accuracy", "--against", "ann").out
+    assert "3 items labelled, of 8 with a true label. It has no list, so that only these count." in text
+    assert "counted as wrong" not in text
 
 
 def test_against_one_rater_and_by_other_policies(workbench, study):

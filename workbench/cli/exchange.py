@@ -178,6 +178,8 @@ def import_command(
         say(*(file.sentence(dry_run=dry_run) for file in report.files))
         if report.rejects:
             say(f"Refused: {pluralize(report.rejected, 'record')}, in {report.rejects} with the reasons.")
+            if report.adds and report.rejected:
+                say(f"Figures are without {'it' if report.rejected == 1 else 'them'}, as every report says.")
         elif rejects:
             say(f"{pluralize(report.rejected, 'record')} would be refused, and written to {rejects}.")
         say(*report.beside_files())

@@ -22,30 +22,35 @@ _NARROWEST, _WIDEST = 12, 40
 """The least and the most cells of a drawn interval."""
 
 
-def print_preference(name: str, found: PreferenceReport) -> None:
+def print_preference(name: str, found: PreferenceReport, notes: Mapping[str, int] | None = None) -> None:
     """Print a report on preference as tables.
 
     Args:
         name: What it is of.
         found: The report.
+        notes: What was left out or changed when files were read, and how often.
     """
     n = found.n
     without = f"; without a majority: {n['without_majority']:,}" if n["without_majority"] else ""
+    unvoted = f"; without a vote: {n['without_vote']:,}" if n["without_vote"] else ""
+    equal = f"{pluralize(n['equal_texts'], 'comparison')}, whose votes count as ties"
     cohen = [f"{pair} {value:.4f}" for pair, value in found.cohen.items() if value is not None]
     print_facts(
         name,
         [
             ("comparisons", f"{n['items']:,} of {n['candidates']:,} candidates on "
-                            f"{pluralize(n['prompts'], 'prompt')}"),
+                            f"{pluralize(n['prompts'], 'prompt')}{unvoted}"),
             ("votes", f"{n['votes']:,} of {pluralize(n['raters'], 'rater')}: {found.rated_by}"
                       if n["votes"] else "none yet"),
             ("battles", f"{n['battles']:,}, one for each comparison{without}"),
+            ("equal texts", equal if n["equal_texts"] else None),
             ("both bad", n["both_bad"] or None),
             ("revealed", f"{n['revealed']:,}, with a judge's verdict shown: agreement is not independent"
                          if n["revealed"] else None),
             ("alpha, nominal", _number(found.alpha, 4)),
             ("Fleiss' kappa", _number(found.fleiss, 4)),
             ("Cohen's kappa", "\n".join(cohen) if 0 < len(cohen) <= 3 else None),
+            ("when read", "\n".join(f"{what}: {number:,}" for what, number in (notes or {}).items())),
         ],
     )  # fmt: skip
     if not n["battles"]:
@@ -128,7 +133,7 @@ def _print_pairs(found: PreferenceReport) -> None:
     _print_rates(("candidate", "against"), [(one, (one["first"], one["second"])) for one in pairs])
     _title("Sign test over comparisons, each with the majority of its votes")
     print_table(
-        ("candidate", "against", "won", "lost", "tied", "no majority", "p"),
+        ("candidate", "against", "won", "lost", "tied", "no majority", "p", *_holm(pairs)),
         [
             (
                 _name(one["first"]),
@@ -138,12 +143,20 @@ def _print_pairs(found: PreferenceReport) -> None:
                 one["sign_test"]["ties"],
                 one["sign_test"]["undecided"],
                 _p(one["sign_test"]["p_value"]),
+                *(_p(one[name]) for name in _holm(pairs).values()),
             )
             for one in pairs[:_ROWS]
         ],
         wide=("candidate", "against"),
     )
     _more(len(pairs), "pair")
+    if _holm(pairs):
+        say("Holm: p corrected for all of these pairs.")
+
+
+def _holm(tests: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the heading of the column of corrected p-values with its field; empty for a single test."""
+    return {"Holm": "p_adjusted"} if len(tests) > 1 else {}
 
 
 def _print_rates(heads: tuple[str, ...], rates: Sequence[tuple[Mapping[str, Any], tuple[str, ...]]]) -> None:
@@ -186,7 +199,7 @@ def _print_position(found: PreferenceReport) -> None:
         return
     _title("Verdicts for the left side; 50 % without a bias")
     _print_drawn(
-        ("rater", "won", "left", "95 % interval", "p"),
+        ("rater", "won", "left", "95 % interval", "p", *_holm(found.position)),
         [
             (
                 _name(one["rater"]),
@@ -194,6 +207,7 @@ def _print_position(found: PreferenceReport) -> None:
                 _percent(one["share_left"]),
                 _interval(one["low"], one["high"], 1, 100),
                 _p(one["p_value"]),
+                *(_p(one[name]) for name in _holm(found.position).values()),
             )
             for one in found.position
         ],
@@ -202,7 +216,14 @@ def _print_position(found: PreferenceReport) -> None:
         middle=0.5,
         wide=("rater",),
     )
-    say("won: verdicts with a winner, where it is known who was on which side.")
+    say(
+        "won: verdicts with a winner, on pairs of candidates seen on both sides, which weigh alike;",
+        "interval: Wilson's, by prompt; p: by prompt, so that of two orders only what changed counts.",
+    )
+    if _holm(found.position):
+        say("Holm: p corrected for all of these raters.")
+    if one_sided := sum(one["one_sided"] for one in found.position):
+        say(f"Left out: {pluralize(one_sided, 'verdict')} on pairs seen on the same sides only.")
     for one in [one for one in found.position if one["both_orders"]][:_MATRICES]:
         _title(f"Both orders: {_name(one['rater'])}")
         print_table(
@@ -353,7 +374,9 @@ def _percent(share: float | None) -> str | None:
     return None if share is None else f"{100 * share:.1f} %"
 
 
-def _p(value: float) -> str:
+def _p(value: float | None) -> str | None:
+    if value is None:
+        return None
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 

@@ -123,6 +123,7 @@ def _print(name: str, found: AccuracyReport, bootstrap: Bootstrap) -> None:
             ("question", labels.question),
             ("study", labels.study),
             ("true labels", f"{whose}: {pluralize(true.units, unit)}"),
+            ("equal texts", labels.ties),
             ("undecided", f"{true.undecided:,}" if true.undecided else None),
             ("by one rater alone", f"{true.single:,}" if true.single and len(true.panel) > 1 else None),
             ("rulings", _rulings(true)),
@@ -218,8 +219,12 @@ def _print_details(found: AccuracyReport, unit: str) -> None:
         if figures.given > figures.n and figures.accuracy_undecided_wrong is not None:
             undecided = pluralize(figures.given - figures.n, unit)
             counted = _percent(figures.accuracy_undecided_wrong)
-            how = "not decided" if one.kind in ("human", "agent") else "without a label"
-            lines.append(f"{undecided} {how}; counted as wrong, accuracy is {counted}.")
+            lines.append(f"{undecided} not decided; counted as wrong, accuracy is {counted}.")
+        if one.kind in ("import", "judge") and figures.n < found.truth.units:
+            lines.append(
+                f"{pluralize(figures.n, unit)} labelled, of {found.truth.units:,} with a true label. "
+                "It has no list, so that only these count."
+            )
         if one.tied:
             lines.append(f"{pluralize(one.tied, unit)} without a true label, as the others tie.")
         if (moved := one.anchoring) is not None:

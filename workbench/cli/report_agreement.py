@@ -219,6 +219,7 @@ def _print(name: str, found: AgreementReport, block: int | None, open_studies: s
             ("labels", open_studies or None),
             ("items", f"{labels.items:,}"),
             ("responses", None if labels.responses is None else f"{labels.responses:,}"),
+            ("equal texts", labels.ties),
         ],
     )
     say("")

@@ -200,6 +200,7 @@ def _print_confusion(name: str, found: Confusion) -> None:
             ("lines", first),
             ("columns", second),
             ("labels of both", figures.units),
+            ("equal texts", labels.ties),
             ("percent agreement", None if figures.percent is None else f"{figures.percent:.1f} %"),
             ("Cohen's kappa", kappa),
             ("judged blind", found.pair.blind or None),
@@ -234,6 +235,7 @@ def _print_labels(name: str, found: LabelCounts) -> None:
             ("study", labels.study),
             ("items", labels.items),
             ("responses", labels.responses),
+            ("equal texts", labels.ties),
         ],
     )
     if not found.raters:

@@ -125,8 +125,10 @@ def measure_preference(
     from workbench.cli.preference_text import print_preference
     from workbench.output import print_json
 
-    found = preference_report(read_votes(files, format_, group_by=options.group_by), options)
+    votes = read_votes(files, format_, group_by=options.group_by)
+    found = preference_report(votes, options)
     if as_json:
-        print_json({"measure": "preference", "files": [str(one) for one in files], **found.to_dict()})
+        names = [str(one) for one in files]
+        print_json({"measure": "preference", "files": names, "notes": votes.notes, **found.to_dict()})
     else:
-        print_preference(", ".join(one.name for one in files), found)
+        print_preference(", ".join(one.name for one in files), found, votes.notes)

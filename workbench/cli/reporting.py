@@ -15,6 +15,7 @@ from workbench.cli.items import check_view, viewed_session
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.pipeline import report_pipeline
 from workbench.cli.ranking import PresetName
+from workbench.cli.rejected import says_rejected
 from workbench.cli.report_accuracy import Strata, report_accuracy
 from workbench.cli.report_agreement import named, report_agreement, several
 from workbench.cli.report_counts import report_confusion, report_labels, report_time
@@ -84,6 +85,7 @@ _REPORTS_OF = {
 
 
 @command
+@says_rejected
 def report_command(
     workspace: Workspace,
     report: Annotated[

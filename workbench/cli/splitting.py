@@ -12,6 +12,7 @@ import typer
 
 from store.errors import WorkbenchError, blind_review
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.rejected import says_rejected
 from workbench.cli.report_agreement import named
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _MOST_LINES = 1_000_000
 
 
 @command
+@says_rejected
 def split_command(
     workspace: Workspace,
     *,
@@ -133,6 +135,7 @@ def split_command(
 
 
 @command
+@says_rejected
 def splits_command(
     workspace: Workspace,
     name: Annotated[

@@ -1,0 +1,51 @@
+"""What imports rejected is said with every report: its figures are without it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from workbench.cli.options import settings
+
+if TYPE_CHECKING:
+    from store.queries.sources import Rejected
+
+P = ParamSpec("P")
+
+
+def says_rejected(report: Callable[P, None]) -> Callable[P, None]:
+    """Have a command say, after its report or as the field `rejected` of its JSON, what imports rejected.
+
+    Args:
+        report: A command with the parameters `workspace`, `config` and `as_json`.
+    """
+
+    @functools.wraps(report)
+    def reported(*args: P.args, **kwargs: P.kwargs) -> None:
+        from store.queries.sources import rejected_sentence
+        from workbench.output import beside, say
+
+        options: dict[str, Any] = dict(kwargs)
+        found = _rejected(options["workspace"], options["config"])
+        with beside(rejected=[asdict(one) for one in found]):
+            report(*args, **kwargs)
+        if found and not options["as_json"]:
+            say("", rejected_sentence(found))
+
+    return reported
+
+
+def _rejected(path: Path, config: Path | None) -> tuple[Rejected, ...]:
+    """Return what was rejected of the files of a workspace, without their names where these are hidden."""
+    from store.queries.sources import rejected_records
+    from store.studies.session import is_sealed
+    from store.workspace.duckdb import Workspace
+    from workbench.study_session import session_rater
+
+    loaded = settings(config)
+    with Workspace.open(path) as opened, opened.reading() as connection:
+        hidden = loaded.screens.blind or is_sealed(connection, session_rater(connection, loaded, None))
+        return rejected_records(connection, named=not hidden)
