@@ -27,8 +27,8 @@ def listed(number):
 
 
 def better(number):
-    """Who is better: the reference of the tests, told by name."""
-    return RED if number % 5 else BLUE
+    """Who is better, by name, which the tests take for true; None where both are equal."""
+    return None if number == 4 else RED if number % 5 else BLUE
 
 
 def said_by_ana(number):
@@ -149,23 +149,21 @@ def test_a_row_names_the_candidate_that_its_value_favours(workbench, in_folder, 
     comparisons(in_folder / "c.jsonl")
 
     def row(number):
-        value = (1 + number % 2) * (1 if sign == "magnitude" else of_file(number, better(number)))
+        value = (1 + number % 2) * of_file(number, better(number))
+        if sign == "magnitude":
+            value = abs(value)
         return f"c{number:02}", "comparison.preference", "gold", value, better(number)
 
     columns = ("item", "question", "rater", "value", "of")
-    labels(
-        in_folder / "l.csv",
-        [*map(row, range(NUMBER - 1)), ("c29", "comparison.preference", "gold", 0, "")],
-        columns,
-    )
+    labels(in_folder / "l.csv", map(row, range(NUMBER)), columns)
     assert workbench("import", "w.duckdb", "c.jsonl", "l.csv").code == 0
     found = winners(in_folder / "w.duckdb")
-    assert found == {("gold", f"c{n:02}"): better(n) for n in range(NUMBER - 1)} | {("gold", "c29"): None}
+    assert found == {("gold", f"c{n:02}"): better(n) for n in range(NUMBER)}
     with duckdb.connect("w.duckdb") as connection:
         sizes = connection.execute(
             "SELECT abs(value), count(*) FROM judgment GROUP BY 1 ORDER BY 1"
         ).fetchall()
-    assert sizes == [(0, 1), (1, 15), (2, 14)]
+    assert sizes == [(0, 1), (1, 14), (2, 15)]
 
 
 def test_a_name_that_cannot_be_meant_is_refused(workbench, in_folder):
@@ -206,6 +204,17 @@ def test_where_two_files_differ_the_order_of_the_first_counts(workbench, in_fold
         assert {key: found[key] for key in EXPECTED} == EXPECTED
         # Verdicts are of the record that they stand in.
         assert [found["J", f"c{n:02}"] for n in range(NUMBER)] == [listed(n)[1] for n in range(NUMBER)]
+
+
+def test_a_record_says_how_another_file_listed_both(workbench, in_folder):
+    comparisons(
+        in_folder / "c.jsonl",
+        order=lambda n: listed(n)[::-1] if n % 2 else listed(n),
+        file_order=lambda n: "swapped" if n % 2 else "as-listed",
+    )
+    plain(in_folder / "l.csv")
+    assert workbench("import", "w.duckdb", "c.jsonl", "l.csv").code == 0
+    assert winners(in_folder / "w.duckdb") == EXPECTED
 
 
 def alpha_and_kappa(table):
@@ -254,7 +263,16 @@ def test_all_reports_have_the_coefficients_of_the_order_of_the_file(workbench, w
         shares.append(sum(called) / len(called) if called else 0.0)
     assert row["precision"] == pytest.approx(sum(shares) / len(shares), abs=1e-12)
 
-    # The exported matrix has the same values, and so has a report of the files themselves.
+    # So has a report of files, and the exported matrix.
+    comparisons(
+        workspace.parent / "v.jsonl",
+        verdicts=lambda n: [
+            {"judge": name, "value": value} for name, value in zip(("gold", "ana"), values[n], strict=True)
+        ],
+    )
+    of_files = workbench("measure", "preference", "v.jsonl", "--bootstrap", "0", "--json").json()
+    assert of_files["alpha"] == pytest.approx(alpha, abs=1e-12)
+    assert [*of_files["cohen"].values()] == [pytest.approx(kappa, abs=1e-12)]
     assert workbench("export", workspace, "matrix.csv", "--format", "matrix").code == 0
     with open("matrix.csv") as file:
         rows = {row["unit"]: row for row in csv.DictReader(file)}
@@ -340,14 +358,14 @@ def test_labels_of_a_policy_and_of_a_split_name_the_candidate(workbench, workspa
     assert workbench("export", workspace, "s.csv", "--format", "labels", "--split", "s").code == 0
     with open("s.csv") as file:
         found = {row["item"]: (int(row["value"]), row["of"]) for row in csv.DictReader(file)}
-    assert found == {f"c{n:02}": (of_file(n, better(n)), better(n)) for n in range(NUMBER)}
+    assert found == {f"c{n:02}": (of_file(n, better(n)), better(n) or "") for n in range(NUMBER)}
     assert not any(workbench("splits", workspace, "s", "--now", "--json").json()["now"].values())
     # A data set has the value of the texts beside it.
     assert workbench("export", workspace, "hf", "--format", "hugging-face", "--split", "s").code == 0
     with duckdb.connect() as memory:
         rows = memory.execute("SELECT id, label, first_name, second_name FROM 'hf/data/*.parquet'").fetchall()
-    assert {item: one if value > 0 else other for item, value, one, other in rows} == {
-        f"c{n:02}": better(n) for n in range(NUMBER)
+    assert {item: one if value > 0 else other for item, value, one, other in rows if value} == {
+        f"c{n:02}": better(n) for n in range(NUMBER) if better(n)
     }
 
 
@@ -391,3 +409,21 @@ def test_the_order_of_comparisons_made_here_is_that_of_names_and_labels_have_to_
         found = [(int(row["value"]), row["of"]) for row in csv.DictReader(file)]
     assert found == [(1 if name == BLUE else -1, name) for name in won]
     assert "8 judgments already there" in workbench("import", "w.duckdb", "out.csv").out
+
+    # Ben finds blue better throughout but once; figures are those of values from the view of blue.
+    says = [BLUE if n else RED for n in range(8)]
+    labels(
+        in_folder / "ben.csv",
+        [(one, "comparison", "ben", 1, name) for one, name in zip(ids, says, strict=True)],
+        ("item", "kind", "rater", "value", "of"),
+    )
+    assert workbench("import", "w.duckdb", "ben.csv").code == 0
+    _, kappa = alpha_and_kappa(
+        [(int(one == BLUE), int(other == BLUE)) for one, other in zip(won, says, strict=True)]
+    )
+    raters = ("--raters", "ana,ben", "--bootstrap", "0", "--json")
+    (pair,) = workbench(
+        "report", "w.duckdb", "agreement", "--question", "comparison.preference", *raters
+    ).json()["by_pair"]
+    preference = workbench("report", "w.duckdb", "preference", *raters).json()
+    assert [pair["cohen"], *preference["cohen"].values()] == [pytest.approx(kappa, abs=1e-12)] * 2
