@@ -129,8 +129,8 @@ CHANGES = (
     ),
     Change(
         "store/ingest/votes.py",
-        'fields["second_ref"] < fields["first_ref"]',
-        'fields["second_ref"] > fields["first_ref"]',
+        'listed_second_first(fields["file_order"], *names)',
+        'not listed_second_first(fields["file_order"], *names)',
         (*VOTES, "tests/unit/test_report_preference.py"),
     ),
     Change(

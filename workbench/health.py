@@ -1,4 +1,4 @@
-"""The health of a workspace: its schema, its size, dangling references, and its journal."""
+"""The health of a workspace: its schema, its size, dangling references, doubtful labels, and its journal."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Table, TableClause, column, exists, func, select, table, text
+from sqlalchemy import Connection, Table, TableClause, Uuid, cast, column, exists, func, select, table, text
 from sqlmodel import SQLModel
 
 from store.formatting import pluralize
+from store.kinds.comparison import AS_LISTED, ORDERS, PREFERENCE
 from store.kinds.spec import task_kinds
+from store.queries.current import all_values
 from store.sql import named
 from store.tables.columns import table_of
-from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
+from store.tables.imported import Code, Comparison, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.responses import ContextChunk, PendingResponse, Response, ResponseRef, Score
@@ -92,6 +94,8 @@ class Health:
         orphans: Rows that name something which is not there, by "table.column".
         elsewhere: Judgments made before a verdict, a score or an execution of another workspace: they were
             imported, or brought back by `workbench recover`, without the agents' run.
+        unknown_sides: Imported labels of comparisons that may be of the other candidate, by rater: they came
+            before it was known which candidate the comparison's file lists first.
         journal: The journal file, empty when there is none.
         journal_ahead: Records that the journal has and the workspace lacks.
     """
@@ -103,6 +107,7 @@ class Health:
     rows: dict[str, int]
     orphans: dict[str, int]
     elsewhere: dict[str, int]
+    unknown_sides: dict[str, int]
     journal: str
     journal_ahead: int
 
@@ -120,9 +125,22 @@ class Health:
             )
         return found
 
+    @property
+    def notes(self) -> list[str]:
+        """What to look after that may be all right, as sentences."""
+        if not self.unknown_sides:
+            return []
+        total = pluralize(sum(self.unknown_sides.values()), "label")
+        return [
+            f"{total} of comparisons by {', '.join(self.unknown_sides)} may be for the other candidate: "
+            "imported before it was stored which one a comparison's file lists first. Those that came with "
+            "their comparisons, or from an export, are right; import the others again with the name of the "
+            "favoured candidate in the column `of`."
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
-        return {**asdict(self), "problems": self.problems}
+        return {**asdict(self), "problems": self.problems, "notes": self.notes}
 
 
 def health(workspace: Workspace) -> Health:
@@ -150,6 +168,7 @@ def health(workspace: Workspace) -> Health:
             if count := connection.execute(_missing(each, "item_id", [table_of(Item)])).scalar_one():
                 orphans[f"{each.name}.item_id"] = int(count)
         elsewhere = _dangling(connection, _SHOWN_ELSEWHERE)
+        unknown_sides = _unknown_sides(connection)
     return Health(
         path=str(workspace.path),
         bytes=workspace.path.stat().st_size,
@@ -158,9 +177,40 @@ def health(workspace: Workspace) -> Health:
         rows=rows,
         orphans=orphans,
         elsewhere=elsewhere,
+        unknown_sides=unknown_sides,
         journal=str(journal) if journal.exists() else "",
         journal_ahead=journal_ahead(workspace) if journal.exists() else 0,
     )
+
+
+def _unknown_sides(connection: Connection) -> dict[str, int]:
+    """Return how many labels may be of the other candidate, by rater (see `Health.unknown_sides`)."""
+    fact = "SELECT value FROM workspace_fact WHERE name = 'labels_of_unknown_side'"
+    last = connection.execute(text(fact)).scalar()
+    if last is None:
+        return {}
+    value, comparison, rater = all_values(questions=[PREFERENCE.name]), table_of(Comparison), table_of(Rater)
+    order = table_of(JudgmentRow)
+    # Verdicts in one order alone, and those of both, came with their comparisons.
+    of_judge = exists().where(
+        order.c.rater_id == value.c.rater_id, order.c.item_id == value.c.item_id, order.c.phase.in_(ORDERS)
+    )
+    found = (
+        select(rater.c.name, func.count())
+        .join(value, value.c.rater_id == rater.c.id)
+        .join(comparison, comparison.c.item_id == value.c.item_id)
+        .where(
+            value.c.id <= cast(last, Uuid),
+            value.c.origin == "import",
+            value.c.value != 0,
+            value.c.shown_as == "",
+            comparison.c.file_order != AS_LISTED,
+            ~of_judge,
+        )
+        .group_by(rater.c.name)
+        .order_by(rater.c.name)
+    )
+    return {name: int(labels) for name, labels in connection.execute(found)}
 
 
 def _tables_of_kinds(connection: Connection) -> list[TableClause]:

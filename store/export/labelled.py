@@ -10,6 +10,7 @@ from store.errors import ExportFailed
 from store.export.labels import (
     CURRENT_LABEL,
     EXPORTED,
+    IN_FILE_ORDER,
     create_current_labels,
     create_words,
     similarities,
@@ -117,8 +118,8 @@ def _create_provenance(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 MATRIX_COLUMNS = (
-    *("unit", "item", "question", "rater", "value", "part", "study", "phase", "condition", "presentation"),
-    *("pseudonym", *HOW_COLUMNS, "missing"),
+    *("unit", "item", "question", "rater", "value", "of", "part", "study", "phase", "condition"),
+    *("presentation", "pseudonym", *HOW_COLUMNS, "missing"),
 )
 """The columns of an agreement matrix in long form."""
 
@@ -147,7 +148,7 @@ def create_matrix(
         f"""
         CREATE OR REPLACE TEMP TABLE cell_label AS SELECT s.*, i.external_id, e.part,
             coalesce('@' || {response_name_sql("ref")}, '') AS response
-        FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
+        FROM {IN_FILE_ORDER} s JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
         LEFT JOIN response_ref ref ON ref.id = s.response_ref_id WHERE s.question_id = {question}
         """
     )
@@ -178,7 +179,7 @@ def create_matrix(
             SELECT DISTINCT item_id, rater_id FROM assignment WHERE sitting > 0
         )
         SELECT {group} u.external_id || u.response AS unit, u.external_id AS item,
-            {quoted(asked.name)} AS question, a.name AS rater, c.value, u.part,
+            {quoted(asked.name)} AS question, a.name AS rater, c.value, coalesce(c.of, '') AS of, u.part,
             {STUDIED.replace("t.pseudonym", "coalesce(t.pseudonym, '') AS pseudonym")}, j.phase, {HOW},
             CASE WHEN c.value IS NOT NULL THEN ''
                 WHEN decided.active THEN {quoted(reasons[2])} WHEN skipped.active THEN {quoted(reasons[1])}

@@ -17,6 +17,7 @@ from store.export.studied import HOW, HOW_COLUMNS, ISO_8601, PROVENANCE, STUDIED
 from store.export.true_labels import TRUE_LABELS
 from store.formats.protocol import CurrentLabel, Entity, WriteResult
 from store.formatting import pluralize
+from store.kinds.comparison import PREFERENCE, listed_second_first_sql
 from store.kinds.spec import TaskKind, task_kinds
 from store.record.response_names import response_name_sql
 from store.record.scope import FIRST_PHASES
@@ -27,7 +28,7 @@ CURRENT_LABEL = "current_label"
 verdict."""
 
 LONG_COLUMNS: tuple[str, ...] = (
-    *("item", "kind", "question", "rater", "value", "word", "comment", "phase"),
+    *("item", "kind", "question", "rater", "value", "of", "word", "comment", "phase"),
     *STUDY_COLUMNS,
     *HOW_COLUMNS,
 )
@@ -38,6 +39,23 @@ EXPORTED = "(SELECT id FROM exported_item)"
 
 _ITEMS = 20_000
 """Items whose labels are fetched together."""
+
+
+def favoured(value: str) -> str:
+    """Return the name of the candidate that a stored value favours, as SQL; empty for ties and other kinds.
+
+    Args:
+        value: The value, of an item that is joined with `comparison c`.
+    """
+    return f"coalesce(CASE WHEN {value} > 0 THEN c.first_name WHEN {value} < 0 THEN c.second_name END, '')"
+
+
+IN_FILE_ORDER = f"""(
+    SELECT s.* REPLACE (if({listed_second_first_sql("c")}, 0 - value, value) AS value),
+        {favoured("s.value")} AS of
+    FROM {CURRENT_LABEL} s LEFT JOIN comparison c ON c.item_id = s.item_id)"""
+"""CURRENT_LABEL with the values of comparisons in the order of their files, and in `of` the candidate that
+each favours, as SQL."""
 
 QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))"
 """The readable name of a question `asks`, with the reference `ref` to its response, if any; as SQL."""
@@ -114,7 +132,8 @@ def create_words(cursor: duckdb.DuckDBPyConnection) -> None:
 def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> None:
     """Create the table CURRENT_LABEL with the labels that count in measures.
 
-    Of several assignments of one item to a rater the first presentation counts. A run has one verdict.
+    Of several assignments of one item to a rater the first presentation counts. A run has one verdict; those
+    in one order of a comparison alone do not count.
 
     Args:
         cursor: A cursor of the workspace.
@@ -144,9 +163,10 @@ def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | Non
         UNION ALL
         SELECT item_id, question_id, response_ref_id, rater_id, value, v.id
         FROM exported_verdict v JOIN run ON run.id = v.run_id
-        WHERE rater_id = $rater AND item_id IN {EXPORTED}
+        WHERE rater_id = $rater AND item_id IN {EXPORTED} AND (response_ref_id IS NULL
+            OR question_id NOT IN (SELECT id FROM question WHERE name = $preference))
         """,
-        {"phases": list(FIRST_PHASES), "rater": rater_id},
+        {"phases": list(FIRST_PHASES), "rater": rater_id, "preference": PREFERENCE.name},
     )
 
 
@@ -237,10 +257,10 @@ def long_labels(
     return f"""
         SELECT {", ".join(columns)} FROM (
             SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
-                AS value, coalesce(w.word, '') AS word, coalesce(j.comment, v.reason) AS comment,
+                AS value, s.of, coalesce(w.word, '') AS word, coalesce(j.comment, v.reason) AS comment,
                 coalesce(j.phase, '') AS phase, {STUDIED}, {HOW},
                 e.part, i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
-            FROM {CURRENT_LABEL} s LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
+            FROM {IN_FILE_ORDER} s LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
             LEFT JOIN studied t ON t.assignment_id = j.assignment_id
             JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
             JOIN question asks ON asks.id = s.question_id JOIN exported_rater a ON a.id = s.rater_id

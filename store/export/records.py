@@ -9,7 +9,7 @@ from __future__ import annotations
 import duckdb
 
 from store.errors import ExportFailed
-from store.export.labels import EXPORTED, QUESTION_NAME, create_words, similarities
+from store.export.labels import EXPORTED, QUESTION_NAME, create_words, favoured, similarities
 from store.export.studied import STUDIED, STUDY_COLUMNS
 from store.kinds.spec import task_kinds
 
@@ -17,16 +17,17 @@ _UUIDS = ("id", "action", "supersedes", "target_action", "restores", "shown_verd
 
 RECORD_COLUMNS: tuple[str, ...] = (
     *("record", "id", "action", "kind", "item", "question", "rater", "rater_kind", "phase", "value", "word"),
-    *("origin", "mark", "active", "supersedes", "target_action", "restores", "blind", "shown_verdict"),
+    *("of", "origin", "mark", "active", "supersedes", "target_action", "restores", "blind", "shown_verdict"),
     *("shown_execution", "shown_as", "guideline", "assignment", *STUDY_COLUMNS, "reason", "comment"),
     *("evidence", "elapsed_ms", "active_ms", "created_at", "content_hash", "query", "code", "name"),
     *("language", "repository", "path"),
     *("licence", "rank", "similarity", "extra", "content"),
 )
 """The columns of the full record, in order. `record` is judgment or mark; `value` and `word` are the code and
-its word on the question's scale; `mark` and `active` belong to marks; times are in UTC; from
-`content_hash` on it is the item, so that the file recreates the items too. `content` holds, in the first
-record of an item of a kind without columns here, the item."""
+its word on the question's scale, of a comparison from the view of `first` in its `content`; `of` names the
+candidate that it favours; `mark` and `active` belong to marks; times are in UTC; from `content_hash` on it is
+the item, so that the file recreates the items too. `content` holds, in the first record of an item of a kind
+without columns here, the item."""
 
 
 def _refuse_unknown_kinds(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -73,8 +74,8 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
     return f"""
         SELECT {", ".join(RECORD_COLUMNS)} FROM (SELECT * REPLACE ({texts}) FROM (
             SELECT r.*, i.kind, i.external_id AS item, {QUESTION_NAME} AS question, a.name AS rater,
-                a.kind AS rater_kind, w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
-                {STUDIED},
+                a.kind AS rater_kind, w.word, {favoured("r.value")} AS of, g.version AS guideline,
+                r.assignment_id::VARCHAR AS assignment, {STUDIED},
                 i.content_hash, p.* EXCLUDE (item_id), m.similarity, CAST(i.extra AS JSON) AS extra,
                 CAST(k.content AS JSON) AS content
             FROM ({both}) r
@@ -84,6 +85,7 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
             LEFT JOIN response_ref ref ON ref.id = r.response_ref_id
             LEFT JOIN guideline g ON g.id = r.guideline_id
             LEFT JOIN word w ON w.question_id = r.question_id AND w.value = r.value
+            LEFT JOIN comparison c ON c.item_id = r.item_id
             LEFT JOIN {_content_table(cursor)} k ON k.item_id = r.item_id AND k.first = r.id
             LEFT JOIN ({flat}) p ON p.item_id = i.id LEFT JOIN {similarities(cursor)} m
                 ON m.item_id = i.id

@@ -132,6 +132,7 @@ def compared(
         "reference": reference,
         "about": about,
         "made_from": made_from,
+        "file_order": AS_LISTED if kept else SWAPPED,
     }
     return Compared(Entity("comparison", fields, dict(extra or {})), number, kept)
 

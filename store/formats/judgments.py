@@ -38,6 +38,7 @@ RECORD_FIELDS = (
 
 _FOR_PEOPLE = (
     Field("word", ("word",)),
+    Field("favoured", ("of",)),
     Field("presentation", ("presentation",), "integer"),
     Field("pseudonym", ("pseudonym",)),
 )

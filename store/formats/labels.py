@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Literal
 
 from store.formats.fields import Field, Layout
@@ -40,9 +41,30 @@ HOW_FIELDS = (
 )
 """When and how it was given, of which an import reads the time."""
 
+_EXPORTED = (
+    frozenset({"item", "kind", "question", "rater", "value", "word", "comment"}),
+    frozenset({"unit", "item", "question", "rater", "value", "missing"}),
+)
+"""Columns that every version wrote in `labels` and in `matrix-long`."""
+
+
+def is_export(columns: Set[str]) -> bool:
+    """Return whether a file of labels with these columns was exported by this program."""
+    return any(own <= columns for own in _EXPORTED)
+
+
+def is_earlier_export(columns: Set[str]) -> bool:
+    """Return whether an exported file does not name the candidates that values of comparisons favour.
+
+    Its values are from the view of the first candidate here, whatever the file of the comparison lists first.
+    """
+    return "of" not in columns and is_export(columns)
+
+
 LABELS = Format(
     name="labels",
-    description="labels of items of any kind: item, rater, value, and kind, question, word, comment",
+    description="labels of items of any kind: item, rater, value, and kind, question, of (the candidate that "
+    "the value of a comparison favours), word, comment",
     containers=ANY,
     layouts=(
         Layout(
@@ -53,6 +75,7 @@ LABELS = Format(
                 Field("value", ("value",), "number", required=True),
                 Field("kind", ("kind",)),
                 Field("question", ("question",)),
+                Field("favoured", ("of",)),
                 Field("word", ("word",)),
                 Field("comment", ("comment",)),
                 *STUDY_FIELDS,

@@ -52,6 +52,11 @@ class OwnComparisons:
         about = whole.text("about") or ABOUT[0]
         if about not in ABOUT:
             raise Refused(f"'about' is {about!r}, and none of {', '.join(ABOUT)}")
+        file_order = whole.text("file_order")
+        if file_order not in (None, "", *_OTHER):
+            raise Refused(f"'file_order' is {file_order!r}, and none of {', '.join(_OTHER)}")
+        if file_order is None:
+            file_order = AS_LISTED
         candidates = list(zip(texts, names, refs, strict=True))
         kept = in_canonical_order(seed, prompt, *((text, name) for text, name, _ in candidates))
         (first, first_name, first_ref), (second, second_name, second_ref) = (
@@ -68,6 +73,7 @@ class OwnComparisons:
             "first_ref": first_ref,
             "second_ref": second_ref,
             "about": about,
+            "file_order": file_order if kept else _OTHER.get(file_order, file_order),
             **{name: whole.text(name) or "" for name in _TEXTS},
         }
         of_judges: dict[str, dict[str, tuple[float, str]]] = {}

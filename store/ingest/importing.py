@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 from store.errors import ImportFailed, JudgmentRefused, place
 from store.events import Progress, Report, silent
 from store.formats.corpus import PYTHON
+from store.formats.labels import is_earlier_export, is_export
 from store.ingest.contents import content_entities
 from store.ingest.corpus import CorpusImport, is_corpus, is_sources
 from store.ingest.files import RECORD_BYTES, InputFile, prepare
@@ -34,7 +35,14 @@ from store.ingest.resolve_items import (
     resolve_items,
     text_count,
 )
-from store.ingest.resolve_labels import label_counts, publish_labels, reserve, resolve_labels
+from store.ingest.resolve_labels import (
+    EARLIER_EXPORT,
+    count_of_comparisons,
+    label_counts,
+    publish_labels,
+    reserve,
+    resolve_labels,
+)
 from store.ingest.resolve_records import (
     add_late_assignments,
     publish_judgments,
@@ -182,6 +190,10 @@ class _Import:
         self._label_as: str | None = None
         self._items_alone = False
         self._raters: dict[int, str] = {}
+        labels = [one for one in inputs if one.layout.sort == "label" and one.format.converter is None]
+        self._exported = [one.file.number for one in labels if is_export(one.sample.columns)]
+        self._earlier = [one.file.number for one in labels if is_earlier_export(one.sample.columns)]
+        self._in_file_order = [one.file.number for one in labels if one.file.number not in self._earlier]
         self._questions = {
             spec.name: NamedQuestion(kind, spec) for kind in task_kinds().values() for spec in kind.questions
         }
@@ -265,7 +277,9 @@ class _Import:
             return []
         if problems := resolve_responses(self._cursor):
             return problems
-        problems = resolve_labels(self._cursor, self._questions, self._raters)
+        problems = resolve_labels(
+            self._cursor, self._questions, self._raters, self._in_file_order, self._exported
+        )
         problems += resolve_judgments(self._cursor, self._questions)
         return problems + resolve_traces(self._cursor)
 
@@ -319,6 +333,9 @@ class _Import:
             known = self._cursor.execute(
                 "SELECT min(id) FROM source WHERE sha256 = ?", [given.file.sha256]
             ).fetchone()
+            notes = dict(staged.counts)
+            if number in self._earlier:
+                notes[EARLIER_EXPORT] = count_of_comparisons(self._cursor, number)
             files.append(
                 FileReport(
                     file=given.file.name,
@@ -330,7 +347,7 @@ class _Import:
                     **beside,
                     queries_added=queries,
                     codes_added=codes,
-                    conversion_counts=dict(staged.counts),
+                    conversion_counts=notes,
                     rejected=left_out.count(number),
                     extra_kept=staged.extra if given.layout.extra else (),
                     extra_ignored=() if given.layout.extra else staged.extra,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import astuple
 from datetime import datetime
 from uuid import UUID
@@ -17,15 +17,18 @@ from store.ingest.stages import (
     FRESH_LABEL,
     HELD_LABEL,
     JUDGED_LABEL,
+    LISTED_COMPARISON,
     NEW_LABEL,
     REPEATED_LABEL,
     SINGLE_LABEL,
 )
-from store.kinds.comparison import FIRST_LEFT, ORDERS
+from store.kinds.comparison import FIRST_LEFT, ORDERS, listed_second_first_sql
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.record.ids import IdClock
 from store.record.scope import REVIEW
-from store.sql import any_row, quoted
+from store.sql import any_row, count, quoted
+
+EARLIER_EXPORT = "labels of comparisons read in the order in which an earlier version exported them"
 
 _BLOCK_GAP = 1 << 40
 _LOW = (1 << 62) - 1
@@ -35,6 +38,8 @@ def resolve_labels(
     cursor: duckdb.DuckDBPyConnection,
     questions: Mapping[str, NamedQuestion],
     raters: Mapping[int, str],
+    in_file_order: Collection[int],
+    exported: Collection[int],
 ) -> list[Problem]:
     """Find the item, question and rater of every staged label.
 
@@ -42,6 +47,9 @@ def resolve_labels(
         cursor: The cursor that holds the staging tables, with items numbered.
         questions: The questions that are answered, by their readable names.
         raters: For each file of items with labels, by its number, whose its labels are.
+        in_file_order: The files, by their numbers, in which values of comparisons that name no candidate are
+            from the view of the one that the comparison's file lists first.
+        exported: The files of labels that are exports: what they list first can be another one than here.
 
     Returns:
         The labels that cannot be taken.
@@ -52,21 +60,35 @@ def resolve_labels(
         "SELECT unnest($files::INTEGER[]) AS file, unnest($raters::VARCHAR[]) AS rater",
         {"files": list(raters), "raters": list(raters.values())},
     )
+    _fill_listed_comparisons(cursor)
     SINGLE_LABEL.fill(
         cursor,
         f"""
         SELECT s.position, s.file, s.number, s.line, s.external_id, s.question, trim(s.rater) AS rater,
-            s.value, coalesce(s.comment, '') AS comment, coalesce(s.reason, '') AS reason,
+            CASE WHEN s.favoured = c.one THEN abs(s.value) WHEN s.favoured = c.other THEN 0 - abs(s.value)
+                WHEN s.listed AND c.listed_second THEN 0 - s.value ELSE s.value END AS value,
+            coalesce(s.comment, '') AS comment, coalesce(s.reason, '') AS reason,
             coalesce(s.shown_as, '') AS shown_as, coalesce(s.phase, {quoted(REVIEW)}) AS phase, s.made_at,
-            i.id AS item_id, s.kind AS stated_kind
+            i.id AS item_id, s.kind AS stated_kind, s.value AS given, s.favoured,
+            format('{{}}, {{}}', c.one, c.other) AS candidates,
+            CASE WHEN s.favoured IS NULL AND s.listed AND s.value <> 0 AND c.file_order = '' THEN 'unknown'
+                WHEN s.favoured IS NULL OR i.id IS NULL THEN ''
+                WHEN c.item_id IS NULL THEN 'no comparison'
+                WHEN s.favoured NOT IN (c.one, c.other) THEN 'no candidate'
+                WHEN s.value < 0 AND s.favoured = if(c.listed_second, c.other, c.one)
+                    AND NOT list_contains($exported::INTEGER[], s.file) THEN 'contrary'
+                ELSE '' END AS side_fault
         FROM (
-            SELECT * REPLACE (nullif(kind, '') AS kind,
-                coalesce(nullif(question, ''), {_label_question("kind")}) AS question)
+            SELECT * REPLACE (nullif(kind, '') AS kind, nullif(favoured, '') AS favoured,
+                coalesce(nullif(question, ''), {_label_question("kind")}) AS question),
+                list_contains($in_file_order::INTEGER[], file) AS listed
             FROM stage_label
         ) s
         LEFT JOIN asked a ON a.question = s.question
         LEFT JOIN {keys_for(cursor, "stage_label")} i ON i.kind = a.kind AND i.external_id = s.external_id
+        LEFT JOIN listed_comparison c ON c.item_id = i.id
         """,
+        {"in_file_order": list(in_file_order), "exported": list(exported)},
     )
     NEW_LABEL.fill(
         cursor,
@@ -77,7 +99,7 @@ def resolve_labels(
             FROM single_label
             UNION ALL
             SELECT position, file, number, line, external_id, {_label_question("kind")}, trim(p.rater),
-                label, '', '', '', {quoted(REVIEW)}, NULL, item_id, kind
+                label, '', '', '', {quoted(REVIEW)}, NULL, item_id, kind, label, NULL, NULL, ''
             FROM staged_key JOIN file_rater p USING (file) WHERE label IS NOT NULL
         ) s
         LEFT JOIN asked a ON a.question = s.question
@@ -166,7 +188,16 @@ def resolve_labels(
         ),
         "no item {external_id!r} in the workspace or in the files imported with it is asked {question!r}; a "
         "label of another kind names that kind, or its question": "allowed IS NOT NULL AND item_id IS NULL",
-        "{value:g} is off the scale of {question}": "NOT list_contains(allowed, value)",
+        "{given:g} is off the scale of {question}": "NOT list_contains(allowed, value)",
+        "`of` names a candidate of a comparison, and {external_id!r} is none": "side_fault = 'no comparison'",
+        "{favoured!r} is no candidate of {external_id!r}; its candidates: {candidates}": (
+            "side_fault = 'no candidate'"
+        ),
+        "{given:g} favours the candidate that is listed second, and `of` names the other one, {favoured!r}": (
+            "side_fault = 'contrary'"
+        ),
+        "which candidate of {external_id!r} its file lists first is not known; name the one that the value "
+        "favours in the column `of`: {candidates}": "side_fault = 'unknown'",
         "{rater!r} is the name of an agent; labels need a rater of their own": "rater_kind = 'agent'",
         "{rater!r} labelled {external_id!r} before with another value, and not at another time": (
             "first_value <> value"
@@ -207,6 +238,24 @@ def _fill_asked(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, Named
     ASKED.fill(cursor, f"SELECT {', '.join(named)}", values)
 
 
+def _fill_listed_comparisons(cursor: duckdb.DuckDBPyConnection) -> None:
+    # Without labels nothing is joined with them.
+    none = "" if any_row(cursor, "stage_label") else "LIMIT 0"
+    LISTED_COMPARISON.fill(
+        cursor,
+        f"""
+        SELECT item_id, first_name AS one, second_name AS other, file_order,
+            {listed_second_first_sql("c")} AS listed_second
+        FROM (
+            SELECT n.id AS item_id, s.first_name, s.second_name, coalesce(s.file_order, '') AS file_order
+            FROM fresh_item n JOIN stage_comparison s ON s.position = n.position AND s.file = n.file
+            WHERE n.kind = 'comparison'
+            UNION ALL SELECT item_id, first_name, second_name, file_order FROM comparison
+        ) c {none}
+        """,
+    )
+
+
 def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int, int, int]:
     """Return how many labels of each rater a file, by its number, adds, supersedes, and had been there.
 
@@ -226,6 +275,11 @@ def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str
     added = {rater: number for rater, number, *_ in rows if number}
     superseding, known, alone = (sum(row[place] for row in rows) for place in (2, 3, 4))
     return added, superseding, known, alone
+
+
+def count_of_comparisons(cursor: duckdb.DuckDBPyConnection, file: int) -> int:
+    """Return how many labels of comparisons a file of labels, by its number, has."""
+    return count(cursor, f"SELECT count(*) FROM single_label WHERE file = {file} AND candidates IS NOT NULL")
 
 
 def publish_labels(

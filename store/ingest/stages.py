@@ -152,15 +152,23 @@ ASKED = Stage("asked", ("question", "kind", "allowed", "base", "model", "setting
 FILE_RATER = Stage("file_rater", ("file", "rater"))
 """The rater of the labels in each file of items."""
 
+LISTED_COMPARISON = Stage(
+    "listed_comparison", ("item_id", "one", "other", "listed_second", "file_order"), (FRESH_ITEM,)
+)
+"""Every comparison of the import and of the workspace: the names of both candidates, and whether its file
+lists the second one first."""
+
 SINGLE_LABEL = Stage(
     "single_label",
     (
         *("position", "file", "number", "line", "external_id", "question", "rater", "value", "comment"),
-        *("reason", "shown_as", "phase", "made_at", "item_id", "stated_kind"),
+        *("reason", "shown_as", "phase", "made_at", "item_id", "stated_kind", "given", "favoured"),
+        *("candidates", "side_fault"),
     ),
-    (ASKED, ITEM_KEY),
+    (ASKED, ITEM_KEY, LISTED_COMPARISON),
 )
-"""Every staged label that is a record of its own."""
+"""Every staged label that is a record of its own; the value of a comparison from the view of its first
+candidate, `given` as the file has it, and in `side_fault` why its side is not known."""
 
 NEW_LABEL = Stage(
     "new_label",

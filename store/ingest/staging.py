@@ -55,6 +55,7 @@ _SORTS: dict[Sort, dict[str, FieldType]] = {
         "question": "text",
         "rater": "text",
         "value": "number",
+        "favoured": "text",
         "comment": "text",
         "reason": "text",
         "shown_as": "text",

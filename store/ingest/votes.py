@@ -16,7 +16,7 @@ from store.ingest.files import prepare
 from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.problems import reason_of
 from store.ingest.records import read_records
-from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, shown_order
+from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, listed_second_first, shown_order
 from store.measures.votes import Pairing, Vote, Votes, group_values
 from store.processes import temporary_folder
 
@@ -106,14 +106,9 @@ def _refuse_others(inputs: Sequence[Input]) -> None:
 def _pairing(fields: Any) -> Pairing:
     first, second = fields["first"], fields["second"]
     lengths = (len(first), len(second)) if first or second else None
-    return Pairing(
-        fields["prompt"],
-        fields["first_name"],
-        fields["second_name"],
-        lengths,
-        fields["second_ref"] < fields["first_ref"],
-        alike=bool(first) and first == second,
-    )
+    names = fields["first_name"], fields["second_name"]
+    listed = listed_second_first(fields["file_order"], *names)
+    return Pairing(fields["prompt"], *names, lengths, listed, alike=bool(first) and first == second)
 
 
 def _vote(fields: Any) -> Vote:

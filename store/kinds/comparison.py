@@ -1,7 +1,9 @@
 """The task kind `comparison`: which of two candidates is better (CoSQA+, RQ1; CoReQA, pairwise evaluation)?
 
 The first candidate is one of the two in an order that tells nothing of where it comes from (see
-`in_canonical_order`); a value is always from its view, on whichever side it was shown.
+`in_canonical_order`); a stored value is always from its view, on whichever side it was shown. Files of
+labels, and coefficients that depend on the order, have that of the file which the comparison comes from (see
+`listed_second_first`).
 """
 
 from __future__ import annotations
@@ -98,6 +100,7 @@ COMPARISON = TaskKind(
             "reference": "text",
             "about": "text",
             "made_from": "text",
+            "file_order": "text",
         },
         # Names are left out, so that no hash tells them.
         identity=("prompt", "first", "second"),
@@ -105,7 +108,7 @@ COMPARISON = TaskKind(
         shared=(SharedText("prompt", "prompt"),),
         group="prompt",
         responses=False,
-        hidden=("first_name", "second_name", "first_ref", "second_ref"),
+        hidden=("first_name", "second_name", "first_ref", "second_ref", "file_order"),
     ),
     # Nothing here tells of the sets: neither in lists, nor by what a search finds.
     queue=QueueSpec(
@@ -136,6 +139,25 @@ def in_canonical_order(seed: int | str, prompt: str, one: tuple[str, T], other: 
         return _digest(seed, prompt, text), _digest(seed, prompt, text, name)
 
     return key(one) <= key(other)
+
+
+def listed_second_first(file_order: str, first_name: str, second_name: str) -> bool:
+    """Return whether the second candidate is listed first where a comparison comes from.
+
+    Args:
+        file_order: `AS_LISTED` or `SWAPPED`, how its file lists both; empty where it comes from none, or that
+            is not known. Then the name that sorts first is listed first.
+        first_name: The name of the first candidate.
+        second_name: That of the second one.
+    """
+    return file_order == SWAPPED or (not file_order and second_name < first_name)
+
+
+def listed_second_first_sql(row: str) -> str:
+    """Return the same of a row of the table `comparison`, as SQL; null where there is no row."""
+    return (
+        f"({row}.file_order = '{SWAPPED}' OR {row}.file_order = '' AND {row}.second_name < {row}.first_name)"
+    )
 
 
 def comparison_id(*parts: object) -> str:

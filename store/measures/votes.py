@@ -23,8 +23,8 @@ class Pairing:
         first: The name of the first candidate in canonical order.
         second: The name of the second one.
         lengths: The characters of their texts; None where these are not known.
-        flipped: Whether the second candidate comes first where they come from: in the file, or by name.
-            Agreement beyond chance depends a little on which of two is called the first.
+        flipped: Whether the second candidate is listed first where they come from. Agreement beyond chance
+            depends a little on which of two is called the first.
         group: The value of the field by which comparisons are grouped; empty without one.
         alike: Whether both texts are the same, so that whoever prefers one has made a tie.
     """

@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from store.errors import WorkbenchError
+from store.kinds.comparison import PREFERENCE
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
 from store.measures.alternative_test import Alignment, AlternativeTest, alternative_test
 from store.measures.intervals import INTERVALS, Bootstrap
@@ -19,7 +20,7 @@ from store.measures.sample_estimates import SampleEstimates, Stratum, sample_est
 from store.measures.truth import LEAST_RATERS
 from store.queries.conditions import ConditionRow, by_condition
 from store.queries.current import all_marks, on_label
-from store.queries.labels import QuestionLabels, RaterLabels
+from store.queries.labels import QuestionLabels, RaterLabels, to_file_order
 from store.queries.pair_runs import executed_programs
 from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.record.scope import RunRef
@@ -446,4 +447,6 @@ def _before_and_after(
         if before:
             place = place_of[item_id]
             first[place], last[place], shown[place] = before[-1], after.value, after.label_shown
+    if labels.question == PREFERENCE.name:
+        first, last, shown = to_file_order(connection, labels.item_ids, (first, last, shown))
     return first, last, shown

@@ -8,12 +8,19 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Float, Select, cast, func, select, true
+from sqlalchemy import ColumnElement, Float, Select, cast, func, select, text, true
 
 from store.errors import UnknownName
 from store.formatting import pluralize
-from store.kinds.comparison import MUCH_BETTER, PREFERENCE, scale_values
+from store.kinds.comparison import (
+    COMPARISON,
+    MUCH_BETTER,
+    PREFERENCE,
+    listed_second_first_sql,
+    scale_values,
+)
 from store.kinds.counting import in_order
+from store.kinds.listing import relation
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
 from store.measures.coefficients import Level, Patterns
 from store.measures.rating_table import RatingTable
@@ -102,6 +109,9 @@ class RaterLabels:
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionLabels:
     """Everybody's labels of a question.
+
+    Values of comparisons are in the order of their files, since figures depend a little on it (see
+    `to_file_order`).
 
     Attributes:
         question: The question's name.
@@ -300,6 +310,10 @@ def question_labels(
         joined = of_kind.join(refs, refs.c.item_id == item.c.id)
         responses = connection.execute(joined).scalar_one()
     item_ids = _items_of(connection, units)
+    raters = tuple(given.pop(0).over(units) for _ in range(len(given)))
+    if spec.name == PREFERENCE.name:
+        values = to_file_order(connection, item_ids, [one.values for one in raters])
+        raters = tuple(replace(one, values=own) for one, own in zip(raters, values, strict=True))
     groups = _columns(
         connection, select(item.c.id, item.c.group_id).where(item.c.kind == kind.name).order_by(item.c.id)
     )
@@ -314,7 +328,7 @@ def question_labels(
         units=units,
         item_ids=item_ids,
         groups=groups["group_id"][numpy.searchsorted(groups["id"], item_ids)] if len(units) else item_ids,
-        raters=tuple(given.pop(0).over(units) for _ in range(len(given))),
+        raters=raters,
         equal_texts=len(alike),
     )
 
@@ -325,6 +339,24 @@ def equal_texts() -> Select[Any]:
     return select(comparison.c.item_id).where(
         comparison.c.first == comparison.c.second, comparison.c.first != ""
     )
+
+
+def to_file_order(connection: Connection, item_ids: Array, values: Sequence[Array]) -> list[Array]:
+    """Return stored values of comparisons from the view of the candidate that is listed first in their file.
+
+    Done again, it returns them as they were.
+
+    Args:
+        connection: A reading connection.
+        item_ids: The comparisons, of shape (n,).
+        values: Arrays of their values, each of shape (n,).
+    """
+    import numpy
+
+    found = relation(COMPARISON)
+    listed = select(found.item_id).where(text(listed_second_first_sql(COMPARISON.record.table)))
+    turned = numpy.isin(item_ids, _columns(connection, listed)["item_id"])
+    return [numpy.where(turned, 0.0 - one, one) for one in values]
 
 
 def kinds_of_items(connection: Connection) -> list[TaskKind]:

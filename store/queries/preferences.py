@@ -8,7 +8,16 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Subquery, func, null, select
 
-from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, ORDERS, PREFERENCE, SWAPPED, shown_order
+from store.kinds.comparison import (
+    BOTH_BAD,
+    COMPARISON,
+    FIRST_LEFT,
+    ORDERS,
+    PREFERENCE,
+    SWAPPED,
+    listed_second_first,
+    shown_order,
+)
 from store.kinds.listing import relation
 from store.measures.votes import Pairing, Vote, Votes, group_values
 from store.queries.current import all_values, first_values
@@ -58,7 +67,7 @@ def preference_votes(
 
 def _items(connection: Connection, study: int | None, group_by: str | None) -> dict[Hashable, Pairing]:
     item, found = table_of(Item), relation(COMPARISON)
-    names = ("first_name", "second_name", "first_ref", "second_ref")
+    names = ("first_name", "second_name", "file_order")
     group: ColumnElement[Any] = null()
     is_column = group_by in COMPARISON.record.columns
     if group_by is not None:
@@ -91,7 +100,7 @@ def _items(connection: Connection, study: int | None, group_by: str | None) -> d
             row.first_name,
             row.second_name,
             (row.first_length, row.second_length) if row.first_length or row.second_length else None,
-            row.second_ref < row.first_ref,
+            listed_second_first(row.file_order, row.first_name, row.second_name),
             value or "",
             row.alike,
         )

@@ -17,8 +17,9 @@ from sqlalchemy import Connection, Row, delete, func, select
 
 from store.errors import UnknownName, WorkbenchError, WorkspaceError
 from store.formatting import pluralize
+from store.kinds.comparison import PREFERENCE
 from store.kinds.spec import TaskKind, task_kinds
-from store.queries.labels import named_question
+from store.queries.labels import named_question, to_file_order
 from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.record.ids import now
 from store.splits.agreement import (
@@ -219,7 +220,7 @@ class TrueUnits:
         panel: Whose labels these are.
         items: The item of each, of shape (n,).
         responses: The response that it is, 0 for the item itself, of shape (n,).
-        values: The labels, of shape (n,).
+        values: The labels, of shape (n,); of comparisons as they are stored, not in the panel's order.
     """
 
     panel: TruthPanel
@@ -512,6 +513,9 @@ def true_units(connection: Connection, plan: SplitPlan) -> TrueUnits:
         with_revealed=plan.with_revealed,
     )
     values = panel.without(()).values
+    if plan.question == PREFERENCE.name:
+        # As they are stored: exports put them in the order of the files.
+        (values,) = to_file_order(connection, panel.labels.item_ids, [values])
     there = ~numpy.isnan(values)
     units = panel.labels.units[there]
     return TrueUnits(panel, panel.labels.item_ids[there], numpy.where(units < 0, -units, 0), values[there])

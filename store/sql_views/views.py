@@ -298,6 +298,8 @@ _TEXTS: Mapping[str, str] = {
     "second_ref": "The item or response that the second candidate is; null likewise.",
     "about": "What the candidates are: codes, answers, completions.",
     "made_from": "How the comparison was made; null where the names of models are hidden.",
+    "file_order": "`as-listed` where its file lists the first candidate first, `swapped` where the second; "
+    "empty where that is not known, null likewise.",
 }
 """What the columns of our own kinds hold."""
 
@@ -419,7 +421,9 @@ _RECORD = (
     Column("study", "VARCHAR", "The study under whose assignment it was given; null outside one."),
 )
 _QUESTION = Column("question", "VARCHAR", "The question that it answers, by its name in `questions`.")
-_VALUE = Column("value", "DOUBLE", "The value, on the question's scale.")
+_VALUE = Column(
+    "value", "DOUBLE", "The value, on the question's scale; of a comparison from the view of `first`."
+)
 _PHASE = Column("phase", "VARCHAR", f"The phase: review, label, gold, repeat and so on; {_HIDDEN_IN_STUDY}")
 _REASON = Column("reason", "VARCHAR", "The reason that was given with it.")
 _COMMENT = Column("comment", "VARCHAR", "The comment that was given with it.")

@@ -491,6 +491,8 @@ def _record(name: str, one: Made, seed: int) -> Mapping[str, Any]:
         "reference": one.reference,
         "about": one.about,
         "made_from": one.made_from,
+        # No file of theirs lists them.
+        "file_order": "",
         "seed": str(seed),
         "comparisons": name,
         "verdicts": [

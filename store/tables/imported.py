@@ -102,7 +102,8 @@ class Comparison(SQLModel, table=True):
 
     `first_name` and `second_name` are the sets or models that they come from, `first_ref` and `second_ref`
     their items or responses. `about` is one of `store.kinds.comparison.ABOUT`, `made_from` says how it was
-    made.
+    made, and `file_order` whether its file lists both `as-listed` here or `swapped`; empty where that is not
+    known.
     """
 
     item_id: int = big(primary_key=True)
@@ -117,6 +118,7 @@ class Comparison(SQLModel, table=True):
     reference: str = string(default="")
     about: str = string(default="")
     made_from: str = string(default="")
+    file_order: str = string(default="")
 
 
 class RepositoryQuestion(SQLModel, table=True):

@@ -12,7 +12,7 @@ from sealed_bench import plain, session_of
 from screens.home.facts import read_facts
 from screens.items.views import review_parts
 from store.ingest.importing import import_files
-from store.kinds.comparison import COMPARISON
+from store.kinds.comparison import AS_LISTED, COMPARISON, SWAPPED
 from store.queries.item import item_texts, load_item
 from store.queries.progress import progress
 from store.queries.queue import queue_ids, queue_rows
@@ -120,6 +120,7 @@ def test_every_view_of_sql_has_the_same_rows(both):
             ids = [int(number) for number in queue_ids(workspace, scope)]
             texts = item_texts(connection, ids, scope)
     assert found[0] == found[1]
+    assert {row.file_order for row in found[0]["comparisons"]} == {None}
     shown = {(row.first, row.second) for row in found[1]["comparisons"]}
     assert shown == {(one["first"], one["second"]) for one in texts.values()}
     assert not any(name in str(found[0]) for name in NAMES)
@@ -209,3 +210,5 @@ def test_a_packet_is_the_same(both, tmp_path):
         packets.append((rows, {name: value for name, value in fact.items() if name != "made_at"}))
     assert packets[0] == packets[1]
     assert not any(name in str(packets[0]) for name in NAMES)
+    # A file may list one set first on every line.
+    assert not {AS_LISTED, SWAPPED} & {value for row in packets[0][0]["comparison"] for value in row}

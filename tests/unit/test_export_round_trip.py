@@ -413,7 +413,7 @@ def test_what_is_staged_of_a_record_is_what_is_written_of_it():
     assert stage_columns()["judgment"] == {
         field.name: field.type
         for field in layout.fields
-        if field.name not in ("word", "presentation", "pseudonym")
+        if field.name not in ("word", "favoured", "presentation", "pseudonym")
     }
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import Counter
 
+import duckdb
 import pytest
 from loopback_models import LoopbackModels, Refusal, Slow
 from made_once import built_once
@@ -82,6 +83,63 @@ def judge(level_of_good):
 
 
 COMMAND = ("--model", "openai:judge-1", "--concurrency", "1", "--json")
+
+
+def test_accuracy_before_and_after_a_verdict_is_of_the_same_order_as_the_true_labels(
+    workbench, comparisons, served
+):
+    served.script = judge(lambda number, is_a: "better" if number % 2 else "worse")
+    assert workbench("judge-pairs", comparisons, *COMMAND).code == 0
+    with open("gold.csv", "w") as file:
+        file.write("item,kind,rater,value,of\n")
+        file.writelines(f"c{number},comparison,gold,1,{SETS[0]}\n" for number in range(1, 7))
+    assert workbench("import", comparisons, "gold.csv").code == 0
+    with Workspace.open(comparisons) as workspace, workspace.native() as cursor:
+        assert cursor.execute("SELECT DISTINCT file_order FROM comparison").fetchall() != [("as-listed",)]
+        cursor.execute("INSERT INTO rater VALUES (99, 'human', 'dana', '', now())")
+        # Dana finds the good code better, and follows the judge once its verdict is shown.
+        for value, shown in (("if(first LIKE 'good%', 1, -1)", "NULL"), ("v.value", "v.id")):
+            cursor.execute(
+                "INSERT INTO judgment BY NAME SELECT uuidv7() AS id, uuidv7() AS action, c.item_id, v.question_id, "
+                f"99 AS rater_id, 'review' AS phase, {value} AS value, 'independent' AS origin, {shown} AS shown_verdict, "
+                "false AS blind, '' AS reason, '' AS comment, '[]' AS evidence, now() AS created_at "
+                "FROM comparison c JOIN verdict v ON v.item_id = c.item_id AND v.response_ref_id IS NULL"
+            )
+    asked = (
+        "--question",
+        "comparison.preference",
+        "--against",
+        "gold",
+        "--raters",
+        "dana",
+        "--bootstrap",
+        "0",
+    )
+    (row,) = workbench("report", comparisons, "accuracy", *asked, "--json").json()["raters"]
+    found = row["anchoring"]
+    assert (found["n"], found["differed"], found["switched_to_wrong"], found["switched_to_right"]) == (
+        6,
+        3,
+        3,
+        0,
+    )
+    assert (found["blind_accuracy"], found["revealed_accuracy"]) == (1.0, 0.5)
+
+
+def test_labels_of_a_judge_are_exported_without_those_of_one_order_and_imported(
+    workbench, comparisons, served
+):
+    served.script = judge(lambda number, is_a: "better" if number % 2 else "much worse")
+    run = workbench("judge-pairs", comparisons, *COMMAND).json()["run"]
+    done = workbench("export", comparisons, "run.csv", "--format", "labels", "--run", run)
+    assert "6 labels" in done.out
+    assert workbench("import", "elsewhere.duckdb", "c.jsonl", "run.csv").code == 0
+    with duckdb.connect("elsewhere.duckdb") as connection:
+        found = connection.execute(
+            "SELECT CASE WHEN value > 0 THEN c.first_name ELSE c.second_name END, abs(value) "
+            "FROM judgment JOIN comparison c USING (item_id) ORDER BY item_id"
+        ).fetchall()
+    assert found == [(SETS[0], 1), (SETS[1], 2)] * 3
 
 
 def test_both_orders_are_asked_and_combined_to_one_verdict(workbench, comparisons, served):

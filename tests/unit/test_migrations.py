@@ -36,7 +36,10 @@ TYPES = {
 OF_THE_FILE = {"schema_version", "workspace_fact"}
 NEWEST = migrations()[-1][0]
 RESPONSE_REFS, PENDING_RESPONSES = 8, 9
-PATHS = next(number for number, name, _ in migrations() if name.endswith("_paths.sql"))
+PATHS, FILE_ORDER = (
+    next(number for number, name, _ in migrations() if name.endswith(end))
+    for end in ("_paths.sql", "_file_order.sql")
+)
 ADDITION = (
     NEWEST + 1,
     "9001_colour.sql",
@@ -248,6 +251,58 @@ def test_pending_responses_of_an_older_file_are_exported_and_attached(tmp_path, 
         assert import_files(workspace, [tasks]).attached_responses == 1
     assert facts(path, "SELECT text, model FROM response JOIN response_ref USING (id)") == [("x", "m")]
     assert facts(path, "SELECT count(*) FROM pending_response") == [(0,)]
+
+
+OLDER_COMPARISONS = """
+INSERT INTO source VALUES (1, 'x', 'c.jsonl', 'comparisons', '', '', 9, now());
+INSERT INTO prompt VALUES (1, 'prompt', 'hash');
+INSERT INTO item SELECT id, 'comparison', 'c' || id, 1, 1, 'x' || id, '{}' FROM range(1, 7) own (id);
+INSERT INTO comparison SELECT id, 1, '', 'one', 'other', 'red', 'blue', first, second, '', 'answers', 'a file'
+    FROM (VALUES (1, 'first', 'second'), (2, 'second', 'first'), (3, 'model_b', 'model_a'), (4, 'model', 'baseline'),
+        (5, 'red:7', 'blue:7'), (6, 'output_2', 'output_1')) own (id, first, second);
+INSERT INTO rater SELECT id, 'import', name, '', now() FROM (VALUES (1, 'ana'), (2, 'ben'), (3, 'judge')) own (id, name);
+INSERT INTO question VALUES (1, 'comparison.preference', 'comparison', '?', '{"level": "ordinal", "values": []}');
+INSERT INTO judgment (id, action, item_id, question_id, rater_id, phase, value, origin, blind, reason, comment,
+        evidence, created_at, shown_as)
+    SELECT uuidv7(), uuidv7(), item, 1, rater, phase, value, 'import', false, '', '', '[]', now(), shown_as
+    FROM (VALUES (1, 1, 'review', 1, ''), (2, 1, 'review', 1, ''), (3, 1, 'review', -1, ''), (5, 1, 'review', 2, ''),
+        (6, 1, 'review', 0, ''), (2, 2, 'review', 1, ''), (3, 2, 'review', 1, 'swapped'), (2, 3, 'swapped', 1, ''),
+        (2, 3, 'review', 1, '')) own (item, rater, phase, value, shown_as);
+"""
+
+
+def test_the_order_of_the_files_of_comparisons_is_found_and_labels_whose_side_is_unknown_are_named(
+    tmp_path, monkeypatch, workbench
+):
+    path = older_file(tmp_path, monkeypatch, FILE_ORDER)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(OLDER_COMPARISONS)
+    found = workbench("doctor", path, "--json").json()["workspace"]
+    assert facts(path, "SELECT item_id, file_order FROM comparison ORDER BY 1") == [
+        (1, "as-listed"), (2, "swapped"), (3, "swapped"), (4, "as-listed"), (5, ""), (6, "swapped"),
+    ]  # fmt: skip
+    # Not the one in the same order, the tie, the one whose side was noted, and the judge.
+    assert found["unknown_sides"] == {"ana": 3, "ben": 1}
+    assert found["problems"] == []
+    assert "4 labels of comparisons by ana, ben may be for the other candidate" in " ".join(found["notes"])
+    assert "! 4 labels of comparisons by ana, ben" in workbench("doctor", path).out
+    # What is imported now has its side.
+    labels = tmp_path / "labels.csv"
+    labels.write_text("item,kind,rater,value,of\nc2,comparison,chi,1,blue\nc5,comparison,chi,1,red\n")
+    assert workbench("import", path, labels).code == 0
+    values = (
+        "SELECT item_id, value FROM judgment JOIN rater r ON r.id = rater_id WHERE r.name = 'chi' ORDER BY 1"
+    )
+    assert facts(path, values) == [(2, -1.0), (5, 1.0)]
+    assert workbench("doctor", path, "--json").json()["workspace"]["unknown_sides"] == {"ana": 3, "ben": 1}
+
+
+def test_a_new_workspace_and_one_without_comparisons_have_no_labels_of_unknown_side(tmp_path, monkeypatch):
+    Workspace.create(tmp_path / "new.duckdb").close()
+    path = older_file(tmp_path, monkeypatch, FILE_ORDER)
+    Workspace.open(path).close()
+    for one in (tmp_path / "new.duckdb", path):
+        assert facts(one, "SELECT name FROM workspace_fact") == [("id",)]
 
 
 def test_the_copy_holds_what_was_only_in_the_log(tmp_path, with_more):

@@ -352,6 +352,10 @@ def test_battles_of_several_files_without_questions_stay_apart(tmp_path):
             [{"prompt": "p", "first": "a", "second": "b", "first_name": "red", "second_name": "red"}],
             "'red' is compared with itself",
         ),
+        (
+            [own("p", "red") | {"file_order": "left"}],
+            "'file_order' is 'left', and none of as-listed, swapped",
+        ),
     ],
 )
 def test_records_that_are_no_comparison_of_their_own_are_refused(records, said, tmp_path, workbench):

@@ -130,6 +130,7 @@ def _print(facts: dict[str, Any]) -> None:
     )
     say(
         "",
+        *(f"! {note}" for note in (facts["workspace"] or {}).get("notes", ())),
         *(f"✗ {problem}" for problem in facts["problems"]),
         *([] if facts["problems"] else ["✓ No problems found."]),
     )
