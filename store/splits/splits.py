@@ -668,7 +668,7 @@ def _report(
             sizes[place],
             _count_codes(items, of_items == place),
             _count_repositories(items, of_items == place),
-            _histogram(found, items.ids[of_items == place]),
+            _histogram(found.panel, items.ids[of_items == place]),
             agreement_behind(found.panel, everything.ids[everything.parts == place]),
         )
         for place, part in enumerate(plan.parts)
@@ -725,10 +725,12 @@ def _count_repositories(items: SplitItems, there: Array) -> int | None:
     )
 
 
-def _histogram(found: TrueUnits, ids: Array) -> dict[str, int]:
+def _histogram(panel: TruthPanel, ids: Array) -> dict[str, int]:
+    """Return how many true labels some items have, by value: of comparisons as exports write them."""
     import numpy
 
-    values, numbers = numpy.unique(found.values[numpy.isin(found.items, ids)], return_counts=True)
+    true = panel.without(()).values[numpy.isin(panel.labels.item_ids, ids)]
+    values, numbers = numpy.unique(true[~numpy.isnan(true)], return_counts=True)
     return {
         f"{value:g}": int(number) for value, number in zip(values.tolist(), numbers.tolist(), strict=True)
     }
