@@ -254,7 +254,7 @@ def test_pending_responses_of_an_older_file_are_exported_and_attached(tmp_path, 
 
 
 OLDER_COMPARISONS = """
-INSERT INTO source VALUES (1, 'x', 'c.jsonl', 'comparisons', '', '', 9, now());
+INSERT INTO source VALUES (1, 'x', 'c.jsonl', 'comparisons', '', '', 9, now(), 0);
 INSERT INTO prompt VALUES (1, 'prompt', 'hash');
 INSERT INTO item SELECT id, 'comparison', 'c' || id, 1, 1, 'x' || id, '{}' FROM range(1, 7) own (id);
 INSERT INTO comparison SELECT id, 1, '', 'one', 'other', 'red', 'blue', first, second, '', 'answers', 'a file'
