@@ -173,6 +173,10 @@ class JudgingContext:
         self.screen.query(JobLine).set_class(bool(choices), "-covered")
         self.screen.query_one(MessageLine).show(text, alarm=alarm)
 
+    def show_no_item(self) -> None:
+        """Say that a key came before its item."""
+        self.show_message("There is no item on the screen yet. Press again.")
+
     def show_recorded(self, action: Action, text: str, *, choices: Sequence[tuple[str, str]] = ()) -> None:
         """Show a message that begins with the sign of what was recorded: `…` until that is on disk.
 

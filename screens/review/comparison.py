@@ -61,7 +61,7 @@ class RunComparison:
         """Put the next run with a label of the item beside the one that is shown; after the last, none."""
         item = self._shared.item
         if item is None:
-            self._shared.show_message("There is no item on the screen yet.")
+            self._shared.show_no_item()
         elif item.blind:
             self._shared.show_message(_BLIND)
         elif self._run is None and not item.others:

@@ -189,7 +189,7 @@ class ItemTests:
         if self._shared.context.rater is None:
             self._shared.context.notices.show_no_rater()
         elif item is None or not self._shared.guard.is_painted:
-            self._shared.show_message("There is no item on the screen yet.")
+            self._shared.show_no_item()
         elif item.tests == "none":
             self._shared.show_message(_BLIND if item.blind else _NO_TESTS)
         elif not (test := shown_test(item) if verb == "edit" else self._runnable(item)) and (
@@ -238,7 +238,7 @@ class ItemTests:
         """Show the next run of the test, after the last one the first."""
         item = self._shared.item
         if item is None:
-            self._shared.show_message("There is no item on the screen yet.")
+            self._shared.show_no_item()
         elif item.tests == "none":
             self._shared.show_message(_BLIND if item.blind else _NO_TESTS)
         elif len(item.runs) < 2:

@@ -529,7 +529,7 @@ class PaneController:
         """Swap the part that is shown on the right with the subject, or swap them back."""
         item = self._shared.item
         if item is None:
-            self._shared.show_message("There is no item on the screen yet.")
+            self._shared.show_no_item()
             return
         if self.comparing:
             self._shared.show_message(f"Two runs stand side by side; {self._shared.key('compare')} ends it.")

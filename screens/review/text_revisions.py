@@ -142,7 +142,7 @@ class TextRevisions:
             or self._judging.builder is None
             or not (self._shared.guard.is_painted or self.waits(item))
         ):
-            self._shared.show_message("There is no item on the screen yet.")
+            self._shared.show_no_item()
         elif len(item.editable) == 1:
             self._judging.reasons.drop()
             edits(item, item.editable[0])

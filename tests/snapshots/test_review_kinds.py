@@ -14,6 +14,7 @@ from pictures import WIDE, Sizes, at, states
 from review_bench import painted, press, review_app
 from settling import settled
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from screens.app import WorkbenchApp
 from screens.judging.judgment_builder import SessionProgress
@@ -90,6 +91,8 @@ async def scores_typed(pilot: Pilot[Any]) -> None:
     """Type some of an answer's scores in one line."""
     await press(pilot, "S")
     await pilot.press(*"789")
+    # Its cursor blinks, and half a second passes quickly on a busy machine.
+    pilot.app.screen.query_one(Input).cursor_blink = False
     await pilot.pause()
 
 
