@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.llm.openai_connection import OpenAIConnection
 from agents.llm.pacing import send_with_retries
@@ -184,8 +184,7 @@ def _response_format(form: str, reply_type: type[BaseModel]) -> ResponseFormat:
     schema = strict_schema(reply_type)
     if form == "json_object_schema":
         # Not OpenAI's: llama.cpp's Python server and some hosted services hold a model to it.
-        beside: Any = {"type": "json_object", "schema": schema}
-        return beside
+        return cast("ResponseFormat", {"type": "json_object", "schema": schema})
     return {
         "type": "json_schema",
         "json_schema": {"name": schema_name(reply_type), "schema": schema, "strict": True},

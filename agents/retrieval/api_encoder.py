@@ -115,8 +115,8 @@ class ApiEncoder:
             answer: Any = await client.post("/embeddings", cast_to=CreateEmbeddingResponse, body=body)
         except (openai.OpenAIError, aiohttp.ClientError, *UNREADABLE) as error:
             raise self._connection.explain(error) from error
-        if error := self._connection.error_in(answer):
-            raise error
+        if reported := self._connection.error_in(answer):
+            raise reported
         try:
             vectors = {one.index: [_number(value) for value in one.embedding] for one in answer.data}
             if sorted(vectors) != list(range(len(texts))) or len({len(one) for one in vectors.values()}) != 1:
