@@ -33,7 +33,7 @@ class Accuracy:
         ci_high: The upper end.
         precision: Of the units that the rater calls a match, the share that are one.
         recall: Of the units that are a match, the share that the rater calls one.
-        f1: The harmonic mean of both.
+        f1: The harmonic mean of both. Of more than two labels, the three are means over `classes`.
         kappa: Cohen's kappa of the rater and the truth.
         coverage: n / given; None where no list says what the rater was given.
         given: Units with a true label that the rater was given, with those that were not decided; without a
@@ -41,6 +41,8 @@ class Accuracy:
         accuracy_undecided_wrong: The accuracy where "cannot decide" counts as wrong: right labels / given;
             None without a list.
         intervals: The intervals of these figures, by name.
+        classes: The labels that precision, recall and F1 are means over: those of the truth or the rater on
+            these units. One that is in one of them alone counts as 0 where it has no share.
     """
 
     n: int
@@ -55,6 +57,7 @@ class Accuracy:
     given: int
     accuracy_undecided_wrong: float | None
     intervals: Mapping[str, Interval]
+    classes: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
@@ -118,6 +121,7 @@ def accuracy(
         given=all_given,
         accuracy_undecided_wrong=right / all_given if has_list else None,
         intervals=intervals,
+        classes=tuple(patterns.domain.tolist()) if average == "macro" else (),
     )
 
 
@@ -241,7 +245,12 @@ def _figures(patterns: Patterns, average: Average) -> dict[str, Statistic]:
             each = ratio(times @ above, times @ below)
             if not each.shape[-1]:
                 return numpy.full(each.shape[:-1], numpy.nan)
-            return numpy.asarray(each.mean(axis=-1))
+            if average != "macro":
+                return numpy.asarray(each.mean(axis=-1))
+            # The same labels in all three: one that the rater never gives has a precision of 0.
+            there = times @ (claim + case) > 0
+            shares = numpy.where(there, numpy.nan_to_num(each), 0.0).sum(axis=-1)
+            return ratio(shares, there.sum(axis=-1))
 
         return statistic
 

@@ -13,6 +13,7 @@ from store.measures.coefficients import (
     Patterns,
     Statistic,
     Weights,
+    has_both_signs,
     krippendorff_alpha_of_sums,
     weights_of,
 )
@@ -251,6 +252,8 @@ def alpha_of_patterns(patterns: Patterns, level: Level) -> Agreement:
     if len(domain) == 1:
         # Expected disagreement is 0, and 0/0 is neither agreement nor chance.
         return Agreement(None, units, dropped, values, "all values are equal")
+    if level == "ratio" and has_both_signs(domain):
+        return Agreement(None, units, dropped, values, "ratios of values above and below 0 mean nothing")
     if units * len(domain) ** 2 > MOST_CELLS:
         value = krippendorff_alpha_of_sums(level).of(patterns)
     else:

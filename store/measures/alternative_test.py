@@ -69,6 +69,7 @@ class AlternativeTest:
         epsilon: What an annotator's advantage was lowered by.
         false_discovery_rate: The rate of wrong wins that the correction allows.
         why_none: Why there is no test; empty where there is one.
+        warning: Why not to rely on it; empty for no reason.
     """
 
     comparisons: tuple[AnnotatorComparison, ...]
@@ -78,6 +79,7 @@ class AlternativeTest:
     epsilon: float
     false_discovery_rate: float
     why_none: str = ""
+    warning: str = ""
 
 
 def alternative_test(

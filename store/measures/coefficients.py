@@ -283,6 +283,11 @@ def gwet_ac(weights: Weights = "identity") -> Coefficient:
     return Coefficient(name, title, _parts(weights), _chance_corrected(by_chance), by_chance)
 
 
+def has_both_signs(values: Array) -> bool:
+    """Return whether some values are above 0 and some below."""
+    return bool(len(values) and values.min() < 0 < values.max())
+
+
 def krippendorff_alpha_of_sums(level: Level) -> Coefficient:
     """Return Krippendorff's alpha as a function of the coincidences of values, for resampling.
 
@@ -300,6 +305,8 @@ def krippendorff_alpha_of_sums(level: Level) -> Coefficient:
 
     def value(domain: Array, sums: Array) -> Array:
         observed, each = sums[..., 0], sums[..., 1:]
+        if level == "ratio" and has_both_signs(domain):
+            return numpy.full(observed.shape, numpy.nan)
         expected = ((each @ _distances(domain, level)) * each).sum(axis=-1)
         return 1 - _divide(observed * (each.sum(axis=-1) - 1), expected)
 

@@ -131,11 +131,25 @@ class Bootstrap:
         """
         import numpy
 
-        number = len(values)
+        return self.of_ratio(values, numpy.ones(len(values)))
+
+    def of_ratio(self, above: Array, below: Array) -> Interval:
+        """Return the interval of the ratio of two sums over clusters.
+
+        Args:
+            above: What each of n clusters adds to the first sum, of shape (n,).
+            below: What it adds to the second one.
+        """
+        import numpy
+
+        number = len(above)
         if not number or not self.resamples:
             return Interval(None, None, self.share, 0, 0, self.resamples)
-        means = [drawn @ values / number for drawn in _drawn(number, self.resamples, self.seed)]
-        return _interval(numpy.concatenate(means), number, self.share)
+        with numpy.errstate(divide="ignore", invalid="ignore"):
+            ratios = [
+                (drawn @ above) / (drawn @ below) for drawn in _drawn(number, self.resamples, self.seed)
+            ]
+        return _interval(numpy.concatenate(ratios), number, self.share)
 
     def _resampled(self, patterns: Patterns, clusters: Array | None, number: int) -> Iterator[Array]:
         """Yield how often each pattern occurs in resamples, of shape (some resamples, p)."""

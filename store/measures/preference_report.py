@@ -14,7 +14,7 @@ from store.measures.battles import Battle, Battles, majority
 from store.measures.bradley_terry import rate, rate_by_sandwich
 from store.measures.coefficients import Patterns
 from store.measures.elo import MOST_UPDATES, elo, elo_after
-from store.measures.intervals import wilson
+from store.measures.intervals import Bootstrap, of_proportion
 from store.measures.preference import (
     LEVELS,
     Shown,
@@ -195,7 +195,10 @@ def preference_report(votes: Votes, options: Options = Options()) -> PreferenceR
         warning=few_prompts(battles) if len(battles) else "",
         win_rate=_win_rates(votes, chosen, groups, options),
         position=position,
-        agreement={"between": _between(votes, groups), **coefficients.pop("beside")},
+        agreement={
+            "between": _between(votes, groups, Bootstrap(options.resamples, options.seed)),
+            **coefficients.pop("beside"),
+        },
         **coefficients,
         length=_length(votes, counted),
         settled=_settled(given, options),
@@ -403,11 +406,14 @@ def _adjust(tested: Sequence[dict[str, Any]], p_values: Sequence[float | None]) 
         one["p_adjusted"] = None if value is None else next(adjusted)
 
 
-def _between(votes: Votes, groups: Mapping[Group, list[str]]) -> list[dict[str, Any]]:
+def _between(votes: Votes, groups: Mapping[Group, list[str]], bootstrap: Bootstrap) -> list[dict[str, Any]]:
     """Return the share of equal votes over all pairs of votes on one comparison, as MT-bench has it.
 
-    All ties are equal to each other. Without ties, only pairs count of which neither is a tie.
+    All ties are equal to each other. Without ties, only pairs count of which neither is a tie. The pairs of a
+    prompt are not independent, so that intervals are over prompts.
     """
+    import numpy
+
     winners: dict[Group, dict[Hashable, Counter[int]]] = {group: defaultdict(Counter) for group in groups}
     for one in votes.labels:
         winners[votes.group(one.rater)][one.item][one.winner] += 1
@@ -418,26 +424,34 @@ def _between(votes: Votes, groups: Mapping[Group, list[str]]) -> list[dict[str, 
         ("judges", "judges"),
     )
     for one_group, other_group in pairs_of_groups:
-        totals = {True: [0, 0], False: [0, 0]}
+        totals: dict[bool, dict[Hashable, list[int]]] = {True: {}, False: {}}
         for item, ours in winners[one_group].items():
             theirs = winners[other_group].get(item)
             if theirs is None:
                 continue
-            for ties, total in totals.items():
+            for ties, by_prompt in totals.items():
                 equal, pairs = _equal(ours, None if one_group == other_group else theirs, ties=ties)
-                total[0] += equal
-                total[1] += pairs
-        if not totals[True][1]:
+                if pairs:
+                    total = by_prompt.setdefault(votes.items[item].prompt, [0, 0])
+                    total[0] += equal
+                    total[1] += pairs
+        if not totals[True]:
             continue
         entry: dict[str, Any] = {"of": one_group, "and": other_group}
-        for ties, (equal, pairs) in totals.items():
-            low, high = wilson(equal, pairs) if pairs else (None, None)
+        for ties, by_prompt in totals.items():
+            above, below = numpy.array([*by_prompt.values()], dtype=float).reshape(-1, 2).T
+            equal, pairs = int(above.sum()), int(below.sum())
+            share = equal / pairs if pairs else None
+            interval = bootstrap.of_ratio(above, below)
+            if bootstrap.resamples:
+                interval = of_proportion(interval, share)
             entry["with_ties" if ties else "without_ties"] = {
                 "pairs": pairs,
                 "equal": equal,
-                "share": equal / pairs if pairs else None,
-                "low": low,
-                "high": high,
+                "share": share,
+                "low": interval.low,
+                "high": interval.high,
+                "prompts": len(by_prompt),
             }
         found.append(entry)
     return found

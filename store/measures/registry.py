@@ -21,7 +21,7 @@ GROUP = "workbench.measures"
 REPORT_FIELDS = frozenset(
     {
         *("report", "question", "phases", "study", "items", "responses", "compared", "cluster", "beside"),
-        *("by_condition", "differing"),
+        *("by_condition", "differing", "equal_texts"),
         *(
             "units",
             "dropped_units",

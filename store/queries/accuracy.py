@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -215,10 +215,19 @@ def accuracy_report(
                 bootstrap=bootstrap,
             )
         )
+    truth = source.described(connection)
+    rest = len(source.places) - 1
+    if (
+        source.policy == "dawid-skene"
+        and rest < LEAST_RATERS <= rest + 1
+        and any(one.left_out for one in found)
+    ):
+        warning = f"A rater of the panel is compared with the other {rest}, whose errors cannot be separated."
+        truth = replace(truth, warnings=(*truth.warnings, warning))
     conditions = by_condition(connection, question, study, source.count_right) if study is not None else []
     return AccuracyReport(
         labels,
-        source.described(connection),
+        truth,
         found,
         tuple(holm_adjusted(comparisons)),
         tuple(conditions),
@@ -304,12 +313,20 @@ def _given(connection: Connection, labels: QuestionLabels, one: RaterLabels) -> 
 
 def _replaces(source: TruthPanel, place: int) -> AlternativeTest | None:
     """Test whether an agent or a judge may replace a rater of the panel; None without three raters."""
+    import numpy
+
     one = source.labels.raters[place]
     others = [each for each in source.places if each != place]
     if one.kind not in ("agent", "judge") or source.policy is None or len(others) < LEAST_RATERS:
         return None
     alignment: Alignment = "rmse" if source.labels.level == "interval" else "accuracy"
-    return alternative_test(one.values, [source.values(each) for each in others], alignment)
+    found = alternative_test(one.values, [source.values(each) for each in others], alignment)
+    there = source.labels.groups[~numpy.isnan(one.values)]
+    several = len(there) - len(numpy.unique(there))
+    if not several:
+        return found
+    cluster = source.labels.cluster
+    return replace(found, warning=f"a {cluster} has several items, which the test takes to be independent")
 
 
 def _population(

@@ -328,6 +328,13 @@ def test_without_a_value_no_level_has_an_alpha(measure, level):
         )
 
 
+def test_ratios_of_values_of_both_signs_mean_nothing(measure):
+    found = measure("a,b\n-1,1\n2,2\n1,1\n-1,-1\n2,1\n1,-1\n", "--level", "ratio").json()
+    assert (found["alpha"]["ratio"], found["ci_low"]) == (None, None)
+    assert found["why"] == "ratios of values above and below 0 mean nothing"
+    assert found["alpha"]["interval"] is not None
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_small_values_have_the_intervals_of_large_ones(measure, level):
     rows = [(1, 2), (3, 3), (2, 5), (4, 4), (1, 1), (5, 2), (0, 0), (3, 4)]

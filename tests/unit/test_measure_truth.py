@@ -94,6 +94,12 @@ def test_means_over_labels_and_scores_without_precision():
     found = accuracy(true, said, given=EACH[:6] >= 0, clusters=EACH[:6], average="macro")
     assert found.precision == pytest.approx((1 / 2 + 2 / 3 + 1) / 3)
     assert found.recall == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
+    assert found.classes == (0, 1, 2)
+    # The label 1 is never given, and still is one of the three in each mean.
+    never = accuracy(true, said * (said != 1), given=EACH[:6] >= 0, clusters=EACH[:6], average="macro")
+    assert never.precision == pytest.approx((2 / 5 + 0 + 1) / 3)
+    assert never.recall == pytest.approx((1 + 0 + 1 / 2) / 3)
+    assert never.f1 == pytest.approx((4 / 7 + 0 + 2 / 3) / 3)
     scores = accuracy(true, said, given=EACH[:6] >= 0, clusters=EACH[:6], average="none")
     assert (scores.accuracy, scores.precision, scores.f1) == (4 / 6, None, None)
 

@@ -248,7 +248,7 @@ def _print_details(found: AccuracyReport, unit: str) -> None:
                 lines.append(
                     f"Alternative annotator test: {may}.\n"
                     f"  Winning rate {test.winning_rate:.2f}, advantage {test.advantage:.2f}, "
-                    f"epsilon {test.epsilon:g}."
+                    f"epsilon {test.epsilon:g}." + (f"\n  Beware: {test.warning}." if test.warning else "")
                 )
         if (all_items := one.population) is not None:
             lines.append(
