@@ -61,10 +61,25 @@ class TermWeights:
     Attributes:
         queries: The queries' weights, queries by terms.
         codes: The codes' weights, terms by codes.
+        squares: Where the weights are counts and scores their cosines, the squared lengths of the queries and
+            of the codes; None where scores are the products themselves.
     """
 
     queries: Matrix
     codes: Matrix
+    squares: tuple[Array, Array] | None = None
+
+    def as_products(self) -> TermWeights:
+        """Return weights whose products are the scores."""
+        import numpy
+        from scipy.sparse import diags_array
+
+        if self.squares is None:
+            return self
+        asked, given = (1 / numpy.sqrt(numpy.maximum(squares, 1)) for squares in self.squares)
+        return TermWeights(
+            (diags_array(asked) @ self.queries).tocsr(), (self.codes @ diags_array(given)).tocsr()
+        )
 
 
 class LexicalRetriever:
@@ -78,7 +93,8 @@ class LexicalRetriever:
         self,
         name: str,
         weigh_codes: Callable[[list[array[int]], int], Matrix],
-        weigh_query: Callable[[Matrix], Matrix],
+        *,
+        cosine: bool = False,
     ) -> None:
         """Create a retriever.
 
@@ -86,11 +102,11 @@ class LexicalRetriever:
             name: Its name.
             weigh_codes: Gives the weights, codes by terms, from the terms of each code and the number of
                 terms that there are.
-            weigh_query: Gives the weights, queries by terms, from the counts.
+            cosine: Whether the score is the cosine of counts, and not the product of counts and weights.
         """
         self.name = name
         self._weigh_codes = weigh_codes
-        self._weigh_query = weigh_query
+        self._cosine = cosine
 
     def search(
         self,
@@ -112,9 +128,14 @@ class LexicalRetriever:
             scores = (weights.queries[start : start + at_once] @ weights.codes).tocsr()
             for query in range(scores.shape[0]):
                 part = slice(scores.indptr[query], scores.indptr[query + 1])
-                best, values = _best(scores.indices[part], scores.data[part], top)
+                there, values = scores.indices[part], scores.data[part]
+                if weights.squares is not None:
+                    # Of whole numbers, so that equal cosines are equal here, too.
+                    asked, given = weights.squares
+                    values = values**2 / (asked[start + query] * given[there])
+                best, values = _best(there, values, top)
                 found.codes[start + query, : len(best)] = best
-                found.scores[start + query, : len(best)] = values
+                found.scores[start + query, : len(best)] = values if weights.squares is None else values**0.5
             pace.add(scores.shape[0])
         return found
 
@@ -146,19 +167,22 @@ class LexicalRetriever:
             return TermWeights(csr_array((len(queries), 1)), csr_array((1, len(codes))))
         by_term = self._weigh_codes(rows, known).T.tocsr()
         del rows
-        asked = [numbered(text) for text in queries]
-        # A term that no code has still counts for the length of the query.
-        return TermWeights(self._weigh_query(_counts(asked, len(vocabulary)))[:, :known], by_term)
+        counts = _counts([numbered(text) for text in queries], len(vocabulary))
+        squares = None
+        if self._cosine:
+            # A term that no code has still counts for the length of the query.
+            squares = counts.multiply(counts).sum(axis=1), by_term.multiply(by_term).sum(axis=0)
+        return TermWeights(counts[:, :known], by_term, squares)
 
 
 def bm25() -> LexicalRetriever:
     """Return the retriever by BM25 as Lucene has it, with k1 = 1.5 and b = 0.75."""
-    return LexicalRetriever("bm25", _bm25_weights, lambda counts: counts)
+    return LexicalRetriever("bm25", _bm25_weights)
 
 
 def bag_of_words() -> LexicalRetriever:
     """Return the retriever by the cosine of term counts."""
-    return LexicalRetriever("bow", lambda rows, terms: _unit(_counts(rows, terms)), _unit)
+    return LexicalRetriever("bow", _counts, cosine=True)
 
 
 def _bm25_weights(rows: list[array[int]], terms: int) -> Matrix:
@@ -180,16 +204,6 @@ def _counts(rows: list[array[int]], terms: int) -> Matrix:
     counts = csr_array((numpy.ones(len(indices)), indices, ends), shape=(len(rows), terms))
     counts.sum_duplicates()
     return counts
-
-
-def _unit(counts: Matrix) -> Matrix:
-    """Return the rows at length 1."""
-    import numpy
-
-    lengths = numpy.sqrt(counts.multiply(counts).sum(axis=1))
-    weights = counts.copy()
-    weights.data /= numpy.repeat(lengths, numpy.diff(weights.indptr))
-    return weights
 
 
 def _best(codes: Array, scores: Array, top: int) -> tuple[Array, Array]:

@@ -325,7 +325,7 @@ def read_by_members(
     truncated = []
     for member in members:
         if isinstance(member, LexicalRetriever):
-            methods.append(ByWords(member.name, member.weigh(queries, codes, report)))
+            methods.append(ByWords(member.name, member.weigh(queries, codes, report).as_products()))
             truncated.append((0, 0))
         else:
             encoded = encode_corpus([member], cache, queries, codes, report)

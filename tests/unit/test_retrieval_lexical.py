@@ -106,3 +106,11 @@ def test_the_command_line_starts_without_the_libraries():
     code = f"import sys, workbench.cli; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_equal_cosines_are_ties_in_the_order_of_the_corpus():
+    """Codes with 1/sqrt(2), 3/sqrt(18), 5/sqrt(50) ... of a query: the same cosine, rounded in many ways."""
+    codes = [" ".join(["apple"] * times + ["pear"] * times) for times in range(40, 0, -1)]
+    found = bag_of_words().search(["apple"], codes, 40)
+    assert found.codes[0].tolist() == list(range(40))
+    assert set(found.scores[0].tolist()) == {0.5**0.5}

@@ -223,7 +223,7 @@ def test_vectors_and_words_together_find_the_same_codes_as_in_float64(monkeypatc
     # These codes are there twice in every respect.
     for one in (given, *codes):
         one[2500:2900] = one[200:600]
-    by_words = [method().weigh(asked, given) for method in (bm25, bag_of_words)]
+    by_words = [method().weigh(asked, given).as_products() for method in (bm25, bag_of_words)]
     by_vectors = [ByVectors("model", *both) for both in zip(queries, map(Held, codes), strict=True)]
     methods = (ByWords("bm25", by_words[0]), *by_vectors, ByWords("bow", by_words[1]))
     scores = [(one.queries @ one.codes).toarray() for one in by_words]
