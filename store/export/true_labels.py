@@ -13,12 +13,12 @@ from sqlalchemy import Connection
 
 from store.errors import ExportFailed, UnknownName
 from store.measures.truth import POLICIES
-from store.splits.agreement import items_behind
 from store.splits.splits import (
     SplitChanges,
     SplitDetails,
     SplitPlan,
     find_split,
+    items_behind,
     split_changes,
     split_labels,
     split_parts,

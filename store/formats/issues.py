@@ -14,7 +14,7 @@ from store.formats.fields import recognized_by
 from store.formats.protocol import JSON, Entity, FileContext, Format
 from store.formats.questions import reactions
 from store.formats.record_reader import RecordReader, add_count
-from store.formats.threads import Thread, Threads, is_pull_request, place, poster, without_users
+from store.formats.threads import Thread, Threads, is_of_issue, is_pull_request, place, poster, without_users
 from store.formats.values import Refused, wrong
 
 PULL_REQUESTS = "pull requests left out"
@@ -103,13 +103,14 @@ class Issues:
         number = whole.whole("number")
         if number is None and found is None:
             raise Refused("missing field 'number'")
-        url = "html_url" if whole.has("html_url") else "url"
+        address = whole.text("html_url" if whole.has("html_url") else "url")
         fields: dict[str, Any] = {
             "external_id": self._threads.public(key, record),
-            "repository": self._public(found[0] if found else None),
+            # As they are, since a question is about this repository, and a link is of use as a whole.
+            "repository": found[0] if found else None,
             "revision": self._public(whole.text("commit_id")),
             "language": self._public(whole.text("language", short=True)),
-            "url": self._public(whole.text(url)),
+            "url": address if is_of_issue(address) else self._public(address),
             "question": self._text(title, thread),
             "reference": "",
             "issue_number": found[1] if found and number is None else number,

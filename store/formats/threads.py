@@ -88,6 +88,11 @@ def is_pull_request(record: Mapping[str, Any]) -> bool:
     return marked or any(isinstance(url, str) and _PULL.search(url) for url in urls)
 
 
+def is_of_issue(url: str | None) -> bool:
+    """Return whether an address is one of an issue or a pull request."""
+    return url is not None and _ISSUE.match(url) is not None
+
+
 def place(record: Mapping[str, Any]) -> tuple[str, int] | None:
     """Return the repository (OWNER/NAME) and the number in a record; None where there is none."""
     for name in ("html_url", "issue_url", "url", "comments_url"):

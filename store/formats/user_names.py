@@ -14,6 +14,8 @@ NOBODY = frozenset({"ghost", SOMEBODY, "author", "participant", "someone"})
 """UserNames that tell of no one: GitHub's for a deleted account, and the words put in the place of names."""
 
 _SHORTEST = 3
+_NEAR = 30
+"""Characters before a mention that say whether it is one."""
 _RUN = re.compile(r"[A-Za-z0-9]+")
 # What is written with letters or digits and is no part of the name after it: %40 and %2F in an address, the
 # escapes of strings in programs and JSON, and a terminal's sequences, which texts copied from one hold whole,
@@ -28,6 +30,12 @@ _LONG_ESCAPE = re.compile(r"\\u[0-9a-f]{8}(?=[a-z0-9])")
 # GitHub takes a name before a slash for a team or a package's scope.
 _MENTION = re.compile(
     r"(?<![A-Za-z0-9])@((?>[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?)(?>(?:\[bot\])?))(?![A-Za-z0-9/])"
+)
+# What follows @ in a version, and in prose about decorators.
+_VERSION = re.compile(r"@\d+\.\d")
+_DECORATOR_AFTER = re.compile(r"\s+(?:decorator|annotation)s?\b", re.IGNORECASE)
+_DECORATOR_BEFORE = re.compile(
+    r"\b(?:decorators?|annotations?|(?:decorate|annotate)d? (?:with|by))\s+\Z", re.IGNORECASE
 )
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})([^\n]*)")
 _QUOTES = re.compile(r"[ \t>]*")
@@ -120,7 +128,7 @@ def _paths(names: set[str]) -> re.Pattern[str]:
 
 
 def without_mentions(text: str, called: Callable[[str], str]) -> tuple[str, int]:
-    """Replace the @mentions of a Markdown text outside its code.
+    """Replace the @mentions of a Markdown text outside its code; versions and decorators are none.
 
     Args:
         text: The text.
@@ -139,6 +147,13 @@ def without_mentions(text: str, called: Callable[[str], str]) -> tuple[str, int]
         nonlocal replaced
         place = bisect_right(starts, match.start()) - 1
         if place >= 0 and match.start() < code[place][1]:
+            return match[0]
+        about = text[max(0, match.start() - _NEAR) : match.start()]
+        if (
+            _VERSION.match(text, match.start())
+            or _DECORATOR_AFTER.match(text, match.end())
+            or _DECORATOR_BEFORE.search(about)
+        ):
             return match[0]
         replaced += 1
         return "@" + called(match[1].lower())

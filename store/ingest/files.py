@@ -17,6 +17,15 @@ from store.events import Progress, Report
 _BLOCK = 1 << 20
 RECORD_BYTES = 64 << 20
 """The most bytes that a record may have, where nothing else is asked for."""
+_HEAD = 512
+_ARCHIVES = (
+    (b"PK\x03\x04", "zip"),
+    (b"PK\x05\x06", "zip"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"Rar!\x1a\x07", "rar"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+)
 _BOM = codecs.BOM_UTF8
 
 
@@ -122,7 +131,8 @@ def prepare(
         size = path.stat().st_size
         digest = hashlib.sha256()
         with path.open("rb") as file:
-            head = file.read(4)
+            head = file.read(_HEAD)
+            _refuse_archive(path, head)
             packed = head[:2] == b"\x1f\x8b"
             file.seek(0)
             lines = _Lines(path, record_bytes)
@@ -136,8 +146,9 @@ def prepare(
             plain = folder / f"{number}.plain"
             size = _unpack(path, plain, record_bytes)
             with plain.open("rb") as file:
-                head = file.read(4)
-                if head == b"PAR1":
+                head = file.read(_HEAD)
+                _refuse_archive(path, head)
+                if head.startswith(b"PAR1"):
                     raise ImportFailed(
                         "Packed Parquet", f"{path} is a gzipped Parquet file.", "Unpack it first: gunzip"
                     )
@@ -153,6 +164,25 @@ def prepare(
             "Empty file", f"{path}:1: the file is empty. Nothing was imported.", "Check where it came from."
         )
     return InputFile(number, path, plain, digest.hexdigest(), size, folder / f"{number}.spare", record_bytes)
+
+
+def _refuse_archive(path: Path, head: bytes) -> None:
+    """Refuse a file that holds other files, by how its plain content begins.
+
+    Raises:
+        ImportFailed: It is an archive, or packed in a way that is not read.
+    """
+    kind = next((name for begins, name in _ARCHIVES if head.startswith(begins)), None)
+    if head[257:262] == b"ustar":
+        kind = "tar"
+    elif head.startswith(b"BZh") and head[4:10] == b"1AY&SY":
+        kind = "bzip2"
+    if kind is not None:
+        raise ImportFailed(
+            "Archive",
+            f"{path} is an archive ({kind}). Nothing was imported.",
+            "Unpack it, and import the files in it.",
+        )
 
 
 def first_invalid_line(plain: Path) -> int | None:

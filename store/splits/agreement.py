@@ -10,21 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
-
-from store.formatting import pluralize
-from store.kinds.spec import TaskKind, task_kinds
+from store.kinds.spec import TaskKind
 from store.measures.table_agreement import table_agreement
 from store.sql import quoted
-from store.tables.columns import table_of
-from store.tables.splits import SplitLabel
 
 if TYPE_CHECKING:
     import numpy
     from sqlalchemy import Connection
 
     from store.queries.truth_panel import TruthPanel
-    from store.splits.splits import SplitDetails, SplitPlan, SplitReport
 
     Array = numpy.ndarray[Any, Any]
 
@@ -45,20 +39,26 @@ class ItemsByQuery:
 
 
 def items_by_query(
-    connection: Connection, kind: TaskKind, plan: SplitPlan, part_of: Mapping[int, str]
+    connection: Connection,
+    kind: TaskKind,
+    parts: Sequence[str],
+    part_of: Mapping[int, str],
+    *,
+    repositories: bool,
 ) -> ItemsByQuery:
     """Return all items of a kind, those without a true label in the part that has the rest of their query.
 
     Args:
         connection: A reading connection.
         kind: The kind.
-        plan: How the split is made.
+        parts: The names of the parts.
         part_of: The parts of the items with a true label.
+        repositories: Whether parts keep repositories apart, and not queries.
     """
     import numpy
 
     rows = f"SELECT id, group_id AS query FROM item WHERE kind = {quoted(kind.name)} ORDER BY id"
-    if plan.disjoint == "repository" and "repository" in kind.record.columns:
+    if repositories and "repository" in kind.record.columns:
         # An item without a repository is by itself.
         query = "hash(coalesce(nullif(repository, ''), item_id::VARCHAR))"
         rows = f"SELECT item_id AS id, {query} AS query FROM ({kind.record.select}) ORDER BY item_id"
@@ -66,34 +66,15 @@ def items_by_query(
     assert cursor is not None
     columns = cursor.fetchnumpy()
     ids, (_, queries) = columns["id"], numpy.unique(columns["query"], return_inverse=True)
-    parts = numpy.full(len(ids), -1)
-    places = {part.name: place for place, part in enumerate(plan.parts)}
+    own = numpy.full(len(ids), -1)
+    places = {name: place for place, name in enumerate(parts)}
     there = numpy.isin(ids, [*part_of])
-    parts[there] = [places[part_of[item]] for item in ids[there].tolist()]
+    own[there] = [places[part_of[item]] for item in ids[there].tolist()]
     lowest, highest = numpy.full(len(ids), len(places)), numpy.full(len(ids), -1)
-    numpy.minimum.at(lowest, queries[there], parts[there])
-    numpy.maximum.at(highest, queries[there], parts[there])
+    numpy.minimum.at(lowest, queries[there], own[there])
+    numpy.maximum.at(highest, queries[there], own[there])
     of_query = numpy.where(lowest == highest, lowest, -1)[queries]
-    return ItemsByQuery(ids, queries, numpy.where(there, parts, of_query))
-
-
-def items_behind(connection: Connection, split: SplitDetails, part: str | None = None) -> dict[int, str]:
-    """Return the items that the agreement of a split is about, with the part of each, empty for none.
-
-    Args:
-        connection: A reading connection.
-        split: The split.
-        part: The only part; None for all of the split, with the queries that are in no part.
-    """
-    label = table_of(SplitLabel)
-    rows = connection.execute(select(label.c.item_id, label.c.part).where(label.c.split_id == split.id))
-    part_of = {int(item): str(name) for item, name in rows}
-    found = items_by_query(connection, task_kinds()[split.kind], split.plan, part_of)
-    names = [*(one.name for one in split.plan.parts), ""]
-    every = {item: names[place] for item, place in zip(found.ids.tolist(), found.parts.tolist(), strict=True)}
-    if part is None and split.plan.disjoint != "given":
-        return every
-    return {item: name for item, name in every.items() if name and part in (None, name)}
+    return ItemsByQuery(ids, queries, numpy.where(there, own, of_query))
 
 
 def agreement_behind(panel: TruthPanel, ids: Array) -> dict[str, Any]:
@@ -122,23 +103,6 @@ def agreement_behind(panel: TruthPanel, ids: Array) -> dict[str, Any]:
         "raters": len(places),
         "why": found.why,
     }
-
-
-def agreement_words(report: SplitReport) -> list[str]:
-    """Return what the agreement of the parts of a split is about, and that of all of it, a sentence each."""
-    whom = "the raters of the policy" if len(report.truth.panel) > 1 else "people"
-    if not report.agreement:
-        return [f"Agreement: Krippendorff's alpha of {whom} on each part's items with a true label."]
-    alpha, undecided = report.agreement["alpha"], report.agreement["undecided"]
-    queries = pluralize(report.undecided_queries, "query", "queries")
-    return [
-        f"Agreement: Krippendorff's alpha of {whom} on all items of a part's queries that they labelled, "
-        "undecided ones included"
-        + (", before adjudication." if report.truth.against == "adjudicated" else "."),
-        f"In all: {'none' if alpha is None else f'{alpha:.3f}'} on {report.agreement['units']:,} units, "
-        f"{undecided:,} undecided"
-        + (f"; {queries} without a decided item." if report.undecided_queries else "."),
-    ]
 
 
 def panel_places(panel: TruthPanel) -> list[int]:

@@ -25,7 +25,6 @@ from store.record.ids import now
 from store.splits.agreement import (
     ItemsByQuery,
     agreement_behind,
-    agreement_words,
     items_by_query,
     undecided_queries,
 )
@@ -271,7 +270,9 @@ def make_split(
             for item, part in zip(items.ids.tolist(), of_items.tolist(), strict=True)
             if part >= 0
         }
-        everything = items_by_query(connection, kind, plan, part_of)
+        everything = items_by_query(
+            connection, kind, names, part_of, repositories=plan.disjoint == "repository"
+        )
         source = found.panel.described(connection)
     report = SplitReport(
         truth=source,
@@ -375,6 +376,32 @@ def split_items(connection: Connection, split: SplitDetails, part: str | None = 
         .order_by(label.c.item_id)
     )
     return list(connection.execute(rows).scalars())
+
+
+def items_behind(connection: Connection, split: SplitDetails, part: str | None = None) -> dict[int, str]:
+    """Return the items that the agreement of a split is about, with the part of each, empty for none.
+
+    Args:
+        connection: A reading connection.
+        split: The split.
+        part: The only part; None for all of the split, with the queries that are in no part.
+    """
+    label = table_of(SplitLabel)
+    rows = connection.execute(select(label.c.item_id, label.c.part).where(label.c.split_id == split.id))
+    part_of = {int(item): str(name) for item, name in rows}
+    parts = [one.name for one in split.plan.parts]
+    found = items_by_query(
+        connection,
+        task_kinds()[split.kind],
+        parts,
+        part_of,
+        repositories=split.plan.disjoint == "repository",
+    )
+    names = [*parts, ""]
+    every = {item: names[place] for item, place in zip(found.ids.tolist(), found.parts.tolist(), strict=True)}
+    if part is None and split.plan.disjoint != "given":
+        return every
+    return {item: name for item, name in every.items() if name and part in (None, name)}
 
 
 def items_named(connection: Connection, split: SplitDetails, names: Collection[str]) -> list[int]:
@@ -734,3 +761,20 @@ def _histogram(panel: TruthPanel, ids: Array) -> dict[str, int]:
     return {
         f"{value:g}": int(number) for value, number in zip(values.tolist(), numbers.tolist(), strict=True)
     }
+
+
+def agreement_words(report: SplitReport) -> list[str]:
+    """Return what the agreement of the parts of a split is about, and that of all of it, a sentence each."""
+    whom = "the raters of the policy" if len(report.truth.panel) > 1 else "people"
+    if not report.agreement:
+        return [f"Agreement: Krippendorff's alpha of {whom} on each part's items with a true label."]
+    alpha, undecided = report.agreement["alpha"], report.agreement["undecided"]
+    queries = pluralize(report.undecided_queries, "query", "queries")
+    return [
+        f"Agreement: Krippendorff's alpha of {whom} on all items of a part's queries that they labelled, "
+        "undecided ones included"
+        + (", before adjudication." if report.truth.against == "adjudicated" else "."),
+        f"In all: {'none' if alpha is None else f'{alpha:.3f}'} on {report.agreement['units']:,} units, "
+        f"{undecided:,} undecided"
+        + (f"; {queries} without a decided item." if report.undecided_queries else "."),
+    ]

@@ -83,7 +83,7 @@ def test_every_path_is_taken_and_counted(workspace, tmp_path):
         2: (0.0, "screened"),
         3: (1.0, "tested"),
         4: (0.0, "tested"),
-        5: (1.0, "tested"),
+        5: (1.0, "untested"),
     }
     assert (report.state, report.done, report.failed, report.error) == ("done", 5, 1, None)
     counts = report.to_dict()
@@ -160,7 +160,7 @@ def test_a_program_that_cannot_be_executed_is_ruled_on_all_the_same(workspace, t
     (execution,) = [row for row in executions(workspace) if row["item_id"] == 5]
     assert (execution["exit_reason"], execution["executable"]) == ("error", False)
     assert "no_such_package_anywhere" in execution["error"]
-    assert verdicts(workspace)[5] == (1.0, "tested")
+    assert verdicts(workspace)[5] == (1.0, "untested")
 
 
 def test_a_failed_item_has_its_reason_and_is_tried_again_from_where_it_failed(workspace, tmp_path):

@@ -449,7 +449,7 @@ def test_a_test_that_is_still_not_run_is_corrected_and_no_command_is_tried(tmp_p
         assert (first["executable"], first["exit_reason"]) == (False, "error")
         assert first["error"].startswith("NotRun: test_two() missing 1 required positional argument")
         assert [one["executable"] for one in further] == [True] * corrected
-        assert verdicts(workspace) == {1: (1.0, "corrected" if corrected else "tested")}
+        assert verdicts(workspace) == {1: (1.0, "corrected" if corrected else "untested")}
         assert "BugFixerReply" not in asked(server)
         assert asked(server).count("TestWriterReply") == 2
         reasons = read_reports(workspace, [Run(**run) for run in rows(workspace, Run)])[0]

@@ -424,7 +424,7 @@ def screened(in_folder, name, assessments):
 
 def test_a_workspace_without_a_run_says_how_to_begin_one(workbench, study):
     told = workbench("report", study, "pipeline", "--json").json()
-    assert told == {"report": "pipeline", "blind": False, "runs": []}
+    assert told == {"report": "pipeline", "blind": False, "rejected": [], "runs": []}
     assert "workbench annotate" in workbench("report", study, "pipeline").out
     done = workbench("report", study, "pipeline", "--run", "x", "--json")
     assert (done.code, done.json()["error"]["hint"]) == (2, "Runs here: none yet.")

@@ -66,7 +66,7 @@ def test_progress_by_condition_with_gold_pace_and_fast_labels(tmp_path: Path) ->
 
 
 def test_looks_are_logged_and_only_planned_ones_stop(tmp_path: Path) -> None:
-    with judged_workspace(tmp_path, 8) as workspace:
+    with judged_workspace(tmp_path, 16) as workspace:
         open_study(workspace, half_width=0.9, looks=(8, 16))
         own = {name: assigned(workspace, name) for name in ("ana", "ben")}
         for name, values in own.items():
@@ -86,11 +86,17 @@ def test_looks_are_logged_and_only_planned_ones_stop(tmp_path: Path) -> None:
         assert planned.items == len(
             {one.item_id for one in own["ana"][:6]} & {one.item_id for one in own["ben"][:6]}
         )
-        assert planned.alpha == 1
-        assert planned.half_width is not None
-        # Everybody agreed; and the next look is not due before its number.
-        assert found.is_met
-        assert found.due is None
+        # Too few items for an interval which could be narrow enough; and the next look is not due before its number.
+        assert (planned.half_width, found.is_met, found.due) == (None, False, None)
+        for name, values in own.items():
+            for one in values[6:]:
+                differs = name == "ben" and one is values[-1]
+                give(workspace, name, one, float((one.item_id + differs) % 2))
+        assert seen(workspace).due == 16
+        found = look(workspace, "rq2", dana)
+        assert found.looks[-1].half_width is not None
+        assert 0 < found.looks[-1].half_width < 0.9
+        assert (found.is_met, found.due) == (True, None)
 
 
 def test_a_study_of_fixed_size_has_its_planned_look_at_the_end(tmp_path: Path) -> None:

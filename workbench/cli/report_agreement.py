@@ -88,8 +88,7 @@ def report_agreement(
     from store.measures.truth import POLICIES
     from store.queries.agreement import agreement, agreement_by_question
     from store.queries.labels import question_of_items
-    from store.splits.agreement import items_behind
-    from store.splits.splits import find_split, split_parts
+    from store.splits.splits import find_split, items_behind, split_parts
     from store.studies.studies import open_studies_note
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json

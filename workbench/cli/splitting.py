@@ -287,9 +287,9 @@ def _print_list(every: list[SplitDetails]) -> None:
 
 def _print_split(found: SplitDetails) -> None:
     from store.formatting import pluralize
-    from store.splits.agreement import agreement_words
     from store.splits.grouping import COUNTED, DISJOINT_WORDS
     from store.splits.leakage import PROMISED
+    from store.splits.splits import agreement_words
     from workbench.output import print_facts, print_table, say
 
     plan, report = found.plan, found.report
