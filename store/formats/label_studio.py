@@ -46,6 +46,8 @@ CONFIG = f"""<View>
 _ANSWERS = {"choices": "choices", "rating": "rating", "number": "number"}
 """The field of a result that holds the label, by its type."""
 
+_NUMBERS = "annotations and predictions of which the file has only the number, left out"
+
 _NEVER = datetime.min.replace(tzinfo=UTC)
 """Before every time."""
 
@@ -56,7 +58,7 @@ class LabelStudioTasks(LabelledPairs):
     def scan(self, record: Mapping[str, Any]) -> None:
         """Collect the names of the controls that hold a label in some annotation or prediction."""
         with suppress(Refused):
-            task = RecordReader(record)
+            task = RecordReader(_without_numbers(record)[0])
             for one in [*_annotations(task), *task.objects("predictions")]:
                 for result in one.objects("result"):
                     if result.text("type") in _ANSWERS:
@@ -68,7 +70,9 @@ class LabelStudioTasks(LabelledPairs):
         Raises:
             Refused: A field is missing or of the wrong type, or a label is unknown.
         """
-        task = RecordReader(record)
+        whole, left_out = _without_numbers(record)
+        add_count(self.counts, _NUMBERS, of=left_out)
+        task = RecordReader(whole)
         own = task.identity("id") or str(number)
         annotations, predictions = _annotations(task), task.objects("predictions")
         drafts, meta = task.anything("drafts"), task.anything("meta")
@@ -104,6 +108,17 @@ class LabelStudioTasks(LabelledPairs):
             add_count(self.counts, UNLABELLED)
             return []
         return self.label(pair, rater, labels[0] if len(labels) == 1 else labels, "\n".join(comments), time)
+
+
+def _without_numbers(record: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return a task without annotations and predictions that are only numbers, and how many these are."""
+    whole = dict(record)
+    left_out = 0
+    for name in ("annotations", "completions", "predictions"):
+        if isinstance(given := record.get(name), list):
+            whole[name] = [one for one in given if type(one) is not int]
+            left_out += len(given) - len(whole[name])
+    return whole, left_out
 
 
 def _annotations(task: RecordReader) -> list[RecordReader]:

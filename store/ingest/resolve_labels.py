@@ -145,6 +145,7 @@ def resolve_labels(
         WINDOW by_time AS (PARTITION BY item_id, question, rater, phase ORDER BY ordered_by, position)
         """,
     )
+    # Keys in equations alone: with a condition of one side DuckDB compares every label with every one.
     JUDGED_LABEL.fill(
         cursor,
         """
@@ -159,9 +160,9 @@ def resolve_labels(
                     THEN n.made_at > t.before AND t.content_before <> hash(n.value, n.comment, n.reason)
                     ELSE later AND h.content <> hash(n.value, n.comment, n.reason) END, false) AS supersedes
             FROM new_label n
-            LEFT JOIN held_label h ON h.item_id = n.item_id AND h.question_id = n.question_id
-                AND h.rater_id = n.rater_id AND h.phase = n.phase
-                AND (n.model IS NULL OR n.response_ref_id IS NOT NULL)
+            LEFT JOIN held_label h
+                ON h.item_id = CASE WHEN n.model IS NULL OR n.response_ref_id IS NOT NULL THEN n.item_id END
+                AND (h.question_id, h.rater_id, h.phase) = (n.question_id, n.rater_id, n.phase)
                 AND h.response_ref_id IS NOT DISTINCT FROM n.response_ref_id
             LEFT JOIN repeated_label t ON (t.position, t.item_id, t.question, t.rater, t.phase)
                 = (n.position, n.item_id, n.question, n.rater, n.phase)

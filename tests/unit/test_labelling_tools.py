@@ -1,6 +1,7 @@
 """Label Studio, Argilla and Prodigy: their exports in, ours out and back, and what their libraries expect."""
 
 import json
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -240,6 +241,7 @@ AGAIN = "annotations of a rater on a pair that they labelled before, left out"
 OTHER_ANSWERS = "answers to other questions than the label's, left out"
 NAMELESS = "labels without an annotator, given to a rater named after the file"
 UNDATED = "labels whose time cannot be read, given the time of the import"
+NUMBERS = "annotations and predictions of which the file has only the number, left out"
 NO_STATUS = "labels of responses without a status, which may be drafts or discarded"
 OF_ARGILLA = ({"gpt-9": 0, "u1": 1, "u4": 0}, {SKIPPED: 1, UNFINISHED: 1})
 OTHERS = {
@@ -354,6 +356,40 @@ def labels_of(folder, records, name="theirs.json", **options):
     path.write_text(json.dumps(records))
     _, found, counts = imported(folder, path, **options)
     return {(item, rater): value for item, _, rater, value, _ in found}, counts
+
+
+def test_what_argilla_writes(repository, tmp_path):
+    """Files of its own library: one response submitted, discarded, a draft, and made without a status."""
+    written = json.loads((repository / "tests/oracles/exported_by_argilla.json").read_text())
+    ann, bob = (str(UUID(int=number)) for number in (1, 2))
+    both = {("both", ann): 1, ("both", bob): 0, ("both", "model"): 1, ("made", ann): 0}
+    unfinished = {("unfinished", ann): 1, ("unfinished", bob): 0}
+    assert labels_of(tmp_path, written["nested"]) == (both | unfinished, {NO_STATUS: 5})
+    assert labels_of(tmp_path, written["flat"]) == (both, {NO_STATUS: 1, SKIPPED: 1, UNFINISHED: 1})
+
+
+def test_what_label_studio_writes(repository, tmp_path):
+    """Exports of its server: the JSON export, which has numbers of predictions only, and the list of tasks."""
+    written = json.loads((repository / "tests/oracles/exported_by_label_studio.json").read_text())
+    counts = {AGAIN: 1, SKIPPED: 1, NAMELESS: 1, UNFINISHED: 1}
+    values = [(("1", "1"), 0), (("1", "2"), 1), (("2", ""), 1), (("3", "2"), 0)]
+    names = {"1": "annotator 1", "2": "annotator 2", "": "theirs labels"}
+    expected = {(item, names[who]): value for (item, who), value in values}
+    assert labels_of(tmp_path, written["export"]) == (expected, counts | {NUMBERS: 1})
+    mails = {"1": "ann@lab.example", "2": "bob@lab.example", "": "theirs labels"}
+    expected = {(item, mails[who]): value for (item, who), value in values}
+    assert labels_of(tmp_path, written["tasks"]) == (expected | {("3", "model"): 1}, counts)
+    with Workspace.create(tmp_path / "w.duckdb") as workspace:
+        superseding = []
+        for name in ("export", "corrected", "export", "corrected"):
+            # Under one name, as whoever exports again overwrites it: nobody's labels have its name.
+            (tmp_path / "theirs.json").write_text(json.dumps(written[name]))
+            report = import_files(workspace, [tmp_path / "theirs.json"])
+            superseding.append((sum(report.judgments_added.values()), report.files[0].labels_superseding))
+        assert superseding == [(4, 0), (1, 1), (0, 0), (0, 0)]
+        found = read(workspace, LABELS.replace("ORDER BY 1, 2, 3", "ORDER BY j.id"))
+    assert found[-1] == ("3", "pair.match", "annotator 2", 1, "it does")
+    assert [row[3] for row in found if row[:3] == ("3", "pair.match", "annotator 2")] == [0, 1]
 
 
 def test_responses_of_nested_records_are_labels_though_nothing_says_which_were_submitted(tmp_path):
@@ -489,7 +525,9 @@ def test_what_is_not_read_is_counted(tmp_path):
         annotation("match", "yesterday", by=5),
         {"result": [runs], "completed_by": 6},
         {"result": [choice("") | {"value": {"choices": []}}], "completed_by": 7},
-        drafts=[{"id": 9, "result": [choice("match")]}],
+        8,
+        drafts=[{"id": 9, "result": [choice("match")]}, 10],
+        predictions=[11, 12],
         meta={"batch": 7},
     )
     path = tmp_path / "theirs.json"
@@ -497,7 +535,7 @@ def test_what_is_not_read_is_counted(tmp_path):
     items, found, counts = imported(tmp_path, path)
     assert {label[2] for label in found} == {"annotator 4", "annotator 5"}
     # The third answered another question only, which is not taken for the label.
-    assert counts == {UNFINISHED: 1, OTHER_ANSWERS: 3, UNDATED: 2, UNLABELLED: 2}
+    assert counts == {UNFINISHED: 2, OTHER_ANSWERS: 3, UNDATED: 2, UNLABELLED: 2, NUMBERS: 3}
     assert json.loads(items[0][-1]) == {"meta": {"batch": 7}}
 
 
