@@ -37,6 +37,7 @@ def zipped() -> bytes:
         (bz2.compress(LINE), "bzip2"),
         (lzma.compress(LINE), "xz"),
     ],
+    ids=("tar", "tar.gz", "zip", "bz2", "xz"),
 )
 def test_an_archive_is_called_one(workbench, in_folder, content, kind):
     (in_folder / "pairs.jsonl").write_bytes(content)
