@@ -92,7 +92,15 @@ def test_no_user_name_of_an_issue_thread_is_left(shared_data):
     assert len({one.fields["external_id"] for one in made}) == 153
     either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
-    texts = [text for one in made for part in (one.fields, one.extra) for text in strings(dict(part))]
+    # All but the repository that a question is about, and its address.
+    told = [
+        {name: value for name, value in one.fields.items() if name not in ("repository", "url")}
+        for one in made
+    ]
+    texts = [text for part in (*told, *(one.extra for one in made)) for text in strings(dict(part))]
+    assert {one.fields["repository"] for one in made} == {
+        re.match(r"https://github.com/([^/]+/[^/]+)/", one["url"])[1] for one in issues
+    }
     assert not [text for text in texts if pattern.search(text)]
     assert [len(one.fields["comments"]) for one in made] == [len(issue["comments"]) for issue in issues]
     back = Questions(FileContext("x"))
