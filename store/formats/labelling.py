@@ -163,9 +163,9 @@ class LabelledPairs:
 
 
 def value_of(answer: Any) -> float | None:
-    """Return the value of a label that is written as a word or a number; None where it is none."""
+    """Return the value of a label, written as a word or a number (`NO_MATCH`, 0); None where it is none."""
     try:
-        return scale_value(MATCH.scale, str(answer))
+        return scale_value(MATCH.scale, str(answer).replace("_", " "))
     except JudgmentRefused:
         return None
 

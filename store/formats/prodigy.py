@@ -112,6 +112,7 @@ class ProdigyTasks(LabelledPairs):
                     f"the label {short(shown)} is none of {', '.join(WORDS.values())}, and one of several in "
                     "the file; write these words in its place"
                 )
+            add_count(self.counts, f"tasks whose label {short(shown)} was taken for a match")
             value = _MATCH
         return value if accept else next(other for other in WORDS if other != value)
 

@@ -1,5 +1,6 @@
 """Importing pairs: what arrives, what is there already, what is said of it."""
 
+import csv
 import gzip
 import hashlib
 import json
@@ -194,6 +195,16 @@ def test_columns_can_be_mapped_and_ids_prefixed(workspace, tmp_path):
     assert report.files[0].format == "csv"
     with pytest.raises(UnknownName, match="no field 'nonsense'"):
         import_files(workspace, [tmp_path / "q.csv"], mapping={"nonsense": "number"})
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_header_of_a_table_is_its_first_record_not_its_first_line(workspace, tmp_path, delimiter):
+    names = ["for raters:\nread, then; judge", "with\u2028a separator", "id", "query", "code"]
+    with (tmp_path / "t.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows([names, ["x", "y", "1", "q", "c"]])
+    assert import_files(workspace, [tmp_path / "t.csv"]).files[0].format == "csv"
+    ((extra,),) = rows(workspace, "SELECT extra FROM item")
+    assert json.loads(extra) == dict(zip(names, "xy", strict=False))
 
 
 def test_gzip_and_a_byte_order_mark_are_accepted(workspace, tmp_path):

@@ -252,7 +252,11 @@ OTHERS = {
     ),
     "argilla flat": (ARGILLA_FLAT, *OF_ARGILLA),
     "argilla nested": (ARGILLA_NESTED, *OF_ARGILLA),
-    "prodigy": (PRODIGY, {"bob": 0, "set-ann": 1, "set-dee": 0}, {SKIPPED: 1, UNLABELLED: 1}),
+    "prodigy": (
+        PRODIGY,
+        {"bob": 0, "set-ann": 1, "set-dee": 0},
+        {SKIPPED: 1, UNLABELLED: 1, "tasks whose label 'FITS' was taken for a match": 2},
+    ),
 }
 
 
@@ -416,7 +420,13 @@ def shown(label, answer, number, **more):
 
 def test_a_label_that_is_shown_is_accepted_or_rejected(tmp_path):
     answers = [(None, "accept", 1), (None, "reject", 0)]
-    for match, none in (("match", "no match"), ("MATCH", "No-Match"), (1, 0), ("1", "0")):
+    for match, none in (
+        ("match", "no match"),
+        ("MATCH", "NO_MATCH"),
+        ("Match", "No-Match"),
+        (1, 0),
+        ("1", "0"),
+    ):
         answers += [(match, "accept", 1), (match, "reject", 0), (none, "accept", 0), (none, "reject", 1)]
     tasks = [shown(label, answer, number) for number, (label, answer, _) in enumerate(answers)]
     found, counts = labels_of(tmp_path, tasks)
@@ -426,8 +436,9 @@ def test_a_label_that_is_shown_is_accepted_or_rejected(tmp_path):
 
 def test_a_label_of_other_words_is_read_where_it_is_the_only_one(tmp_path):
     tasks = [shown("RELEVANT", "accept", 1), shown("RELEVANT", "reject", 2)]
-    found, _ = labels_of(tmp_path, tasks)
+    found, counts = labels_of(tmp_path, tasks)
     assert [*found.values()] == [1, 0]
+    assert counts == {NAMELESS: 2, "tasks whose label 'RELEVANT' was taken for a match": 2}
     with pytest.raises(RecordsRefused, match="the label 'OFF TOPIC' is none of match, no match, and one of"):
         labels_of(tmp_path, [*tasks, shown("OFF TOPIC", "accept", 3)])
     with pytest.raises(RecordsRefused, match="the label 'RELEVANT' is none of match, no match, and one of"):
