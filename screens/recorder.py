@@ -215,7 +215,7 @@ class Recorder:
 
     @property
     def count_unsaved(self) -> int:
-        """How many records are unsaved, or undone unsaved while the journal may still hold them."""
+        """How many records are unsaved, and how many undone before that: the journal may hold them still."""
         return len(self.unsaved) + len(self._dropped)
 
     @property

@@ -127,7 +127,7 @@ class Health:
 
     @property
     def notes(self) -> list[str]:
-        """What to look after that may be all right, as sentences."""
+        """What a person should check, as sentences; it may be as it should."""
         if not self.unknown_sides:
             return []
         total = pluralize(sum(self.unknown_sides.values()), "label")

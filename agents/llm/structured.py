@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
@@ -84,7 +84,8 @@ def unreported(*reported: object) -> int:
     return int(any(type(number) is not int or number != tokens(number) for number in reported))
 
 
-class FormChecked(BaseModel):
+@runtime_checkable
+class FormChecked(Protocol):
     """A reply that has a form beyond its schema.
 
     A reply of another form is asked for once more, with the reason, and used if no better one comes.
@@ -92,7 +93,6 @@ class FormChecked(BaseModel):
 
     def form_problem(self) -> str:
         """Say what is wrong with its form; empty where nothing is."""
-        raise NotImplementedError
 
 
 class MalformedReply(ValueError):

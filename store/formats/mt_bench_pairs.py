@@ -51,9 +51,9 @@ class Parts:
     Attributes:
         question: The question, of two turns the first one.
         reference: The reference answer; empty for none.
-        answers: Both answers; of two turns the conversation after the first question, as the judge saw it.
-        formerly: The prompt and both answers as battles of two turns had them in an earlier version: all
-            questions, and answers without marks; None for one turn.
+        answers: Both answers; of two turns, the conversation after the first question as the judge saw it.
+        formerly: Of two turns, the prompt and both answers as earlier versions stored them: the prompt with
+            all questions, the answers without marks. None for one turn.
     """
 
     question: str

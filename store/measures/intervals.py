@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FEW_CLUSTERS = 30
 """Clusters below which a bootstrap interval is too narrow to be relied on."""
 LEAST_CLUSTERS = 5
-"""Clusters below which there is none: fewer than 126 different resamples say nothing of 95 %."""
+"""Clusters below which there is none: four have 35 different resamples, too few for 95 %."""
 
 _CELLS = 2_000_000
 """Numbers that are drawn at once."""

@@ -111,7 +111,7 @@ class Column:
 
     @property
     def mixture(self) -> str:
-        """What is no number in a column of numbers, in words; empty where there is nothing."""
+        """Names the first word among a column's numbers; empty where there is none."""
         word = next((text for text in self._places if number_of(text) is None), None)
         return f"{word!r} among numbers" if word is not None and self.is_numeric else ""
 

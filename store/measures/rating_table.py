@@ -41,7 +41,7 @@ _CLUSTER_COLUMNS = ("query", "prompt", "cluster")
 """Columns of our own exports, and by their usual name, that are no rater's."""
 _DELIMITERS = ",;\t"
 _NAMELESS = re.compile(r"(Unnamed: \d+)?")
-"""How pandas' index is called in a CSV file."""
+"""The name of a column without one; "Unnamed: 0" is how pandas reads the index that it wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class RatingTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What somebody says of a file of ratings; what is not said is found by the names and the content.
+class NamedColumns:
+    """The columns that a person names; those not named are found by their names and content.
 
     Attributes:
         raters: The columns of the raters' values, or the one column of their names.
@@ -126,7 +126,7 @@ class Asked:
     missing: tuple[str, ...] = ()
 
 
-def read_ratings(path: Path, asked: Asked = Asked()) -> RatingTable:
+def read_ratings(path: Path, asked: NamedColumns = NamedColumns()) -> RatingTable:
     """Read a CSV file with a header; commas, semicolons or tabs separate its cells.
 
     A column is taken for a rater's only if it can be one: it has a name, its values are of the kind of the
@@ -160,7 +160,7 @@ def read_ratings(path: Path, asked: Asked = Asked()) -> RatingTable:
         raise refused(path, f"is no CSV: {error}", "Save it as CSV with a header.") from error
 
 
-def _table(path: Path, rows: Any, asked: Asked) -> RatingTable:
+def _table(path: Path, rows: Any, asked: NamedColumns) -> RatingTable:
     header = _Header(path, [name.strip() for name in next(rows, [])])
     cells = _Cells(path, rows, len(header.names))
     if asked.value is None and len(asked.raters) > 1:
@@ -263,7 +263,7 @@ class _Cells:
             yield line, row
 
 
-def _wide(path: Path, header: _Header, cells: _Cells, asked: Asked) -> RatingTable:
+def _wide(path: Path, header: _Header, cells: _Cells, asked: NamedColumns) -> RatingTable:
     import numpy
 
     if asked.question is not None:
@@ -327,7 +327,7 @@ def _wide(path: Path, header: _Header, cells: _Cells, asked: Asked) -> RatingTab
 
 
 def _long(
-    path: Path, header: _Header, cells: _Cells, asked: Asked, at: tuple[int, int | None, int]
+    path: Path, header: _Header, cells: _Cells, asked: NamedColumns, at: tuple[int, int | None, int]
 ) -> RatingTable:
     import numpy
 

@@ -185,7 +185,6 @@ class SplitDetails:
             **asdict(self.plan),
             **asdict(self.report),
             "leaks_found": self.leaks,
-            "agreement_words": agreement_words(self.report),
             "created_at": self.created_at,
             "last_judgment": self.last_judgment,
             "digest": self.digest,

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from agents.llm.errors import ModelError
 from agents.llm.protocol import Message, ModelRequest, Usage
 from agents.llm.request_watch import count_request, tallied
-from agents.llm.structured import Answer, FormChecked, MalformedReply, converse, parse_reply
+from agents.llm.structured import Answer, MalformedReply, converse, parse_reply
 
 
 class Ruling(BaseModel):
@@ -244,7 +244,7 @@ async def test_a_failure_after_a_malformed_reply_keeps_the_cost_of_that() -> Non
     )
 
 
-class Even(FormChecked):
+class Even(BaseModel):
     number: int
 
     def form_problem(self) -> str:

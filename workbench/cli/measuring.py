@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.options import AsJson, command
+from workbench.cli.options import AsJson, command, names_in
 from workbench.cli.ranking import (
     ByQuery,
     Level,
@@ -126,17 +125,17 @@ def agreement_command(
     one query are not independent.
     """
     from store.measures.intervals import Bootstrap
-    from store.measures.rating_table import Asked, read_ratings
+    from store.measures.rating_table import NamedColumns, read_ratings
     from store.measures.table_agreement import table_agreement
     from workbench.output import print_json
 
-    asked = Asked(
-        raters=_names(raters),
+    asked = NamedColumns(
+        raters=names_in(raters),
         unit=unit,
         value=value,
         cluster=cluster,
         question=question,
-        missing=_names(missing),
+        missing=names_in(missing),
     )
     table = read_ratings(file, asked)
     found = table_agreement(table, level=level.value, bootstrap=Bootstrap(bootstrap, seed), block=blocks)
@@ -357,11 +356,6 @@ def _raters(number: int | None, read: ColumnsRead) -> str:
         return f"{number:,}, named in column {read.raters[0]}; values in column {read.value}"
     more = f" and {number - _SHOWN:,} more" if number > _SHOWN else ""
     return f"{number:,}: {', '.join(read.raters[:_SHOWN])}{more}"
-
-
-def _names(given: str | None) -> tuple[str, ...]:
-    """Return the names in a line of CSV."""
-    return tuple(name for each in next(csv.reader([given or ""]), []) if (name := each.strip()))
 
 
 def _missing(missing: Mapping[str, int]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import itertools
 from collections.abc import Callable, Sequence
@@ -48,6 +49,12 @@ ConfigFile = Annotated[
 ]
 
 _given: dict[str, Any] = {}
+
+
+def names_in(given: str | None) -> tuple[str, ...]:
+    """Return the names in a list apart by commas, each once; quotes hold a name with a comma together."""
+    names = (name.strip() for name in next(csv.reader([given or ""], skipinitialspace=True), []))
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import ExportFailed, WorkbenchError
+from workbench.cli.options import names_in
 
 if TYPE_CHECKING:
     from store.measures.intervals import Bootstrap
@@ -113,7 +114,7 @@ def ranking_options(
 
 
 def _names(given: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    names = names_in(given)
     if not names:
         raise WorkbenchError("No measure", "No measure is named.", "Name some: --measures ndcg@10,map")
     return names

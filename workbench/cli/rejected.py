@@ -1,4 +1,4 @@
-"""What imports rejected is said with every report: its figures are without it."""
+"""Reports name the records that imports rejected, since their figures are without them."""
 
 from __future__ import annotations
 

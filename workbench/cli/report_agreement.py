@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import UnknownName, WorkbenchError, blind_review
+from workbench.cli.options import names_in
 
 if TYPE_CHECKING:
     from store.measures.intervals import Bootstrap
@@ -27,7 +28,7 @@ def named(raters: str) -> list[str]:
     Raises:
         WorkbenchError: There are none.
     """
-    names = [name.strip() for name in raters.split(",") if name.strip()]
+    names = list(names_in(raters))
     if not names:
         raise WorkbenchError("Raters missing", "No rater is named.", "Name them: dana,eli")
     return names

@@ -11,7 +11,16 @@ import typer
 
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from workbench.cli.items import Status, find_kind
-from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+from workbench.cli.options import (
+    AsJson,
+    ConfigFile,
+    RaterName,
+    Workspace,
+    command,
+    given_rater,
+    names_in,
+    settings,
+)
 
 if TYPE_CHECKING:
     from store.queries.rows import QueueSort
@@ -175,7 +184,7 @@ def _columns(given: str) -> tuple[str, ...]:
     """
     from store.queries.rows import COLUMNS
 
-    names = tuple(name for each in given.split(",") if (name := each.strip()))
+    names = names_in(given)
     for name in names:
         if name not in COLUMNS:
             columns = ", ".join(COLUMNS)

@@ -21,10 +21,8 @@ _BY_ERROR = (
     ("missing file", re.compile(r"FileNotFoundError: .*?('[^']*'|$)")),
     ("no network", re.compile(r"gaierror: |OSError: \[Errno 101\]")),
     ("tests not run", re.compile(r"NotRun: ")),
-    (
-        "no tests",
-        re.compile(r"LookupError: none of the tests was defined"),
-    ),  # of executions of earlier versions
+    # Of executions of earlier versions.
+    ("no tests", re.compile(r"LookupError: none of the tests was defined")),
     ("skipped tests", re.compile(r"(?:SkipTest|Skipped)\b")),
     ("failed set-up", re.compile(r"SetUpFailed: ")),
     ("ended itself", re.compile(r"EndedEarly: ")),

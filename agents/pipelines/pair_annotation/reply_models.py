@@ -5,16 +5,20 @@ Their fields stand in the order in which they are asked for and generated: the r
 
 from __future__ import annotations
 
+import warnings
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.llm.fenced import FencedPython
-from agents.llm.structured import FormChecked
-from agents.pipelines.pair_annotation.program_form import form_problem
+from agents.sandbox.cells import split_cells
+from agents.sandbox.inside.listing import list_tests
+from store.parsing import parse_python
 
 Program = Annotated[str, Field(min_length=1), FencedPython()]
 """A Python program, in the JSON object or as a fenced block beside it."""
+
+_MOST_PROBLEMS = 8
 
 
 class ScreenerReply(BaseModel):
@@ -26,7 +30,7 @@ class ScreenerReply(BaseModel):
     assessment: Literal["clear_match", "clear_nonmatch", "unclear"]
 
 
-class TestWriterReply(FormChecked):
+class TestWriterReply(BaseModel):
     """A test program under one plausible interpretation of the query (section IV.C.b)."""
 
     __test__ = False
@@ -37,7 +41,7 @@ class TestWriterReply(FormChecked):
 
     def form_problem(self) -> str:
         """Say what of the program would not be run as a test."""
-        return form_problem(self.test_program)
+        return _form_problem(self.test_program)
 
 
 class BugFixerReply(BaseModel):
@@ -49,7 +53,7 @@ class BugFixerReply(BaseModel):
     commands: tuple[Annotated[str, Field(min_length=1, max_length=4000)], ...] = Field(max_length=10)
 
 
-class TestCorrectionReply(FormChecked):
+class TestCorrectionReply(BaseModel):
     """A test program without a slip of its writer: the whole program, its tests unchanged."""
 
     __test__ = False
@@ -60,7 +64,7 @@ class TestCorrectionReply(FormChecked):
 
     def form_problem(self) -> str:
         """Say what of the program would not be run as a test."""
-        return form_problem(self.test_program)
+        return _form_problem(self.test_program)
 
 
 class PredictedTest(BaseModel):
@@ -90,3 +94,29 @@ class ArbiterReply(BaseModel):
 
     reason: str = Field(min_length=1)
     label: Literal[0, 1]
+
+
+def _form_problem(program: str) -> str:
+    """Say what of a test program would not be run as a test.
+
+    Args:
+        program: The whole text, with its scaffold.
+
+    Returns:
+        What is wrong, in words for its writer; empty where nothing is, and for a program that is no valid
+        Python, since its execution says where.
+    """
+    _, tests = split_cells(program)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as an escape that no string has
+            listing = list_tests(parse_python(tests))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    problems = [] if listing.labels else ["the program has no function whose name begins with test_"]
+    problems += [f"{label} is not run as a test: {why}" for label, why in listing.unrun.items()]
+    problems += [
+        f"{label} takes the argument {name}, and nothing gives a test an argument"
+        for label, name in listing.parameters.items()
+    ]
+    return "; ".join(problems[:_MOST_PROBLEMS])

@@ -68,7 +68,7 @@ class Attempt:
 
 
 class Shared:
-    """What the tests of a class or of the module have in common: a set-up and a tear-down.
+    """The set-up and tear-down that the tests of a class, or of the module, share.
 
     The set-up is run before the first test; where it fails, none of the tests is run.
     """
