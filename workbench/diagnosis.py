@@ -118,7 +118,7 @@ def kinds() -> list[dict[str, Any]]:
             "name": kind.name,
             "items": kind.plural,
             "parts": [part for part in PARTS if f"{kind.name}.{part}" in names],
-            "questions": [spec.name for spec in kind.questions],
+            "questions": [spec.name for spec in kind.every_question],
         }
         for kind in known.values()
     ]

@@ -96,7 +96,7 @@ class ExportScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         """Lay out the fields, what would be written, and the keys."""
-        questions = [(spec.name, spec.name) for kind in task_kinds().values() for spec in kind.questions]
+        questions = [(spec.name, spec.name) for kind in task_kinds().values() for spec in kind.every_question]
         yield TopLine("export")
         with VerticalScroll(id="body", can_focus=False):
             first = FIRST if FIRST in self._formats else next(iter(self._formats))

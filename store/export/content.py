@@ -25,6 +25,7 @@ from store.kinds.spec import NamedQuestion, task_kinds
 from store.queries.labels import named_question
 from store.record.ids import now
 from store.record.revisions import current_texts
+from store.splits.splits import agreement_words
 from store.sql import count, named, quoted
 from store.workspace.schema import tables_of
 
@@ -106,6 +107,7 @@ class WorkspaceContent:
         cursor: A native cursor of the workspace, inside a read transaction.
         of_view: Whether only the items of a saved view are written.
         dry_run: Whether it is only counted what would be written; see `Counted`.
+        question: The question that the labels are of; None for the first with labels.
     """
 
     cursor: duckdb.DuckDBPyConnection
@@ -122,6 +124,7 @@ class WorkspaceContent:
     with_withdrawn: bool = False
     of_view: bool = False
     dry_run: bool = False
+    question: NamedQuestion | None = None
 
     def end_dry_run(self, result: WriteResult) -> None:
         """End the writer where nothing is to be written.
@@ -167,18 +170,23 @@ class WorkspaceContent:
         return (*columns, "part") if self.parts else columns
 
     def asked(self) -> NamedQuestion:
-        """Return the question that the labels are of: of the true labels, or the first with labels.
+        """Return the question that the labels are of: of the true labels, that asked for, or the first.
 
         Raises:
             ExportFailed: There is no label.
         """
         if self.truth is not None:
             return named_question(self.truth.question)
+        if self.question is not None:
+            return self.question
         labels.create_current_labels(self.cursor, self.rater_id)
         there = labels.labelled_items(self.cursor)
+        labelled_by_name = labels.labelled_questions(self.cursor)
         for kind in task_kinds().values():
             if kind.name in there:
-                return NamedQuestion(kind, kind.label_question or kind.questions[0])
+                first = kind.label_question or kind.questions[0]
+                others = (spec for spec in kind.imported if spec.name in labelled_by_name)
+                return NamedQuestion(kind, first if first.name in labelled_by_name else next(others, first))
         raise ExportFailed(
             "Nothing to export", "There is no label.", "See what is there: workbench items WORKSPACE"
         )
@@ -249,9 +257,15 @@ class WorkspaceContent:
                 f"SELECT licence, count(*) FROM ({asked.kind.record.select}) p "
                 f"WHERE item_id IN {labels.EXPORTED} GROUP BY licence ORDER BY licence"
             ).fetchall()
+        values = asked.spec.scale.values
+        if asked.spec in asked.kind.imported:
+            # The scale of imported grades ends with the highest of theirs.
+            highest = labels.highest_value(self.cursor, asked.spec)
+            values = tuple(one for one in values if one.value <= highest)
         split = None
         if self.truth is not None and self.truth.split is not None:
-            split = self.truth.split.to_dict()
+            found = self.truth.split
+            split = {**found.to_dict(), "agreement_words": agreement_words(found.report)}
             names = self.cursor.execute(
                 "SELECT r.name, e.name FROM rater r JOIN exported_rater e USING (id)"
             ).fetchall()
@@ -262,7 +276,7 @@ class WorkspaceContent:
             "plural": asked.kind.plural,
             "question": asked.spec.name,
             "text": asked.spec.text,
-            "values": {f"{one.value:g}": one.word for one in asked.spec.scale.values},
+            "values": {f"{one.value:g}": one.word for one in values},
             "labels": None if self.truth is None else self.truth.name,
             "split": split,
             "licences": dict(licences),

@@ -23,7 +23,7 @@ from store.export.true_labels import TRUE_LABELS, TrueLabels, create_true_labels
 from store.formats.protocol import Choice, Corpus, Format, WriteResult, find_format, formats
 from store.measures.truth import POLICIES
 from store.paths import is_folder, is_there
-from store.queries.labels import question_of_items
+from store.queries.labels import named_question, question_of_items
 from store.queries.runs import all_runs, named_run, rater_or_run, shown_by_kind
 from store.queries.sampling import ItemSample
 from store.record.rater_ref import RaterRef
@@ -150,7 +150,7 @@ def export(
         names: Whether raters of the study keep their names.
         with_withdrawn: Whether the full record holds those of raters who withdrew from a study, too.
         policy: The policy whose labels to write, in place of a rater's.
-        question: The question that the policy is about; that of the first kind by default.
+        question: The question that the labels are of; that of the first kind with labels by default.
         split: The split whose items to write, with its labels where no rater is named.
         part: The only part of it; None for all.
         now: Whether its labels are those of now.
@@ -175,6 +175,7 @@ def export(
     chosen: dict[Choice, bool] = {
         "rater": rater is not None,
         "policy": policy is not None,
+        "question": question is not None and policy is None,
         "split": split is not None,
         "corpus": corpus != "judged",
         "setting": setting is not None,
@@ -260,6 +261,7 @@ def export(
             with_withdrawn=with_withdrawn,
             of_view=view is not None,
             dry_run=dry_run,
+            question=None if question is None else named_question(question),
         )
         with workspace.limited_memory(_MEMORY):
             written = _write(form, wanted)
@@ -309,6 +311,7 @@ _CHOICES: dict[Choice, tuple[str, str]] = {
     "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept out."),
     "sample": ("does not choose pairs", "Leave --sample-pairs out."),
     "policy": ("holds no labels of one rater or policy", "Leave --policy out."),
+    "question": ("is not about one question", "Leave --question out, or name a --policy."),
     "split": ("holds no labelled items", "Leave --split out; a format that does: --format parquet"),
     "corpus": ("is no retrieval benchmark", "Leave --corpus out, or use --format beir"),
     "study": ("holds no labels of a study", "Leave --study out; labels of any kind: --format labels"),

@@ -18,7 +18,7 @@ from store.export.true_labels import TRUE_LABELS
 from store.formats.protocol import CurrentLabel, Entity, WriteResult
 from store.formatting import pluralize
 from store.kinds.comparison import PREFERENCE, listed_second_first_sql
-from store.kinds.spec import TaskKind, task_kinds
+from store.kinds.spec import QuestionSpec, TaskKind, task_kinds
 from store.record.response_names import response_name_sql
 from store.record.scope import FIRST_PHASES
 from store.sql import count, quoted
@@ -177,6 +177,21 @@ def labelled_items(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
         "GROUP BY i.kind ORDER BY i.kind"
     )
     return dict(found.fetchall())
+
+
+def labelled_questions(cursor: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Return the names of the questions that have a current label."""
+    found = cursor.execute(f"SELECT name FROM question WHERE id IN (SELECT question_id FROM {CURRENT_LABEL})")
+    return frozenset(name for (name,) in found.fetchall())
+
+
+def highest_value(cursor: duckdb.DuckDBPyConnection, asked: QuestionSpec) -> float:
+    """Return the highest current label of a question; 0 where there is none."""
+    row = cursor.execute(
+        f"SELECT max(value) FROM {CURRENT_LABEL} s JOIN question q ON q.id = s.question_id WHERE q.name = ?",
+        [asked.name],
+    ).fetchone()
+    return float(row[0] or 0) if row else 0.0
 
 
 def values_of(

@@ -32,7 +32,7 @@ SHORT = frozenset({"language", "repository"})
 """Fields that hold a name, which has a limit."""
 
 _SAME = {"id": "external_id", "item": "external_id"}
-"""What users call a field, whatever it is called in a file."""
+"""The names that --map takes for a field beside its own."""
 
 SCORE_PREFIX = "similarity_"
 """A column similarity_MODEL holds one model's similarity."""
@@ -52,6 +52,7 @@ class Field:
         required: Whether a record without it is refused.
         filled: Whether an empty text is refused.
         values: The only values it can take; empty for any.
+        hint: What a refusal of another value says besides; `{name}` is the column.
         kept: Whether it also stays among the extra fields under its own name.
     """
 
@@ -61,6 +62,7 @@ class Field:
     required: bool = False
     filled: bool = False
     values: tuple[float | str, ...] = ()
+    hint: str = ""
     kept: bool = False
 
 

@@ -46,7 +46,7 @@ def _card(name: str, about: Mapping[str, Any], numbers: Mapping[str, int]) -> st
     # Quoted, since `no`, `null` and `1` are no texts in YAML.
     files = "\n".join(f'  - split: "{part}"\n    path: data/{part}-*.parquet' for part in numbers)
     sizes = "\n".join(f"| {part} | {number:,} |" for part, number in numbers.items())
-    values = ", ".join(f"{value} {word}" for value, word in about["values"].items())
+    values = ", ".join(f"{value} {word}".rstrip() for value, word in about["values"].items())
     lines = [
         f"---\npretty_name: {json.dumps(name, ensure_ascii=False)}\nconfigs:\n"
         f"- config_name: default\n  data_files:\n{files}\n---",
@@ -223,7 +223,7 @@ HUGGING_FACE = Format(
     opened_by='datasets.load_dataset("{path}")',
     needs_rater=True,
     folder=True,
-    choices=frozenset({"rater", "policy", "sample", "study", "split"}),
+    choices=frozenset({"rater", "policy", "question", "sample", "study", "split"}),
     holds=("labelled item", "labelled items"),
     published=True,
 )

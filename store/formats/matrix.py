@@ -21,7 +21,7 @@ MATRIX = Format(
     carries="A column for each rater, a row for each item: the input of agreement measures.",
     suffix=".csv",
     opened_by="workbench measure agreement {path}",
-    choices=frozenset({"policy", "sample", "study", "split"}),
+    choices=frozenset({"policy", "question", "sample", "study", "split"}),
     undecided=True,
     holds=("unit", "units"),
 )
@@ -33,7 +33,7 @@ MATRIX_LONG = Format(
     write=partial(write_matrix, wide=False),
     carries="A row for each item and rater, with the reason where a label is missing.",
     suffix=".csv",
-    choices=frozenset({"policy", "sample", "study", "split"}),
+    choices=frozenset({"policy", "question", "sample", "study", "split"}),
     undecided=True,
     holds=("label", "labels"),
 )

@@ -26,6 +26,7 @@ Choice = Literal[
     "study",
     "withdrawn",
     "policy",
+    "question",
     "split",
     "corpus",
     "pseudonyms",

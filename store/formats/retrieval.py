@@ -140,7 +140,7 @@ BEIR = Format(
     opened_by='datasets.load_dataset("{path}", "queries")',
     needs_rater=True,
     folder=True,
-    choices=frozenset({"rater", "policy", "sample", "study", "split", "corpus"}),
+    choices=frozenset({"rater", "policy", "question", "sample", "study", "split", "corpus"}),
     holds=("graded pair", "graded pairs"),
     published=True,
 )

@@ -17,6 +17,7 @@ from store.formats.protocol import JSON, Export, Format, WriteResult
 from store.kinds.pair import MATCH, PAIR
 
 LABEL_VALUES = tuple(value.value for value in MATCH.scale.values)
+_GRADES = "; grades are no labels: --map relevance={name}"
 
 TABLE = Layout(
     "pair",
@@ -30,7 +31,8 @@ TABLE = Layout(
         Field("path", ("path",)),
         Field("licence", ("licence",)),
         Field("rank", ("rank",), "integer"),
-        Field("label", ("label",), "number", values=LABEL_VALUES),
+        Field("label", ("label",), "number", values=LABEL_VALUES, hint=_GRADES),
+        Field("relevance", ("relevance",), "number"),
         Field("scores", ("similarity",), "scores"),
         Field("extra", ("extra",), "object"),
     ),

@@ -39,6 +39,7 @@ from store.ingest.resolve_labels import (
     EARLIER_EXPORT,
     count_of_comparisons,
     label_counts,
+    matches_of_grades,
     publish_labels,
     reserve,
     resolve_labels,
@@ -80,6 +81,7 @@ def import_files(
     *,
     format: str | None = None,
     label_as: str | None = None,
+    match_from: int | None = None,
     mapping: Mapping[str, str] | None = None,
     prefix: str = "",
     licence: str = "",
@@ -101,6 +103,8 @@ def import_files(
         paths: The files; a folder means the data files in it. Files of one call may refer to each other.
         format: The name of their format; detected from the content of each when None.
         label_as: Whose judgments the labels in pair files become; "<file> labels" by default.
+        match_from: The least grade (`pair.relevance`) of which a label `match` is made, of others `no match`;
+            None makes none.
         mapping: Our field name to the files' column, such as query -> question.
         prefix: Put before every external id.
         licence: Of the data, noted with the source.
@@ -159,7 +163,7 @@ def import_files(
                     workspace, cursor, all_functions=all_functions, licence=licence, progress=report
                 )
                 return texts.run(inputs, folders, rejects, dry_run=dry_run)
-            work = _Import(workspace, cursor, inputs, rejects, report)
+            work = _Import(workspace, cursor, inputs, rejects, report, match_from=match_from)
             work.stage(prefix, model, setting, mapping)
             work.resolve(label_as)
             return replace(work.finish(licence, dry_run=dry_run), empty_files=empty)
@@ -177,11 +181,14 @@ class _Import:
         inputs: Sequence[Input],
         rejects: Path | None,
         progress: Report,
+        *,
+        match_from: int | None,
     ) -> None:
         self._workspace = workspace
         self._cursor = cursor
         self._inputs = inputs
         self._rejects = rejects
+        self._match_from = match_from
         self._progress = progress
         self._problems: list[Problem] = []
         self._stages = Stages(cursor, workspace.lane.wait_for_keys)
@@ -195,7 +202,9 @@ class _Import:
         self._earlier = [one.file.number for one in labels if is_earlier_export(one.sample.columns)]
         self._in_file_order = [one.file.number for one in labels if one.file.number not in self._earlier]
         self._questions = {
-            spec.name: NamedQuestion(kind, spec) for kind in task_kinds().values() for spec in kind.questions
+            spec.name: NamedQuestion(kind, spec)
+            for kind in task_kinds().values()
+            for spec in kind.every_question
         }
 
     def stage(self, prefix: str, model: str, setting: str, mapping: Mapping[str, str] | None) -> None:
@@ -237,9 +246,10 @@ class _Import:
         self._items_alone = self._has_items_alone()
         self._add_questions()
         # Labels are compared with the current ones, so records from now on must be later.
-        # A record of items has one label at most, one that is converted may have several.
-        labels = sum(one.records for one in self._staged) + count(
-            self._cursor, "SELECT count(*) FROM stage_label"
+        # A record of items has a label, a grade and the match that is made of it at most; one that is
+        # converted may have several labels.
+        labels = 3 * (
+            sum(one.records for one in self._staged) + count(self._cursor, "SELECT count(*) FROM stage_label")
         )
         self._label_ids = reserve(self._workspace.ids, labels)
         self._workspace.lane.submit(lambda _: None, urgent=True).result()
@@ -247,6 +257,19 @@ class _Import:
         self._raters = self._label_raters(label_as)
         while problems := self._compare():
             self._reject(problems)
+        if self._match_from is not None and not any(self._matches(one.file.number) for one in self._inputs):
+            raise ImportFailed(
+                "No grades",
+                f"--match-from {self._match_from} makes labels of grades, and the files hold none. "
+                "Nothing was imported.",
+                "Name the column of the grades: --map relevance=COLUMN",
+            )
+
+    def _matches(self, number: int) -> dict[str, int]:
+        """Return how many grades of a file, by its number, are a match and how many are none."""
+        if self._match_from is None or self._items_alone:
+            return {}
+        return matches_of_grades(self._cursor, number, self._match_from)
 
     def _has_items_alone(self) -> bool:
         """Return whether only items are imported, as mostly: all that may come with them is left out then.
@@ -257,7 +280,14 @@ class _Import:
         if any(self._stages.parts(sort) for sort in beside) or any_row(self._cursor, "pending_response"):
             return False
         kinds = [kind for kind in task_kinds() if self._stages.parts(kind)]
-        return not any(any_row(self._cursor, f"stage_{kind} WHERE label IS NOT NULL") for kind in kinds)
+        columns = [
+            (kind, column)
+            for kind in kinds
+            for column in ("label", *(spec.title for spec in task_kinds()[kind].imported))
+        ]
+        return not any(
+            any_row(self._cursor, f"stage_{kind} WHERE {column} IS NOT NULL") for kind, column in columns
+        )
 
     def _add_questions(self) -> None:
         """Add the questions about single responses that staged labels and judgments answer."""
@@ -278,7 +308,12 @@ class _Import:
         if problems := resolve_responses(self._cursor):
             return problems
         problems = resolve_labels(
-            self._cursor, self._questions, self._raters, self._in_file_order, self._exported
+            self._cursor,
+            self._questions,
+            self._raters,
+            self._in_file_order,
+            self._exported,
+            match_from=self._match_from,
         )
         problems += resolve_judgments(self._cursor, self._questions)
         return problems + resolve_traces(self._cursor)
@@ -333,7 +368,7 @@ class _Import:
             known = self._cursor.execute(
                 "SELECT min(id) FROM source WHERE sha256 = ?", [given.file.sha256]
             ).fetchone()
-            notes = dict(staged.counts)
+            notes = {**staged.counts, **self._matches(number)}
             if number in self._earlier:
                 notes[EARLIER_EXPORT] = count_of_comparisons(self._cursor, number)
             files.append(

@@ -199,7 +199,8 @@ def _rule(one: Field, *, texts: bool) -> Rule:
 
     def on_scale(value: Any, name: str) -> Any:
         if (found := rule(value, name)) not in allowed:
-            raise Refused(f"{name!r} is {short(value)}, which is off the scale: {shown}")
+            hint = one.hint.format(name=name)
+            raise Refused(f"{name!r} is {short(value)}, which is off the scale: {shown}{hint}")
         return found
 
     return on_scale

@@ -20,6 +20,7 @@ from store.ingest.stages import (
     Stage,
 )
 from store.ingest.staging import Stages, shared_sorts
+from store.kinds.pair import RELEVANCE
 from store.kinds.spec import SharedText, TaskKind, task_kinds
 from store.sql import any_row, count
 
@@ -95,9 +96,11 @@ def resolve_items(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             keys.append(_key_stage(name))
             joined = f"JOIN {name}_texts n {_OF_STAGED}"
             group, hashed = "n.group_id", "n.content_hash"
+        relevance = "s.relevance" if RELEVANCE in kind.imported else "NULL::DOUBLE AS relevance"
         selects.append(
             f"SELECT '{name}' AS kind, s.position, s.file, s.number, s.line, s.external_id, s.extra, "
-            f"s.label, {group} AS group_id, {hashed} AS content_hash FROM stage_{name} s {joined}"
+            f"s.label, {relevance}, {group} AS group_id, {hashed} AS content_hash "
+            f"FROM stage_{name} s {joined}"
         )
     NEW_ITEM.fill(
         cursor,

@@ -23,6 +23,7 @@ from store.ingest.stages import (
     SINGLE_LABEL,
 )
 from store.kinds.comparison import FIRST_LEFT, ORDERS, listed_second_first_sql
+from store.kinds.pair import MATCH, RELEVANCE
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.record.ids import IdClock
 from store.record.scope import REVIEW
@@ -40,6 +41,8 @@ def resolve_labels(
     raters: Mapping[int, str],
     in_file_order: Collection[int],
     exported: Collection[int],
+    *,
+    match_from: int | None,
 ) -> list[Problem]:
     """Find the item, question and rater of every staged label.
 
@@ -50,6 +53,7 @@ def resolve_labels(
         in_file_order: The files, by their numbers, in which values of comparisons that name no candidate are
             from the view of the one that the comparison's file lists first.
         exported: The files of labels that are exports: what they list first can be another one than here.
+        match_from: The least grade that is made a match; None where matches are made of none.
 
     Returns:
         The labels that cannot be taken.
@@ -96,11 +100,12 @@ def resolve_labels(
         SELECT s.*, a.allowed, a.kind AS asked_kind, a.base, a.model, a.setting, a.trial, q.id AS question_id,
             f.id AS response_ref_id, r.id AS rater_id, r.kind AS rater_kind
         FROM (
-            FROM single_label
-            UNION ALL
-            SELECT position, file, number, line, external_id, {_label_question("kind")}, trim(p.rater),
-                label, '', '', '', {quoted(REVIEW)}, NULL, item_id, kind, label, NULL, NULL, ''
-            FROM staged_key JOIN file_rater p USING (file) WHERE label IS NOT NULL
+            WITH labels AS (
+                FROM single_label
+                UNION ALL {_of_items(_label_question("kind"), "label")}
+                UNION ALL {_of_items(quoted(RELEVANCE.name), "relevance")}
+            )
+            FROM labels UNION ALL FROM ({_matches_of_grades(match_from)})
         ) s
         LEFT JOIN asked a ON a.question = s.question
         LEFT JOIN question q ON q.name = a.base
@@ -125,7 +130,8 @@ def resolve_labels(
         """,
     )
     # Ids that do not repeat, without other labels, leave nothing that could be labelled twice.
-    once = not any_row(cursor, "single_label") and not any_row(cursor, "repeated_item")
+    alone = match_from is None and not any_row(cursor, "single_label")
+    once = alone and not any_row(cursor, "repeated_item")
     # By time where all have one: the later of two supersedes the other.
     REPEATED_LABEL.fill(
         cursor,
@@ -223,6 +229,28 @@ def _label_question(column: str) -> str:
     return f"CASE coalesce(nullif({column}, ''), {quoted(known[0][0])}) {whens} END"
 
 
+def _of_items(question: str, column: str) -> str:
+    """Return the SELECT of the labels in a column of files of items, with the columns of SINGLE_LABEL."""
+    return f"""
+        SELECT position, file, number, line, external_id, {question}, trim(p.rater), {column}, '', '', '',
+            {quoted(REVIEW)}, NULL, item_id, kind, {column}, NULL, NULL, ''
+        FROM staged_key JOIN file_rater p USING (file) WHERE {column} IS NOT NULL"""
+
+
+def _matches_of_grades(least: int | None) -> str:
+    """Return the SELECT of the labels that are made of the grades in `labels`.
+
+    Args:
+        least: The least grade that is made a match; None makes none.
+    """
+    if least is None:
+        return "FROM labels LIMIT 0"
+    return f"""
+        SELECT * REPLACE ({quoted(MATCH.name)} AS question, (value >= {least})::DOUBLE AS value,
+            format('relevance {{:g}}; a match from {least} on', value) AS comment)
+        FROM labels WHERE question = {quoted(RELEVANCE.name)}"""
+
+
 def _fill_asked(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, NamedQuestion]) -> None:
     rows = [
         (
@@ -276,6 +304,24 @@ def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str
     added = {rater: number for rater, number, *_ in rows if number}
     superseding, known, alone = (sum(row[place] for row in rows) for place in (2, 3, 4))
     return added, superseding, known, alone
+
+
+def matches_of_grades(cursor: duckdb.DuckDBPyConnection, file: int, least: int) -> dict[str, int]:
+    """Return in words how many grades of a file, by its number, are a match, and how many are none.
+
+    Args:
+        cursor: The cursor that holds the staging tables.
+        file: The file.
+        least: The least grade that is a match.
+    """
+    row = cursor.execute(
+        "SELECT count(*) FILTER (value >= $least), count(*) FILTER (value < $least) FROM judged_label "
+        "WHERE file = $file AND question = $grades",
+        {"least": least, "file": file, "grades": RELEVANCE.name},
+    ).fetchone()
+    matches, others = row or (0, 0)
+    found = {f"grades from {least} on, a match": matches, f"grades below {least}, no match": others}
+    return {name: number for name, number in found.items() if number}
 
 
 def count_of_comparisons(cursor: duckdb.DuckDBPyConnection, file: int) -> int:

@@ -64,8 +64,8 @@ class Stage:
 
 
 _ITEM = (
-    *("kind", "position", "file", "number", "line", "external_id", "extra", "label", "group_id"),
-    *("content_hash", "known", "known_hash", "known_extra"),
+    *("kind", "position", "file", "number", "line", "external_id", "extra", "label", "relevance"),
+    *("group_id", "content_hash", "known", "known_hash", "known_extra"),
 )
 _RESPONSE = ("item_id", "model", "setting", "trial")
 

@@ -123,6 +123,7 @@ def stage_columns() -> dict[Sort, dict[str, FieldType]]:
             **references,
             **kind.record.columns,
             "label": "number",
+            **{spec.title: "number" for spec in kind.imported},
             **scores,
         }
     return columns

@@ -11,6 +11,13 @@ MATCH = QuestionSpec(
     scale=Scale("nominal", (ScaleValue(1, "match", "1"), ScaleValue(0, "no match", "0"))),
 )
 
+RELEVANCE = QuestionSpec(
+    name="pair.relevance",
+    text="How relevant is the code for the query?",
+    scale=Scale("ordinal", tuple(ScaleValue(grade, "", "") for grade in range(11))),
+)
+"""Grades of other annotations: from 0 up to the highest grade of theirs, such as 3 of CodeSearchNet's."""
+
 GUIDELINE = (
     "Judge whether the code does what the query asks.\n"
     "\n"
@@ -32,6 +39,7 @@ PAIR = TaskKind(
     name="pair",
     plural="pairs",
     questions=(MATCH,),
+    imported=(RELEVANCE,),
     guideline_version="2",
     guideline=GUIDELINE,
     record=RecordSpec(

@@ -224,6 +224,8 @@ class TaskKind:
         plural: The word for its items.
         singular: The word for one of them; the kind's name by default.
         questions: The questions of the kind, in the order in which they are asked.
+        imported: Questions that nobody is asked here: their labels are imported. A file of items has those of
+            a question in a column of its title.
         guideline_version: The version of the guideline text.
         guideline: The instructions for raters.
         record: The columns of an item, and their storage.
@@ -240,6 +242,7 @@ class TaskKind:
     record: RecordSpec
     queue: QueueSpec
     editing: EditSpec = EditSpec()
+    imported: tuple[QuestionSpec, ...] = ()
     singular: str = ""
     order: int = 100
 
@@ -264,7 +267,12 @@ class TaskKind:
 
     def question(self, name: str) -> QuestionSpec | None:
         """Return a question by its name; None where the kind has no such question."""
-        return next((spec for spec in self.questions if spec.name == name), None)
+        return next((spec for spec in self.every_question if spec.name == name), None)
+
+    @property
+    def every_question(self) -> tuple[QuestionSpec, ...]:
+        """The questions that are asked, and those whose labels are imported."""
+        return self.questions + self.imported
 
 
 def _refuse_names(kind: TaskKind) -> None:

@@ -272,7 +272,7 @@ def agreement_by_question(
     """
     found = []
     for kind in task_kinds().values():
-        for spec in kind.questions:
+        for spec in kind.every_question:
             report = agreement(connection, spec.name, study=study, run=run, bootstrap=bootstrap)
             if len(report.compared) > 1:
                 found.append(report)

@@ -19,7 +19,8 @@ class LabelCounts:
 
     Attributes:
         labels: Everybody's labels.
-        values: The values of the scale that have a word, and all others that were given, rising.
+        values: The named values of the scale, of imported grades up to the highest, and all others that were
+            given, rising.
         raters: The raters that are counted.
     """
 
@@ -86,7 +87,10 @@ def label_counts(
     counted = labels.raters if raters is None else [labels.raters[place] for place in labels.places(raters)]
     if own is not None:
         counted = [one for one in labels.raters if (one.name, one.kind) == (own, "human")]
-    scale = [] if (spec := labels.kind.question(question.partition("@")[0])) is None else spec.scale.values
-    given = [one.values[~numpy.isnan(one.values)] for one in counted]
-    values = numpy.unique(numpy.concatenate([[known.value for known in scale], *given]))
+    spec = labels.kind.question(question.partition("@")[0])
+    given = numpy.concatenate([[], *(one.values[~numpy.isnan(one.values)] for one in counted)])
+    # The scale of imported grades ends with the highest of theirs.
+    end = given.max(initial=0) if spec in labels.kind.imported else numpy.inf
+    scale = [] if spec is None else [known.value for known in spec.scale.values if known.value <= end]
+    values = numpy.unique(numpy.concatenate([scale, given]))
     return LabelCounts(labels, tuple(values.tolist()), tuple(counted))

@@ -143,7 +143,7 @@ class QuestionLabels:
 
     @property
     def ties(self) -> str | None:
-        """What is said of comparisons of two equal texts; None where there are none."""
+        """Says how many comparisons are of two equal texts; None where none is."""
         number = pluralize(self.equal_texts, "comparison")
         return f"{number}, whose labels count as ties" if self.equal_texts else None
 
@@ -381,7 +381,7 @@ def named_question(question: str) -> NamedQuestion:
     found = NamedQuestion.parse(question)
     if found is not None:
         return found
-    known = ", ".join(spec.name for kind in task_kinds().values() for spec in kind.questions)
+    known = ", ".join(spec.name for kind in task_kinds().values() for spec in kind.every_question)
     raise UnknownName("Unknown question", f"No question is called {question!r}.", f"Questions: {known}.")
 
 

@@ -185,7 +185,7 @@ def register_kinds(workspace: Workspace) -> None:
         for kind in task_kinds().values():
             if kind.record.schema:
                 connection.exec_driver_sql(kind.record.schema)
-            for spec in kind.questions:
+            for spec in kind.every_question:
                 _add_question(connection, kind.name, spec, stored.get(spec.name))
             if (kind.name, kind.guideline_version) not in explained:
                 row = {"task_kind": kind.name, "version": kind.guideline_version, "text": kind.guideline}

@@ -499,7 +499,7 @@ def _questions(connection: Connection, scope: Scope) -> Select[Any]:
     rows = [
         (kind.name, spec.name, spec.text, spec.scale.level, float(known.value), known.word)
         for kind in task_kinds().values()
-        for spec in kind.questions
+        for spec in kind.every_question
         for known in spec.scale.values
     ]
     return select(found.data(rows))

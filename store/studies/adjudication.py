@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from sqlalchemy import CTE, Connection, Select, func, insert, or_, select, update
 
-from store.errors import JudgmentRefused, WorkbenchError
+from store.errors import JudgmentRefused, UnknownName, WorkbenchError
 from store.kinds.comparison import PREFERENCE, canonical_scale
 from store.kinds.listing import relation
 from store.kinds.spec import QuestionSpec, question_named, task_kinds
@@ -141,7 +141,14 @@ def open_adjudication(
     with workspace.reading() as connection:
         refuse_sealed(connection, adjudicator, "Adjudication shows")
         if question is not None:
-            question = named_question(question).spec.name
+            named = named_question(question)
+            question = named.spec.name
+            if named.spec in named.kind.imported:
+                raise UnknownName(
+                    "Not asked here",
+                    f"The labels of {question} are imported, and nobody is asked it here.",
+                    "Make true labels of them: workbench export --policy majority",
+                )
         found = None if study is None else find_study(connection, study)
         if found is not None and found.state == "draft":
             raise WorkbenchError(
@@ -387,11 +394,12 @@ def _units(
 
 def _counted(adjudication: Adjudication, study: int | None, only: Collection[int] | None) -> CTE:
     """Select the labels that count: of people and imported raters, of what is still asked."""
-    names = adjudication.study.protocol.questions if adjudication.study is not None else ()
+    asked = tuple(spec.name for kind in task_kinds().values() for spec in kind.questions)
+    names = (adjudication.study.protocol.questions if adjudication.study is not None else ()) or asked
     if adjudication.question is not None:
         names = (adjudication.question,)
     labels, rater, question = (
-        first_values(only, names or None, study=study), table_of(Rater), table_of(Question)
+        first_values(only, names, study=study), table_of(Rater), table_of(Question)
     )  # fmt: skip
     of_responses = [
         spec.name for kind in task_kinds().values() for spec in kind.questions if spec.of_responses
@@ -423,7 +431,9 @@ def _counted(adjudication: Adjudication, study: int | None, only: Collection[int
 def _question_order(connection: Connection) -> list[int]:
     """Return the keys of the questions in the order in which their kinds ask them."""
     specs = _specs(connection)
-    order = {spec.name: place for kind in task_kinds().values() for place, spec in enumerate(kind.questions)}
+    order = {
+        spec.name: place for kind in task_kinds().values() for place, spec in enumerate(kind.every_question)
+    }
     return sorted(specs, key=lambda number: order[specs[number].name])
 
 

@@ -255,7 +255,7 @@ def _question(kind: str, name: str) -> str:
     """
     spec = task_kinds()[kind]
     found = spec.question(name) or spec.question(f"{kind}.{name}")
-    if found is None:
+    if found is None or found in spec.imported:
         known = ", ".join(one.name for one in spec.questions)
         raise UnknownName(
             "Unknown question", f"No question of {spec.plural} is called {name!r}.", f"Questions: {known}."

@@ -241,6 +241,73 @@ def test_a_retrieval_set_goes_through_every_format(shared_data, tmp_path, workbe
             assert done.json()["records"] == number["test"], name
 
 
+def test_grades_of_codesearchnet(shared_data, tmp_path, workbench):
+    """Grades 0 to 3 of several experts: their agreement, their qrels, and the matches that are made of them."""
+    with (shared_data("csn99") / "annotationStore.part.csv").open(newline="", encoding="utf-8") as opened:
+        given = [((row["Query"], row["GitHubUrl"]), int(row["Relevance"])) for row in csv.DictReader(opened)]
+    grades = {}
+    for pair, grade in given:
+        grades.setdefault(pair, []).append(grade)
+    pairs, labels, work = tmp_path / "pairs.csv", tmp_path / "experts.csv", tmp_path / "work.duckdb"
+    with pairs.open("w", newline="", encoding="utf-8") as items, labels.open("w", newline="") as opened:
+        rows, judged = csv.writer(items), csv.writer(opened)
+        rows.writerow(("id", "query", "code", "Relevance"))
+        judged.writerow(("item", "rater", "value", "question"))
+        for number, (pair, (first, *others)) in enumerate(grades.items()):
+            rows.writerow((f"c{number}", *pair, first))
+            for expert, grade in enumerate(others, 2):
+                judged.writerow((f"c{number}", f"expert {expert}", grade, "pair.relevance"))
+    mapped = ("--map", "relevance=Relevance", "--label-as", "expert 1", "--match-from", "2")
+    assert workbench("import", work, pairs, *mapped).code == 0
+    assert workbench("import", work, labels).code == 0
+
+    experts = ",".join(f"expert {number}" for number in range(1, 1 + max(map(len, grades.values()))))
+    by_grade = ("--question", "pair.relevance")
+    report = workbench("report", work, "agreement", "--raters", experts, *by_grade, "--json").json()
+    counts = numpy.array([[each.count(grade) for grade in range(4)] for each in grades.values()])
+    expected = krippendorff.alpha(value_counts=counts, level_of_measurement="ordinal")
+    assert report["alpha"]["ordinal"] == pytest.approx(expected, abs=1e-12)
+    firsts = [each[0] for each in grades.values()]
+    counted = workbench("report", work, "labels", *by_grade, "--json").json()
+    assert counted["values"] == [0, 1, 2, 3]
+    assert counted["raters"][0]["counts"] == [firsts.count(grade) for grade in range(4)]
+
+    def export(form, *options):
+        out = tmp_path / f"{form}{len(options)}"
+        done = workbench("export", work, out, "--format", form, "--rater", "expert 1", *options)
+        assert done.code == 0, done.err
+        return out
+
+    def scores(qrels):
+        return sorted(one.relevance for one in ir_measures.read_trec_qrels(str(qrels)))
+
+    assert scores(export("trec-qrels", *by_grade)) == sorted(firsts)
+    assert scores(export("trec-qrels")) == sorted(int(grade >= 2) for grade in firsts)
+    assert "query? (0, 1, 2, 3)." in (export("hugging-face", *by_grade) / "README.md").read_text()
+    assert workbench("export", work, tmp_path / "x.jsonl", "--format", "jsonl", *by_grade).code == 2
+
+    found = {}
+    for level in ("1", "2"):
+        options = ("--methods", "bm25", "--rater", "expert 1", *by_grade, "--level", level)
+        runs = tmp_path / f"runs{level}"
+        done = workbench("evaluate", "retrieval", work, *options, "--run-out", runs, "--json").json()
+        evaluator = pytrec_eval.RelevanceEvaluator(
+            pytrec_eval.parse_qrel((runs / "qrels.txt").open()),
+            {"map_cut_10", "P_10"},
+            relevance_level=int(level),
+        )
+        by_query = evaluator.evaluate(pytrec_eval.parse_run((runs / "bm25.run").open()))
+        means = numpy.mean([one["P_10"] for one in by_query.values()])
+        found[level] = done["methods"]["bm25"]["precision@10"]
+        assert found[level] == pytest.approx(means)
+    assert found["1"] > found["2"]
+
+    # Nobody is asked for grades here: not by adjudication, not by a study.
+    assert workbench("adjudicate", work, "--rater", "dana", *by_grade).code == 2
+    study = ("new", work, "S", "--raters", "dana", "--sample-pairs", "5", "--questions", "pair.relevance")
+    assert "Questions: pair.match" in workbench("study", *study).err
+
+
 @pytest.mark.parametrize("form", ["cosqa", "cosqa-plus", "csv", "parquet", "jsonl", "labels"])
 def test_labels_of_a_part_are_imported_again(form, exported, split, tmp_path, workbench):
     out = exported(form, "--policy", "majority", "--part", "dev")

@@ -250,6 +250,66 @@ def test_other_labels_for_the_same_rater_are_refused_and_taken_for_another(works
     assert import_files(workspace, [other], label_as="ben").judgments_added == {"ben": 1}
 
 
+LABELS = (
+    "SELECT i.external_id, q.name, j.value, j.comment FROM judgment j JOIN item i ON i.id = j.item_id "
+    "JOIN question q ON q.id = j.question_id ORDER BY q.name, i.id"
+)
+
+
+def test_grades_are_labels_of_their_own_and_make_matches_where_asked(workspace, lines):
+    graded = lines([{**pair, "relevance": grade} for pair, grade in zip(PAIRS, (3, 1, 2), strict=True)])
+    grades = [(pair["id"], "pair.relevance", grade, "") for pair, grade in zip(PAIRS, (3, 1, 2), strict=True)]
+    assert import_files(workspace, [graded], label_as="csn").judgments_added == {"csn": 3}
+    assert rows(workspace, LABELS) == grades
+    again = import_files(workspace, [graded], label_as="csn", match_from=2)
+    assert (again.judgments_added, again.files[0].judgments_known) == ({"csn": 3}, 3)
+    assert again.files[0].conversion_counts == {
+        "grades from 2 on, a match": 2,
+        "grades below 2, no match": 1,
+    }
+    matches = [
+        (pair["id"], "pair.match", float(grade >= 2), f"relevance {grade}; a match from 2 on")
+        for pair, grade in zip(PAIRS, (3, 1, 2), strict=True)
+    ]
+    assert rows(workspace, LABELS) == matches + grades
+    # Of another threshold they are other labels of the same rater.
+    with pytest.raises(RecordsRefused, match="'csn' has labelled 'b/1' differently"):
+        import_files(workspace, [graded], label_as="csn", match_from=3)
+
+
+def test_labels_of_the_grade_question_make_matches_and_contradict_none(workspace, lines, tmp_path):
+    table = tmp_path / "experts.csv"
+    table.write_text(
+        "item,rater,value,question\na/1,dana,2,pair.relevance\na/1,eli,1,pair.relevance\na/1,eli,0,\n",
+        encoding="utf-8",
+    )
+    import_files(workspace, [lines(PAIRS), table], match_from=2)
+    assert sorted(row[1:3] for row in rows(workspace, LABELS)) == [
+        ("pair.match", 0.0),
+        ("pair.match", 1.0),
+        ("pair.relevance", 1.0),
+        ("pair.relevance", 2.0),
+    ]
+    contrary = lines([{**PAIRS[1], "label": 1, "relevance": 0}], "contrary.jsonl")
+    with pytest.raises(RecordsRefused, match="labelled 'a/2' before with another value"):
+        import_files(workspace, [contrary], match_from=1)
+
+
+@pytest.mark.parametrize("grade", [11, -1, 1.5], ids=str)
+def test_a_grade_off_the_scale_is_refused(workspace, lines, grade):
+    with pytest.raises(RecordsRefused, match=f"{grade:g} is off the scale of pair.relevance"):
+        import_files(workspace, [lines([{**PAIRS[0], "relevance": grade}])], match_from=2)
+
+
+def test_grades_among_labels_and_matches_of_no_grades_are_refused(workspace, lines):
+    with pytest.raises(RecordsRefused, match="grades are no labels: --map relevance=score"):
+        import_files(workspace, [lines([{**PAIRS[0], "score": 2}])], mapping={"label": "score"})
+    for pairs in ([PAIRS[0]], [{**PAIRS[0], "label": 1}]):
+        with pytest.raises(ImportFailed, match="the files hold none"):
+            import_files(workspace, [lines(pairs)], match_from=2)
+    assert rows(workspace, "SELECT count(*) FROM item") == [(0,)]
+
+
 def test_cosqa_plus_pairs_are_joined_with_the_files_of_their_texts(workspace, tmp_path):
     (tmp_path / "q.json").write_text(
         json.dumps([{"query-idx": 5, "query": "add"}, {"query-idx": 6, "query": "b"}])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import ExportFailed, WorkbenchError, WorkspaceError, blind_review
-from workbench.cli.options import AsJson, ConfigFile, command, given_rater, settings
+from workbench.cli.options import AsJson, ConfigFile, command, given_rater, names_in, settings
 from workbench.cli.ranking import (
     ByQuery,
     Level,
@@ -82,6 +82,12 @@ def evaluate_retrieval(
         str | None,
         typer.Option(metavar="P", help="What makes one label of several: majority, unanimous, ..."),
     ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            metavar="Q", help="The question of the labels: pair.match, or pair.relevance for grades."
+        ),
+    ] = None,
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only the items of this split, with its stored labels.")
     ] = None,
@@ -140,7 +146,7 @@ def evaluate_retrieval(
         seed=seed,
         by_query=by_query,
     )
-    names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+    names = list(names_in(methods))
     if not names:
         raise WorkbenchError("No method", "No method is named.", "Name some: --methods bm25,bow")
     if source.is_dir() and (delete or add_unjudged is not None):
@@ -181,15 +187,17 @@ def evaluate_retrieval(
                 folder,
                 rater=rater,
                 policy=policy,
+                question=question,
                 split=split,
                 part=part,
                 config=config,
                 adds=add_unjudged is not None,
             )
-        elif any(given is not None for given in (rater, policy, split)):
+        elif any(given is not None for given in (rater, policy, question, split)):
             raise WorkbenchError(
                 "Labels of a folder",
-                "A BEIR folder has its own labels: --rater, --policy and --split are for a workspace.",
+                "A BEIR folder has its own labels: --rater, --policy, --question and --split are for a "
+                "workspace.",
                 "Leave them out.",
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
@@ -294,6 +302,7 @@ def _export(
     *,
     rater: str | None,
     policy: str | None,
+    question: str | None,
     split: str | None,
     part: str | None,
     config: Path | None,
@@ -311,7 +320,17 @@ def _export(
         if adds:
             refuse_packet(opened, "Unjudged pairs are added")
         try:
-            export(opened, folder, "beir", rater=rater, policy=policy, split=split, part=part, corpus="all")
+            export(
+                opened,
+                folder,
+                "beir",
+                rater=rater,
+                policy=policy,
+                question=question,
+                split=split,
+                part=part,
+                corpus="all",
+            )
         except ExportFailed as error:
             # Others say what there is to export, and have no cause.
             if error.__cause__ is None:

@@ -107,6 +107,12 @@ def import_command(
         str | None,
         typer.Option("--label-as", metavar="RATER", help="The rater of the labels in the files."),
     ] = None,
+    match_from: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=10, metavar="N", help="Grades from N on are labelled match, too, those below no match."
+        ),
+    ] = None,
     mapping: Annotated[
         list[str] | None,
         typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; can be repeated."),
@@ -147,7 +153,7 @@ def import_command(
     from workbench.study_session import refuse_in_study
 
     if format == BUNDLE.name or (format is None and len(files) == 1 and is_bundle(files[0])):
-        chosen = (label_as, mapping, prefix, licence, model, setting, rejects)
+        chosen = (label_as, match_from, mapping, prefix, licence, model, setting, rejects)
         _import_bundle(workspace, files, any(chosen), dry_run=dry_run, as_json=as_json)
         return
     loaded = settings(config)
@@ -161,6 +167,7 @@ def import_command(
             files,
             format=format,
             label_as=label_as,
+            match_from=match_from,
             mapping=fields,
             prefix=prefix,
             licence=licence,
@@ -260,7 +267,7 @@ def export_command(
     ] = None,
     question: Annotated[
         str | None,
-        typer.Option(metavar="Q", help="The question of the policy; that of the first kind by default."),
+        typer.Option(metavar="Q", help="The question of the labels; that of the first kind by default."),
     ] = None,
     split: Annotated[
         str | None,
