@@ -184,14 +184,21 @@ def sample_folder() -> Path:
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
     """A function from the name of a real data set to its folder; without the folder the test is skipped."""
+    return lambda name: _shared("data", name)
 
-    def find(name: str) -> Path:
-        folder = REPOSITORY.parent / "shared" / "data" / name
-        if not folder.is_dir():
-            pytest.skip(f"the real data {name} {NO_DATA}")
-        return folder
 
-    return find
+@pytest.fixture(scope="session")
+def shared_case() -> Callable[[str], Path]:
+    """The same for the small inputs that once went wrong, by their number."""
+    return lambda name: _shared("cases", name)
+
+
+def _shared(sort: str, name: str) -> Path:
+    folder = REPOSITORY.parent / "shared" / sort
+    found = next(folder.glob(f"{name}-*" if sort == "cases" else name), None)
+    if found is None:
+        pytest.skip(f"the real data {name} {NO_DATA}")
+    return found
 
 
 @pytest.fixture(scope="session")
