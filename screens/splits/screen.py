@@ -27,6 +27,7 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.formatting import pluralize
+from store.queries.sources import rejected_records, rejected_sentence
 from store.splits.splits import (
     LONGEST_NAME,
     SplitChanges,
@@ -107,12 +108,13 @@ class SplitsScreen(BaseScreen):
         """Read the splits again."""
         self.reading.again()
 
-    def _read(self, connection: Connection, _: RaterRef | None) -> list[SplitDetails]:
+    def _read(self, connection: Connection, _: RaterRef | None) -> tuple[list[SplitDetails], str]:
         refuse_hidden(self.context, connection, HIDDEN)
-        return list_splits(connection)
+        rejected = rejected_records(connection, named=not self.context.settings.blind)
+        return list_splits(connection), rejected_sentence(rejected)
 
     def _read_done(self) -> None:
-        number = len(self.reading.found or ())
+        number = len(self._splits)
         # A split that was made comes last, and is gone to.
         self._index = number - 1 if number > self._known else min(self._index, number - 1)
         self._index, self._known = max(self._index, 0), number
@@ -125,8 +127,12 @@ class SplitsScreen(BaseScreen):
     @property
     def chosen(self) -> SplitDetails | None:
         """The split under the cursor."""
-        found, failure = self.reading.found, self.reading.failure
+        found, failure = self._splits, self.reading.failure
         return found[self._index] if found and failure is None else None
+
+    @property
+    def _splits(self) -> list[SplitDetails]:
+        return [] if self.reading.found is None else self.reading.found[0]
 
     @property
     def _cells(self) -> int:
@@ -163,6 +169,8 @@ class SplitsScreen(BaseScreen):
         self.call_after_refresh(self._show_row)
         if chosen is not None:
             lines, cursor = self._figure_lines(chosen)
+            _, rejected = self.reading.found or ([], "")
+            lines += [Content(""), Content(f"  {rejected}")] if rejected else []
             self.query_one("#figures", Static).update(Content("\n").join(lines))
             box = self.query_one("#of-split", VerticalScroll)
             box.border_title = Content(one_line(chosen.name, 60))
@@ -177,7 +185,7 @@ class SplitsScreen(BaseScreen):
     def _list(self) -> Sequence[Content]:
         if why := self.reading.why_nothing():
             return why
-        if not self.reading.found:
+        if not self._splits:
             key = self.key_of("new")
             return [*map(Content, EMPTY), Content(""), Content(f"{key} makes one.")]
         cells = NAME_CELLS + min(max(self._cells - 73, 0), LONGEST_NAME - NAME_CELLS)
@@ -185,7 +193,7 @@ class SplitsScreen(BaseScreen):
             f"  {'split':<{cells}} {'labels of':<{SOURCE_CELLS}} {'items':>9} {'leaks':>6}  {'made':<10}"
         )
         lines = [Content.styled(heading, "bold")]
-        for place, one in enumerate(self.reading.found):
+        for place, one in enumerate(self._splits):
             here = place == self._index
             cursor = " " if not here else "▸" if self._figure is None else "▹"
             leaks = f"! {one.leaks:,}" if one.leaks else "0"
@@ -220,8 +228,8 @@ class SplitsScreen(BaseScreen):
         """Go to another split, or to another figure."""
         if self._figure is not None:
             self._figure = min(max(self._figure + lines, 0), len(self._choices()) - 1)
-        elif self.reading.found:
-            self._index = min(max(self._index + lines, 0), len(self.reading.found) - 1)
+        elif self._splits:
+            self._index = min(max(self._index + lines, 0), len(self._splits) - 1)
         self._lay_out()
 
     def action_pane(self) -> None:

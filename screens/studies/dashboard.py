@@ -23,6 +23,7 @@ from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import coefficient, pluralize
+from store.queries.sources import rejected_sentence
 from store.studies.dashboard import Dashboard, Look, MemberProgress, dashboard, look
 from store.studies.dashboard_text import (
     WHY_LOGGED,
@@ -171,6 +172,8 @@ class DashboardScreen(BaseScreen):
                 else [f"{coefficient(latest.ci_low)} to {coefficient(latest.ci_high)}"]
             )
             lines.append(Content(" · ".join([*words, pluralize(latest.judgments, "label")])))
+        if found.rejected:
+            lines.append(Content(rejected_sentence(found.rejected)))
         return lines
 
     def _raters(self, found: Dashboard) -> list[Content]:

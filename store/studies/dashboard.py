@@ -23,6 +23,7 @@ from store.queries.current import all_values
 from store.queries.decisions import known_answer, study_decisions
 from store.queries.labels import question_labels
 from store.queries.progress import sitting_statuses
+from store.queries.sources import Rejected, rejected_records
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
 from store.record.scope import DISCUSS, GOLD, LABEL, TRAIN, Scope, Sitting
@@ -184,6 +185,7 @@ class Dashboard:
         questions: The questions that are compared.
         judgments: How many labels of first presentations each of them has.
         looks: The looks that were taken, oldest first.
+        rejected: What imports rejected, of each file without its name.
     """
 
     study: StudyDetails
@@ -191,6 +193,7 @@ class Dashboard:
     questions: tuple[str, ...]
     judgments: Mapping[str, int]
     looks: tuple[Look, ...]
+    rejected: tuple[Rejected, ...]
 
     @property
     def left(self) -> int:
@@ -259,6 +262,7 @@ class Dashboard:
             "look_due": self.due,
             "stopping_rule_met": self.is_met,
             "looks": [one.to_dict() for one in self.looks],
+            "rejected": [asdict(one) for one in self.rejected],
         }
 
 
@@ -293,6 +297,7 @@ def dashboard(connection: Connection, name: str, reader: RaterRef | None) -> Das
         questions,
         _judgments(connection, study, questions),
         _looks(connection, study.id),
+        rejected_records(connection, named=False),
     )
 
 

@@ -13,6 +13,7 @@ from review_bench import screen_text
 from settling import Gate, settled, until
 from small_workspace import labelled_by_agents
 from split_bench import labelled_pairs
+from study_bench import frozen_study
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
@@ -21,6 +22,8 @@ from screens.reports.screen import ReportsScreen
 from store.ingest.importing import import_files
 from store.queries.confusion import confusion
 from store.queries.labels import question_labels
+from store.splits.allocation import parse_ratios
+from store.splits.splits import SplitPlan, make_split
 from store.workspace.duckdb import Workspace
 
 RUN = "cosqa-plus:scripted"
@@ -31,6 +34,11 @@ def agents_too(workspace: Workspace) -> None:
     labelled_by_agents(workspace, [(item, float(item % 3 > 0), "tested") for item in range(1, 20)])
     for item in (1, 2):
         Desk(workspace, "eli").judge(item, 1.0, active_ms=7_000)
+
+
+def flat(app: WorkbenchApp) -> str:
+    """The text of the screen without its boxes and line breaks."""
+    return " ".join(screen_text(app).replace("│", " ").split())
 
 
 async def listed(app: WorkbenchApp, pilot: Pilot[None]) -> tuple[list[int], str]:
@@ -170,12 +178,30 @@ async def test_a_narrow_terminal_shows_the_list_or_the_report_and_both_can_be_le
 
 
 @pytest.mark.asyncio
-async def test_home_and_reports_say_what_imports_rejected(tmp_path: Path) -> None:
-    records = [{"id": f"p{number}", "query": "q", "code": f"x = {number}"} for number in range(3)]
+async def test_home_reports_splits_and_studies_say_what_imports_rejected(tmp_path: Path) -> None:
+    queries = ("sort a list", "open a file", "add two numbers")
+    records = [{"id": query, "query": query, "code": f"x = {query!r}"} for query in queries]
     (tmp_path / "some.jsonl").write_text("\n".join(map(json.dumps, [*records, {**records[0], "code": "y"}])))
     with Workspace.create(tmp_path / "some.duckdb") as workspace:
         import_files(workspace, [tmp_path / "some.jsonl"], rejects=tmp_path / "rejects.jsonl")
-        Desk(workspace, "eli").judge(1, 1.0)
+        for item in (1, 2, 3):
+            Desk(workspace, "eli").judge(item, 1.0)
+        make_split(workspace, "v1", SplitPlan("pair.match", "eli", parse_ratios("2:1")))
+        app = app_of(workspace, rater="eli")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settled(app)
+            await pilot.press("p")
+            await settled(app)
+            assert "Left out: 1 record rejected by imports (1 of 4 of some.jsonl)" in flat(app)
+        frozen_study(workspace)
+        app = app_of(workspace, rater="eli")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settled(app)
+            await pilot.press("s")
+            await settled(app)
+            await pilot.press("enter")
+            await settled(app)
+            assert "Left out: 1 record rejected by imports. Figures" in flat(app)
         for blind in (False, True):
             app = app_of(workspace, rater="eli", blind=blind)
             async with app.run_test(size=(120, 40)) as pilot:
@@ -183,7 +209,7 @@ async def test_home_and_reports_say_what_imports_rejected(tmp_path: Path) -> Non
                 assert "! 1 record rejected by imports" in screen_text(app)
                 await pilot.press("r")
                 await settled(app)
-                text = " ".join(screen_text(app).split())
+                text = flat(app)
                 assert "Left out: 1 record rejected by imports" in text
                 assert ("1 of 4 of some.jsonl" in text) != blind
 

@@ -101,6 +101,13 @@ def test_every_report_says_what_an_import_rejected(workbench, in_folder, tmp_pat
         done = workbench("report", "new.duckdb", report, *options, "--json")
         assert (done.code, done.json().get("rejected")) == (0, rejected), (report, done.out)
         assert said in workbench("report", "new.duckdb", report, *options).out, report
+    evaluated = ("evaluate", "retrieval", "new.duckdb", "--methods", "bm25", "--rater", "ana")
+    assert workbench(*evaluated, "--json").json()["rejected"] == rejected
+    assert said in workbench(*evaluated).out
+    assert workbench("study", "new", "new.duckdb", "s", "--raters", "eli").code == 0
+    status = workbench("study", "status", "new.duckdb", "s", "--json").json()
+    assert status["rejected"] == [{**one, "source": ""} for one in rejected]
+    assert "Left out: 3 records rejected by imports. " in workbench("study", "status", "new.duckdb", "s").out
     (tmp_path / "blind.toml").write_text("[screens]\nblind = true\n")
     blind = workbench("--config", tmp_path / "blind.toml", "report", "new.duckdb")
     assert "Left out: 3 records rejected by imports. Figures" in blind.out

@@ -302,6 +302,10 @@ def test_grades_of_codesearchnet(shared_data, tmp_path, workbench):
         assert found[level] == pytest.approx(means)
     assert found["1"] > found["2"]
 
+    split = workbench("split", work, "--name", "v1", "--policy", "majority", "--panel", experts, *by_grade)
+    alone = sum(len(each) == 1 for each in grades.values())
+    assert f"by one rater {alone:,} of the true labels" in " ".join(split.out.split())
+
     # Nobody is asked for grades here: not by adjudication, not by a study.
     assert workbench("adjudicate", work, "--rater", "dana", *by_grade).code == 2
     study = ("new", work, "S", "--raters", "dana", "--sample-pairs", "5", "--questions", "pair.relevance")

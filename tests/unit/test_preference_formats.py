@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import combinations
 from math import comb
 
+import numpy
 import pytest
 
 from store.ingest.importing import import_files
@@ -449,6 +450,15 @@ def test_people_and_judges_of_mt_bench_meet_on_the_same_items(tmp_path, workbenc
     (between,) = report["agreement"]["between"]
     # Equal on all but the second: of 11 votes of ana with one of the judge each.
     assert (between["with_ties"]["pairs"], between["with_ties"]["equal"]) == (11, 10)
+    # Its interval is over prompts: of the first three two turns each, of which one differs.
+    drawn = numpy.random.default_rng(1).integers(0, 8, (40_000, 8))
+    equal, pairs = numpy.array([2, 1, 2, *[1] * 5]), numpy.array([2] * 3 + [1] * 5)
+    shares = equal[drawn].sum(axis=1) / pairs[drawn].sum(axis=1)
+    resampled = workbench("report", tmp_path / "1.duckdb", "preference", "--bootstrap", 4000, "--json").json()
+    interval = resampled["agreement"]["between"][0]["with_ties"]
+    assert (interval["low"], interval["high"]) == pytest.approx(
+        numpy.quantile(shares, [0.025, 0.975]), abs=0.02
+    )
     assert report["n"]["prompts"] == 8
     (position,) = [one for one in report["position"] if one["rater"] == "gpt-4"]
     assert (position["both_orders"], position["consistent"]) == (11, 11)

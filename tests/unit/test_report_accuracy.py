@@ -140,6 +140,26 @@ def test_against_one_rater_and_by_other_policies(workbench, study):
         assert (done.code, says in done.json()["error"]["message"]) == (2, True), options
 
 
+@pytest.mark.parametrize("of_a_query", [1, 2])
+def test_the_alternative_test_is_warned_of_queries_with_several_items(of_a_query, workbench, tmp_path):
+    items = range(40)
+    labels = "".join(f"p{item},{rater},{item % 2}\n" for item in items for rater in ("ann", "bob", "cat"))
+    (tmp_path / "labels.csv").write_text(f"item,rater,value\n{labels}")
+    pairs = "".join(f"p{item},query {item // of_a_query},code {item}\n" for item in items)
+    (tmp_path / "pairs.csv").write_text(f"id,query,code\n{pairs}")
+    with Workspace.create(tmp_path / "work.duckdb") as workspace:
+        import_files(workspace, [tmp_path / "pairs.csv", tmp_path / "labels.csv"])
+        labelled_by_agents(workspace, [(1 + item, float(item % 2), "tested") for item in items])
+        path = workspace.path
+    report = ("report", path, "accuracy", "--panel", "ann,bob,cat")
+    warning = "a query has several items, which the test takes to be independent" * (of_a_query > 1)
+    (agents,) = (one for one in workbench(*report, "--json").json()["raters"] if one["replaces"])
+    assert agents["replaces"]["warning"] == warning
+    text = " ".join(workbench(*report).out.split())
+    assert "may replace an annotator" in text
+    assert (f"Beware: {warning}." in text, "Beware" in text) == (of_a_query > 1, of_a_query > 1)
+
+
 def test_dawid_and_skene_are_warned_of(workbench, study):
     report = ("report", study, "accuracy", "--json", "--against", "dawid-skene")
     (left,) = workbench(*report).json()["truth"]["warnings"]

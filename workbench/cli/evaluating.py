@@ -30,6 +30,7 @@ from workbench.cli.ranking import (
     score_fields,
     write_by_query,
 )
+from workbench.cli.rejected import says_rejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +51,7 @@ def evaluate_command() -> None:
 
 @evaluate_commands.command("retrieval", short_help="Measure methods that find codes for queries.")
 @command
+@says_rejected
 def evaluate_retrieval(
     source: Annotated[
         Path,

@@ -20,7 +20,8 @@ def says_rejected(report: Callable[P, None]) -> Callable[P, None]:
     """Have a command say, after its report or as the field `rejected` of its JSON, what imports rejected.
 
     Args:
-        report: A command with the parameters `workspace`, `config` and `as_json`.
+        report: A command with the parameters `workspace`, or `source` that may be a folder, `config` and
+            `as_json`.
     """
 
     @functools.wraps(report)
@@ -29,7 +30,8 @@ def says_rejected(report: Callable[P, None]) -> Callable[P, None]:
         from workbench.output import beside, say
 
         options: dict[str, Any] = dict(kwargs)
-        found = _rejected(options["workspace"], options["config"])
+        path = options.get("workspace") or options["source"]
+        found = () if path.is_dir() else _rejected(path, options["config"])
         with beside(rejected=[asdict(one) for one in found]):
             report(*args, **kwargs)
         if found and not options["as_json"]:

@@ -418,6 +418,7 @@ def study_manifest(
 
 def _print_status(found: Dashboard, command: str) -> None:
     """Print how far a study is; `command` takes a look, and is empty where none is advised."""
+    from store.queries.sources import rejected_sentence
     from store.studies.dashboard_text import ended, looked, progress_words, stopping_words
     from store.studies.protocol import condition_words
     from workbench.output import print_facts, print_table, say
@@ -467,6 +468,8 @@ def _print_status(found: Dashboard, command: str) -> None:
             [looked(one) for one in found.looks],
         )
     say(stopping_words(found))
+    if found.rejected:
+        say(rejected_sentence(found.rejected))
     if command:
         say(f"Agreement is shown by a look, which is logged: {command}")
 
