@@ -14,12 +14,7 @@ from pathlib import Path
 from unittest.mock import MagicMock
 from uuid import UUID
 
-CONFIG = """<View>
-  <Header value="$query"/>
-  <Text name="code" value="$code"/>
-  <Choices name="label" toName="code" choice="single"><Choice value="match"/><Choice value="no match"/></Choices>
-  <TextArea name="comment" toName="code"/>
-</View>"""
+from labelling_config import CONFIG
 
 
 def argilla():

@@ -13,13 +13,9 @@ from types import SimpleNamespace
 from unittest.mock import MagicMock
 from uuid import UUID, uuid4
 
+from labelling_config import CONFIG
+
 folder = Path(sys.argv[1])
-CONFIG = """<View>
-  <Header value="$query"/>
-  <Text name="code" value="$code"/>
-  <Choices name="label" toName="code" choice="single"><Choice value="match"/><Choice value="no match"/></Choices>
-  <TextArea name="comment" toName="code"/>
-</View>"""
 
 
 def label_studio():
