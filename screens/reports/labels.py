@@ -15,7 +15,7 @@ from store.queries.accuracy import AccuracyReport, RaterAccuracy, accuracy_repor
 from store.queries.agreement import AgreementReport, agreement_by_question
 from store.queries.confusion import Confusion, confusion
 from store.queries.label_counts import LabelCounts, label_counts
-from store.queries.labels import QuestionLabels, RaterLabels, kinds_of_items, question_of_items
+from store.queries.labels import QuestionLabels, RaterLabels, question_of_items, questions_of_items
 from store.studies.studies import open_studies_note
 
 if TYPE_CHECKING:
@@ -78,11 +78,6 @@ def word(question: str, value: float) -> str:
     """Return a label with its word."""
     spec = question_named(question.partition("@")[0])
     return f"{value:g}" if spec is None else spec.scale.word(value)
-
-
-def questions_here(connection: Connection) -> tuple[str, ...]:
-    """Return the questions that the items of a workspace are asked."""
-    return tuple(spec.name for kind in kinds_of_items(connection) for spec in kind.questions)
 
 
 # -- agreement ------------------------------------------------------------------------------------------
@@ -168,7 +163,7 @@ def read_confusion(
         found = confusion(connection, question, raters=raters)
     except WorkbenchError as error:
         found = error
-    return found, question, questions_here(connection)
+    return found, question, questions_of_items(connection)
 
 
 def _nothing(error: WorkbenchError, question: str, questions: tuple[str, ...]) -> Page:
@@ -259,7 +254,7 @@ def read_accuracy(
         found = accuracy_report(connection, question, AGAINST)
     except WorkbenchError as error:
         found = error
-    return found, question, questions_here(connection)
+    return found, question, questions_of_items(connection)
 
 
 def accuracy_page(read: tuple[AccuracyReport | WorkbenchError, str, tuple[str, ...]], choice: Choice) -> Page:
@@ -317,7 +312,7 @@ def _accuracy_row(labels: QuestionLabels, one: RaterAccuracy) -> Row:
 def read_labels(connection: Connection, choice: Choice) -> tuple[LabelCounts, tuple[str, ...]]:
     """Read how often each label was given, and the questions that there are."""
     question = choice.subject or question_of_items(connection)
-    return label_counts(connection, question, own=choice.own), questions_here(connection)
+    return label_counts(connection, question, own=choice.own), questions_of_items(connection)
 
 
 def labels_page(read: tuple[LabelCounts, tuple[str, ...]], choice: Choice) -> Page:

@@ -30,7 +30,7 @@ from store.record.response_names import ResponseName
 from store.record.scope import ADJUDICATE, FIRST_PHASES, REVIEW, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Comparison, Item
-from store.tables.people import Rater, Study
+from store.tables.people import Question, Rater, Study
 from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef, Score
 from store.tables.runs import Run, VerdictRow
@@ -364,6 +364,19 @@ def kinds_of_items(connection: Connection) -> list[TaskKind]:
     item = table_of(Item)
     there = list(connection.execute(select(item.c.kind).distinct()).scalars())
     return [task_kinds()[name] for name in in_order(there) if name in task_kinds()]
+
+
+def questions_of_items(connection: Connection) -> tuple[str, ...]:
+    """Return the questions that the items of a workspace are asked, and the imported ones that have labels."""
+    question, judgment = table_of(Question), table_of(JudgmentRow)
+    labelled = select(question.c.name).where(question.c.id.in_(select(judgment.c.question_id).distinct()))
+    there = set(connection.execute(labelled).scalars())
+    return tuple(
+        spec.name
+        for kind in kinds_of_items(connection)
+        for spec in kind.every_question
+        if spec not in kind.imported or spec.name in there
+    )
 
 
 def question_of_items(connection: Connection) -> str:

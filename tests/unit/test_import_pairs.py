@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, UnknownName
 from store.events import Progress
 from store.ingest.importing import import_files
+from store.queries.labels import questions_of_items
 from store.record.actions import Action, Recorder
 from store.record.ids import now
 from store.record.raters import ensure_rater, question_number
@@ -257,9 +258,14 @@ LABELS = (
 
 
 def test_grades_are_labels_of_their_own_and_make_matches_where_asked(workspace, lines):
-    graded = lines([{**pair, "relevance": grade} for pair, grade in zip(PAIRS, (3, 1, 2), strict=True)])
     grades = [(pair["id"], "pair.relevance", grade, "") for pair, grade in zip(PAIRS, (3, 1, 2), strict=True)]
+    import_files(workspace, [lines(PAIRS)])
+    with workspace.reading() as connection:
+        assert questions_of_items(connection) == ("pair.match",)
+    graded = lines([{**pair, "relevance": grade} for pair, grade in zip(PAIRS, (3, 1, 2), strict=True)])
     assert import_files(workspace, [graded], label_as="csn").judgments_added == {"csn": 3}
+    with workspace.reading() as connection:
+        assert questions_of_items(connection) == ("pair.match", "pair.relevance")
     assert rows(workspace, LABELS) == grades
     again = import_files(workspace, [graded], label_as="csn", match_from=2)
     assert (again.judgments_added, again.files[0].judgments_known) == ({"csn": 3}, 3)
