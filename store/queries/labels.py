@@ -367,7 +367,7 @@ def kinds_of_items(connection: Connection) -> list[TaskKind]:
 
 
 def questions_of_items(connection: Connection) -> tuple[str, ...]:
-    """Return the questions that the items of a workspace are asked, and the imported ones that have labels."""
+    """Return the questions that the items of a workspace are asked, and imported ones that have labels."""
     question, judgment = table_of(Question), table_of(JudgmentRow)
     labelled = select(question.c.name).where(question.c.id.in_(select(judgment.c.question_id).distinct()))
     there = set(connection.execute(labelled).scalars())
