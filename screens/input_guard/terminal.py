@@ -36,18 +36,34 @@ _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)\Z")
 _ESCAPE_AND_DIGIT = re.compile(r"\x1b[0-9]")
 _REST = re.compile(r"(?:\[[0-?]*[ -/]*[@-~]|O[@-~])")
 
+_PASTE, _PASTE_END = "\x1b[200~", "\x1b[201~"
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x1b|\x9b[0-?]*[ -/]*[@-~]"
+)
+"""Sequences that a terminal obeys, and an Escape that begins none."""
+
+PASTE_SECONDS = 5.0
+"""Seconds without more of a paste after which its end is taken for lost."""
+
+MOST_PASTED = 16 << 20
+"""Characters of a paste; what goes beyond is left out."""
+
 
 class InputDecoder:
     """Turns what is read from a terminal into messages, one read at a time.
 
     A sequence in two parts is put together when the second one comes within a second of the first: the key
-    that it encodes is handed on, and none of its letters.
+    that it encodes is handed on, and none of its letters. What is pasted is handed on without the escape
+    sequences in it, of which Textual's parser would make keys.
     """
 
     def __init__(self, debug: bool = False) -> None:
         self._debug = debug
         self._parser = XTermParser(debug)
         self._unfinished = ""
+        # The paste that has not ended; None outside one.
+        self._pasted: list[str] | None = None
+        self._pasted_end = ""
         # An Escape that the parser keeps, as more may follow.
         self._escape = ""
         # A digit that came at once after an Escape, which has to have its effect first.
@@ -66,6 +82,42 @@ class InputDecoder:
             # The Escape was handed on as a key already; the sequence it began still means something.
             data = "\x1b" + data
         self._escaped_at = float("-inf")
+        if self._pasted is not None:
+            return self._paste(data, now)
+        kept = self._unfinished or self._escape
+        before, begin, pasted = (kept + data).partition(_PASTE)
+        if begin:
+            if kept and not before:
+                # The parser has the first part of what begins the paste.
+                self._parser, self._unfinished, self._escape = XTermParser(self._debug), "", ""
+            else:
+                before = before[len(kept) :]
+            self._pasted = []
+            return (self._keys(before, now) if before else []) + self._paste(pasted, now)
+        return self._keys(data, now)
+
+    def _paste(self, data: str, now: float) -> list[Message]:
+        """Take more of a paste; the last end that has come counts, since a text may hold some."""
+        self._since = now
+        # A mark may be cut in two.
+        cut, self._pasted_end = self._pasted_end + data, ""
+        text, end, after = cut.rpartition(_PASTE_END)
+        if not end:
+            kept = len(cut) - len(_PASTE_END)
+            text, self._pasted_end = (cut[:kept], cut[kept:]) if kept > 0 else ("", cut)
+        room = MOST_PASTED - sum(map(len, self._pasted or ()))
+        if self._pasted is not None and room > 0:
+            self._pasted.append(text[:room])
+        if not end:
+            return []
+        return self._end_of_paste() + (self.feed(after, now) if after else [])
+
+    def _end_of_paste(self) -> list[Message]:
+        text = "".join(self._pasted or ()) + self._pasted_end
+        self._pasted, self._pasted_end = None, ""
+        return [events.Paste(_ESCAPES.sub("", text))]
+
+    def _keys(self, data: str, now: float) -> list[Message]:
         found = _UNFINISHED.search(self._unfinished + data)
         self._unfinished = found[0] if found else ""
         self._since = now
@@ -83,6 +135,8 @@ class InputDecoder:
 
     def tick(self, now: float) -> list[Message]:
         """Return the messages that come because nothing more was read until `now`."""
+        if self._pasted is not None:
+            return self._end_of_paste() if now - self._since > PASTE_SECONDS else []
         if self._digit and now - self._since >= POLL_SECONDS:
             return self._held_digit()
         if not self._unfinished:

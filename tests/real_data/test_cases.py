@@ -1,6 +1,6 @@
 """Small inputs of other tools and careless programs that once gave a wrong value, each with what is right.
 
-What labels in words (21) and pastes (26) give is no part of this file yet.
+What labels in words (21) give is no part of this file yet.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 from loopback_models import Body, LoopbackModels
+from textual import events
 
 from agents.llm.openai import create
 from agents.llm.protocol import Message, ModelRequest
 from agents.llm.structured import parse_reply
 from agents.pipelines.pair_annotation.reply_models import ArbiterReply
+from screens.input_guard.terminal import InputDecoder
+from screens.widgets.line_input import harmless_line
 from store.workspace.duckdb import Workspace
 
 A, B = (f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2))
@@ -165,6 +168,13 @@ async def test_an_overload_under_status_200_is_tried_again(shared_case, monkeypa
         finally:
             await model.close()
     assert (reply.value, reply.requests) == (ArbiterReply(**good), 2)
+
+
+def test_a_paste_with_escapes_is_one_line_and_no_key(shared_case):
+    pasted = (shared_case("26") / "coloured.txt").read_bytes().decode()
+    (paste,) = InputDecoder().feed(f"\x1b[200~{pasted}\x1b[201~", 0.0)
+    assert isinstance(paste, events.Paste)
+    assert harmless_line(paste.text) == "log red 1"
 
 
 def test_nan_in_a_field_without_meaning_is_null(shared_case, tmp_path, workbench):

@@ -12,7 +12,15 @@ from textual.drivers._writer_thread import WriterThread
 from textual.message import Message
 
 from screens.input_guard.guard import TORN_SECONDS
-from screens.input_guard.terminal import AskingTerminal, InputDecoder, MarkingFile, WriteMarker, text_times
+from screens.input_guard.terminal import (
+    MOST_PASTED,
+    PASTE_SECONDS,
+    AskingTerminal,
+    InputDecoder,
+    MarkingFile,
+    WriteMarker,
+    text_times,
+)
 
 
 def keys(messages: list[Message]) -> list[str]:
@@ -54,6 +62,13 @@ class Line:
         (["\x1b[", "1", "~"], ["home"]),
         (["\x1b[200~1\x1b[201~"], ["paste '1'"]),
         (["\x1b", "[200~1\x1b[201~"], ["escape", "paste '1'"]),
+        (["\x1b[", "200~1\x1b[201~"], ["paste '1'"]),
+        (["\x1b[20", "0~1\x1b[20", "1~2"], ["paste '1'", "2"]),
+        (["q\x1b[200~a\x1b[31mb\r\n", "c\x1b[0m\x1b[201~", "\r"], ["q", "paste 'ab\\r\\nc'", "enter"]),
+        (["\x1b[200~a\x1b]0;title\x07b\x1bc\x1b"], []),
+        (["\x1b[200~a\x1b]0;title\x07b\x1b[201~"], ["paste 'ab'"]),
+        # An end in the text itself lets nothing after it act.
+        (["\x1b[200~a\x1b[201~\rq\x1b[201~"], ["paste 'a\\rq'"]),
         (["\x1b", "1"], ["escape", "1"]),
         (["\x1b1"], ["escape", "1"]),
         (["1", "0"], ["1", "0"]),
@@ -73,6 +88,23 @@ def test_a_rest_that_never_comes_leaves_nothing() -> None:
 
 def test_what_the_parser_cannot_take_does_not_stop_the_keys() -> None:
     assert Line().arrives("\x1b[49;1:1u", "q") == ["q"]
+
+
+def test_a_paste_without_an_end_is_bounded() -> None:
+    reads = InputDecoder()
+    reads.feed("\x1b[200~", 1.0)
+    for _ in range(5):
+        assert reads.feed("x" * (MOST_PASTED // 4), 1.0) == []
+    (paste,) = reads.feed("\x1b[201~", 1.0)
+    assert isinstance(paste, events.Paste)
+    assert len(paste.text) == MOST_PASTED
+
+
+def test_a_paste_whose_end_is_lost_takes_no_keys_for_ever() -> None:
+    reads = InputDecoder()
+    assert reads.feed("\x1b[200~ab", 1.0) + reads.tick(2.0) + reads.feed("c", 3.0) == []
+    assert keys(reads.tick(3.0 + PASTE_SECONDS) + reads.tick(3.1 + PASTE_SECONDS)) == ["paste 'abc'"]
+    assert keys(reads.feed("q", 9.0)) == ["q"]
 
 
 def test_keys_of_one_read_are_told() -> None:
