@@ -33,7 +33,7 @@ _TABLES = [
     "INSERT INTO similarity SELECT i, m, 0.9 - ((i - 1) % 20) * 0.02 "
     "FROM range(1, {pairs} + 1) t(i), (VALUES ('codebert'), ('unixcoder'), ('codet5p')) models(m)",
     # Two runs, of which the fuller one is shown.
-    "INSERT INTO run SELECT uuidv7(), 'pair', name, name, 'm', 5 + place, 'done', {pairs}, now(), now(), place "
+    "INSERT INTO run SELECT uuidv7(), 'pair', name, '{{}}', 'm', 5 + place, 'done', {pairs}, now(), now(), place "
     "FROM (VALUES ('single/m/1', 1), ('ps-tpg-te-bf-fa/m/2', 6)) runs(name, place)",
     "INSERT INTO verdict SELECT uuidv7(), run.id, i, (hash(i) % 3 = 0)::DOUBLE, "
     "CASE WHEN hash(i) % 3 = 1 THEN 'tested' ELSE 'screened' END, 'because of thing ' || i, NULL, now(), 1, NULL "

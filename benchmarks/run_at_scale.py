@@ -23,9 +23,13 @@ from store.workspace.duckdb import Workspace
 
 NAME = "ps-tpg-te-bf-fa/synthetic/00000000"
 
-_RUN = "INSERT INTO run SELECT uuidv7(), 'pair', $name, '{}', 'synthetic', $rater, 'done', count(*), now(), now() FROM item"
+_RUN = (
+    "INSERT INTO run BY NAME SELECT uuidv7() AS id, 'pair' AS kind, $name AS name, '{}' AS configuration, "
+    "'synthetic' AS model, $rater AS rater_id, 'done' AS state, count(*) AS total, now() AS started_at, "
+    "now() AS ended_at FROM item"
+)
 _PAIRS = (
-    "CREATE TEMP TABLE work AS SELECT id AS item_id, (SELECT id FROM run) AS run_id, "
+    "CREATE TEMP TABLE work AS SELECT id AS item_id, (SELECT id FROM run WHERE name = $name) AS run_id, "
     "CASE id % 3 WHEN 0 THEN 'unclear' WHEN 1 THEN 'clear_match' ELSE 'clear_nonmatch' END AS assessment FROM item"
 )
 _STEP = (
@@ -75,7 +79,7 @@ def annotate(path: Path) -> None:
     """Write the records of a run over every item into a workspace."""
     with Workspace.open(path) as workspace, workspace.native() as cursor:
         cursor.execute(_RUN, {"name": NAME, "rater": ensure_rater(workspace, NAME, "agent").id})
-        cursor.execute(_PAIRS)
+        cursor.execute(_PAIRS, {"name": NAME})
         for role, attempt, reply, asks, which in _STEPS:
             cursor.execute(
                 _STEP.format(role=role, attempt=attempt, reply=reply, asks=asks, where=_WHERE[which])
