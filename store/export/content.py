@@ -170,7 +170,7 @@ class WorkspaceContent:
         return (*columns, "part") if self.parts else columns
 
     def asked(self) -> NamedQuestion:
-        """Return the question that the labels are of: of the true labels, that asked for, or the first.
+        """Return the question that the labels are of: of the true labels, that asked for, or the main one.
 
         Raises:
             ExportFailed: There is no label.
@@ -181,12 +181,9 @@ class WorkspaceContent:
             return self.question
         labels.create_current_labels(self.cursor, self.rater_id)
         there = labels.labelled_items(self.cursor)
-        labelled_by_name = labels.labelled_questions(self.cursor)
         for kind in task_kinds().values():
             if kind.name in there:
-                first = kind.label_question or kind.questions[0]
-                others = (spec for spec in kind.imported if spec.name in labelled_by_name)
-                return NamedQuestion(kind, first if first.name in labelled_by_name else next(others, first))
+                return NamedQuestion(kind, kind.label_question or kind.questions[0])
         raise ExportFailed(
             "Nothing to export", "There is no label.", "See what is there: workbench items WORKSPACE"
         )

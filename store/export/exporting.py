@@ -201,7 +201,7 @@ def export(
             truth = true_labels(
                 connection,
                 policy=policy,
-                question=question or question_of_items(connection),
+                question=question if split is not None else question or question_of_items(connection),
                 split=split,
                 part=part,
                 now=now,

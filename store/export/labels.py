@@ -179,12 +179,6 @@ def labelled_items(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
     return dict(found.fetchall())
 
 
-def labelled_questions(cursor: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Return the names of the questions that have a current label."""
-    found = cursor.execute(f"SELECT name FROM question WHERE id IN (SELECT question_id FROM {CURRENT_LABEL})")
-    return frozenset(name for (name,) in found.fetchall())
-
-
 def highest_value(cursor: duckdb.DuckDBPyConnection, asked: QuestionSpec) -> float:
     """Return the highest current label of a question; 0 where there is none."""
     row = cursor.execute(

@@ -85,7 +85,7 @@ def true_labels(
     Args:
         connection: A reading connection.
         policy: The policy, where there is no split.
-        question: The question, where there is no split.
+        question: The question; of a split its own, or None.
         split: The split; its labels are those of when it was made.
         part: The only part of it; None for all.
         now: Whether the labels of its items are those of now, by the same policy.
@@ -115,6 +115,12 @@ def true_labels(
             "Other labels",
             f"The split {found.name} is of the labels of {found.plan.against}, not of {policy}.",
             "Leave --policy out, or make a split of those labels.",
+        )
+    if question is not None and question != found.plan.question:
+        raise ExportFailed(
+            "Another question",
+            f"The split {found.name} is of {found.plan.question}, not of {question}.",
+            "Name a split of that question.",
         )
     parts = split_parts(found, part)
     items, responses, values, part_of = split_labels(connection, found, parts)

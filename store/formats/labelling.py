@@ -31,6 +31,7 @@ COLUMNS = {
 INNER_FIELDS = frozenset({*COLUMNS.values(), LABEL})
 """The fields that the user can map."""
 
+_GRADES = "; ratings and other grades are read from a table: its column relevance"
 WORDS: Mapping[float, str] = {known.value: known.word for known in MATCH.scale.values}
 """The label as the tools have it, by value."""
 
@@ -136,7 +137,7 @@ class LabelledPairs:
             raise Refused(f"the label {short(answer)} is neither a text nor a number")
         value = value_of(answer)
         if value is None:
-            raise Refused(f"the label {short(answer)} is none of {', '.join(WORDS.values())}")
+            raise Refused(f"the label {short(answer)} is none of {', '.join(WORDS.values())}{_GRADES}")
         made_at = time_of(time)
         if made_at is None:
             add_count(self.counts, UNDATED, of=time not in (None, ""))

@@ -26,6 +26,7 @@ from store.kinds.comparison import FIRST_LEFT, ORDERS, listed_second_first_sql
 from store.kinds.pair import MATCH, RELEVANCE
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.record.ids import IdClock
+from store.record.scales import Scale
 from store.record.scope import REVIEW
 from store.sql import any_row, count, quoted
 
@@ -79,11 +80,12 @@ def resolve_labels(
                 WHEN s.favoured IS NULL OR i.id IS NULL THEN ''
                 WHEN c.item_id IS NULL THEN 'no comparison'
                 WHEN s.favoured NOT IN (c.one, c.other) THEN 'no candidate'
+                WHEN s.value = 0 THEN 'a tie'
                 WHEN s.value < 0 AND s.favoured = if(c.listed_second, c.other, c.one)
                     AND NOT list_contains($exported::INTEGER[], s.file) THEN 'contrary'
                 ELSE '' END AS side_fault
         FROM (
-            SELECT * REPLACE (nullif(kind, '') AS kind, nullif(favoured, '') AS favoured,
+            SELECT * REPLACE (nullif(kind, '') AS kind, nullif(trim(favoured), '') AS favoured,
                 coalesce(nullif(question, ''), {_label_question("kind")}) AS question),
                 list_contains($in_file_order::INTEGER[], file) AS listed
             FROM stage_label
@@ -97,8 +99,8 @@ def resolve_labels(
     NEW_LABEL.fill(
         cursor,
         f"""
-        SELECT s.*, a.allowed, a.kind AS asked_kind, a.base, a.model, a.setting, a.trial, q.id AS question_id,
-            f.id AS response_ref_id, r.id AS rater_id, r.kind AS rater_kind
+        SELECT s.*, a.allowed, a.scale, a.kind AS asked_kind, a.base, a.model, a.setting, a.trial,
+            q.id AS question_id, f.id AS response_ref_id, r.id AS rater_id, r.kind AS rater_kind
         FROM (
             WITH labels AS (
                 FROM single_label
@@ -179,6 +181,7 @@ def resolve_labels(
     FRESH_LABEL.fill(cursor, "FROM judged_label WHERE fresh")
     if not any_row(cursor, "new_label"):
         return []
+    threshold = "" if match_from is None else ", or the --match-from of before"
     reasons = {
         "the record names no question, and items of kind {stated_kind!r} have no single label": (
             "question IS NULL"
@@ -195,7 +198,7 @@ def resolve_labels(
         ),
         "no item {external_id!r} in the workspace or in the files imported with it is asked {question!r}; a "
         "label of another kind names that kind, or its question": "allowed IS NOT NULL AND item_id IS NULL",
-        "{given:g} is off the scale of {question}": "NOT list_contains(allowed, value)",
+        "{given:g} is off the scale of {question}: {scale}": "NOT list_contains(allowed, value)",
         "`of` names a candidate of a comparison, and {external_id!r} is none": "side_fault = 'no comparison'",
         "{favoured!r} is no candidate of {external_id!r}; its candidates: {candidates}": (
             "side_fault = 'no candidate'"
@@ -203,6 +206,7 @@ def resolve_labels(
         "{given:g} favours the candidate that is listed second, and `of` names the other one, {favoured!r}": (
             "side_fault = 'contrary'"
         ),
+        "0 favours neither candidate, and `of` names {favoured!r}; leave it empty": "side_fault = 'a tie'",
         "which candidate of {external_id!r} its file lists first is not known; name the one that the value "
         "favours in the column `of`: {candidates}": "side_fault = 'unknown'",
         "{rater!r} is the name of an agent; labels need a rater of their own": "rater_kind = 'agent'",
@@ -210,7 +214,7 @@ def resolve_labels(
             "first_value <> value"
         ),
         "{rater!r} has labelled {external_id!r} differently in the workspace, and nothing says that this "
-        "label is later; name another rater for these labels: --label-as": (
+        f"label is later; name another rater for these labels: --label-as{threshold}": (
             "held AND NOT later AND current IS DISTINCT FROM value AND NOT known"
         ),
     }
@@ -254,17 +258,26 @@ def _matches_of_grades(least: int | None) -> str:
 def _fill_asked(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, NamedQuestion]) -> None:
     rows = [
         (
-            *(name, asked.kind.name, list(asked.spec.scale.allowed), asked.spec.name),
+            *(name, asked.kind.name, list(asked.spec.scale.allowed), _in_short(asked.spec.scale)),
+            asked.spec.name,
             *((None, None, None) if asked.response is None else astuple(asked.response)),
         )
         for name, asked in questions.items()
     ]
-    types = ("VARCHAR", "VARCHAR", "DOUBLE[]", "VARCHAR", "VARCHAR", "VARCHAR", "BIGINT")
+    types = ("VARCHAR", "VARCHAR", "DOUBLE[]", "VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR", "BIGINT")
     named = [
         f"unnest(${name}::{type_}[]) AS {name}" for name, type_ in zip(ASKED.columns, types, strict=True)
     ]
     values = dict(zip(ASKED.columns, map(list, zip(*rows, strict=True)), strict=True))
     ASKED.fill(cursor, f"SELECT {', '.join(named)}", values)
+
+
+def _in_short(scale: Scale) -> str:
+    """Return the values of a scale as a refusal names them."""
+    values = sorted(scale.allowed)
+    if len(values) <= 5:
+        return ", ".join(f"{value:g}" for value in values)
+    return f"{values[0]:g} to {values[-1]:g} in steps of {scale.step or 1:g}"
 
 
 def _fill_listed_comparisons(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -146,7 +146,7 @@ PENDING_SCORE = Stage("pending_score", ("pending_id", *NEW_SCORE.columns), (NEW_
 PRESENT_RESPONSE = Stage("present_response", _RESPONSE, (FRESH_RESPONSE, ATTACHED), view=True)
 """The responses of the workspace after this import."""
 
-ASKED = Stage("asked", ("question", "kind", "allowed", "base", "model", "setting", "trial"))
+ASKED = Stage("asked", ("question", "kind", "allowed", "scale", "base", "model", "setting", "trial"))
 """The questions that staged labels and judgments answer, by readable name, with the values of their scale."""
 
 FILE_RATER = Stage("file_rater", ("file", "rater"))
@@ -173,7 +173,17 @@ candidate, `given` as the file has it, and in `side_fault` why its side is not k
 NEW_LABEL = Stage(
     "new_label",
     (
-        *(*SINGLE_LABEL.columns, "allowed", "asked_kind", "base", "model", "setting", "trial", "question_id"),
+        *(
+            *SINGLE_LABEL.columns,
+            "allowed",
+            "scale",
+            "asked_kind",
+            "base",
+            "model",
+            "setting",
+            "trial",
+            "question_id",
+        ),
         *("response_ref_id", "rater_id", "rater_kind"),
     ),
     (SINGLE_LABEL, STAGED_KEY, FILE_RATER, ASKED),

@@ -308,6 +308,9 @@ def _wide(path: Path, header: _Header, cells: _Cells, asked: NamedColumns) -> Ra
     if not asked.raters:
         _refuse_others(path, header, columns)
     scale = Scale(path, columns)
+    spread = Counter(value for column in columns for value in column.values)
+    apart = [column.name for column in columns if len(columns) > 1 and _is_apart(column, spread)]
+    notes = [f"{name} has no value in common with another rater." for name in apart]
     codes = numpy.array([scale.codes(column) for column in columns])
     raters = tuple(column.name for column in columns)
     return RatingTable(
@@ -321,7 +324,7 @@ def _wide(path: Path, header: _Header, cells: _Cells, asked: NamedColumns) -> Ra
             raters=raters,
             left_out=header.others([*places, unit_at, at]),
             missing=missing.counted(),
-            notes=scale.notes,
+            notes=(*scale.notes, *notes),
         ),
     )
 
@@ -362,6 +365,8 @@ def _long(
                 )
         value = values.take(row[value_at], line)
         # Without names every row is another rater's.
+        if rater_at is not None and not row[rater_at].strip():
+            raise refused(path, f"names no rater in line {line:,}", "Name one for each judgment.")
         rater = raters.place(row[rater_at].strip()) if rater_at is not None else line
         if len(raters) > MOST_RATERS:
             raise refused(path, f"has more than {MOST_RATERS:,} raters", "Compare fewer.")
@@ -445,7 +450,7 @@ def _refuse_others(path: Path, header: _Header, columns: Sequence[Column]) -> No
         )
     any_numeric = any(column.is_numeric for column in columns)
     all_differ = all(column.all_differ for column in columns if column.texts)
-    # Where two columns have a value in common, so do raters; a column may be one of two that have none.
+    # Where two columns have a value in common, so do raters.
     shared = sum(times > 1 for times in spread.values())
     odd: dict[str, str] = {}
     for column in columns:
@@ -459,19 +464,33 @@ def _refuse_others(path: Path, header: _Header, columns: Sequence[Column]) -> No
             odd[column.name] = "words, where others hold numbers"
         elif column.all_differ and not all_differ:
             odd[column.name] = "another value in every row"
-        elif shared and all(spread[value] == 1 for value in column.values):
+        elif shared and _is_apart(column, spread):
             odd[column.name] = "no value that others have"
+    raters = [column.name for column in columns if column.name not in odd]
+    if raters and all(number_of(name) is not None for name in raters):
+        numbers = [column.name for column in columns if number_of(column.name) is not None]
+        raise refused(
+            path,
+            f"has columns that are called {', '.join(numbers[:5])}",
+            "The first line names the columns. Name these if they are raters: --raters "
+            f"{','.join(numbers[:20])}; counts of each value need the columns unit,value,count.",
+        )
     if not odd:
         return
     shown = ", ".join(f"{name!r} ({why})" for name, why in [*odd.items()][:5])
-    raters = [column.name for column in columns if column.name not in odd]
     words = next((_about_words(column) for column in columns if column.mixture), "")
     named = ",".join(raters) if 1 < len(raters) <= 20 else "A,B,..."
     raise refused(
         path,
         f"has {pluralize(len(odd), 'column')} that cannot be a rater's: {shown}",
-        f"{words} Name the raters: --raters {named}".strip(),
+        f"{words} Name the raters: --raters {named}, or where a row is a judgment: --unit U --raters R "
+        "--value V".strip(),
     )
+
+
+def _is_apart(column: Column, spread: Mapping[str, int]) -> bool:
+    """Return whether a column has values, and none that another one has, by in how many each value is."""
+    return bool(column.texts) and all(spread[value] == 1 for value in column.values)
 
 
 def _about_words(column: Column) -> str:

@@ -76,7 +76,9 @@ class RaterAccuracy:
         kind: `human`, `import`, `agent` or `judge`.
         figures: The rater's accuracy.
         left_out: Whether the rater is of the panel or an adjudicator, and was left out for this.
-        tied: Units without a true label since the panel without the rater is not decided.
+        true_units: Units with a true label; where the rater is left out, with one of the others.
+        tied: Units that the rater and others labelled, and on which the others are not decided.
+        alone: Units that only the rater labelled.
         executable_rate: Of a run: the share of its executed programs that were executable; None without any.
         replaces: Of agents and judges: the alternative annotator test against the panel.
         population: Of agents, where asked for: estimates over all units that the run labelled.
@@ -89,7 +91,9 @@ class RaterAccuracy:
     kind: str
     figures: Accuracy
     left_out: bool
+    true_units: int
     tied: int
+    alone: int
     executable_rate: float | None
     replaces: AlternativeTest | None
     population: SampleEstimates | None
@@ -247,7 +251,6 @@ def _row(
     one = labels.raters[place]
     left_out = source.leaves_out(place)
     found = source.without([place] if left_out else [])
-    whole = source.without(())
     given = _given(connection, labels, one)
     figures = accuracy(
         found.values,
@@ -257,10 +260,12 @@ def _row(
         average=_average(labels),
         bootstrap=bootstrap,
     )
-    tied = 0
+    tied = alone = 0
     if left_out:
-        lost = ~numpy.isnan(whole.values) & numpy.isnan(found.values) & ~numpy.isnan(one.values)
-        tied = int(lost.sum())
+        lost = numpy.isnan(found.values) & ~numpy.isnan(one.values)
+        others = [source.values(each) for each in source.places if each != place]
+        judged = ~numpy.isnan(numpy.array(others).reshape(-1, len(one.values))).all(axis=0)
+        tied, alone = int((lost & judged).sum()), int((lost & ~judged).sum())
     executable = None
     if one.run_id is not None:
         executed, done = executed_programs(connection, one.run_id)
@@ -271,7 +276,9 @@ def _row(
         one.kind,
         figures,
         left_out,
+        int((~numpy.isnan(found.values)).sum()),
         tied,
+        alone,
         executable,
         _replaces(source, place),
         _population(connection, labels, one, found.values, population),

@@ -177,7 +177,8 @@ class QuestionLabels:
         """
         import numpy
 
-        values = numpy.array([self.raters[place].values for place in places]).reshape(-1, len(self.units))
+        values = numpy.array([self.raters[place].values for place in places])
+        values = values.reshape(len(places), len(self.units))
         found: Array = (~numpy.isnan(values)).sum(axis=0) > 1
         if differing and len(places):
             found = found & (numpy.fmin.reduce(values) < numpy.fmax.reduce(values))

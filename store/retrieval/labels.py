@@ -140,10 +140,6 @@ def read_grades(connection: Connection, source: LabelSource) -> Grades:
             split=source.split,
             part=source.part,
         )
-        if truth.question != MATCH.name:
-            raise WorkbenchError(
-                "No pairs", f"The split {source.split} is of {truth.question}.", "Name a split of pairs."
-            )
     # The tables are gone with the transaction of the connection, which is never committed.
     cursor = cast("duckdb.DuckDBPyConnection", connection.connection.driver_connection)
     if truth is not None:

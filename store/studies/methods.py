@@ -12,6 +12,7 @@ from store.formatting import pluralize
 from store.kinds.comparison_texts import CHANGES
 from store.kinds.spec import task_kinds
 from store.queries.sent_back import sent_back
+from store.queries.sources import rejected_records, rejected_sentence
 from store.studies.protocol import condition_words
 from store.studies.studies import StudyDetails, study_items
 from store.tables.columns import table_of
@@ -59,6 +60,8 @@ def _items(connection: Connection, study: StudyDetails) -> Iterator[tuple[str, s
     word = kind.plural if kind else study.protocol.kind
     yield "Items", f"{number:,} {word}"
     yield "Sampling", study.protocol.sample or "all"
+    if rejected := rejected_records(connection, named=True):
+        yield "Records", rejected_sentence(rejected)
     chosen = [one for one in study_items(connection, study.id) if one.role == "item"]
     strata = dict.fromkeys(one.stratum for one in chosen if one.stratum is not None)
     if strata:

@@ -179,7 +179,11 @@ def test_a_name_that_cannot_be_meant_is_refused(workbench, in_folder):
             ("c01", "comparison", "ana", -1, RED),
             "-1 favours the candidate that is listed second, and `of` names",
         ),
-        (("c01", "comparison", "ana", -3, BLUE), "-3 is off the scale"),
+        (("c01", "comparison", "ana", 0, RED), "0 favours neither candidate, and `of` names 'red'"),
+        (
+            ("c01", "comparison", "ana", -3, BLUE),
+            "-3 is off the scale of comparison.preference: -2, -1, 0, 1, 2",
+        ),
     ):
         labels(in_folder / "l.csv", [row], columns)
         done = workbench("import", "w.duckdb", "l.csv", "--json")

@@ -306,6 +306,17 @@ def test_grades_of_codesearchnet(shared_data, tmp_path, workbench):
     alone = sum(len(each) == 1 for each in grades.values())
     assert f"by one rater {alone:,} of the true labels" in " ".join(split.out.split())
 
+    # A split is of one question; and what has grades alone is asked for by name.
+    of_split = ("evaluate", "retrieval", work, "--methods", "bm25", "--split", "v1", "--question")
+    assert "The split v1 is of pair.relevance, not of pair.match." in workbench(*of_split, "pair.match").err
+    graded = tmp_path / "graded.duckdb"
+    assert workbench("import", graded, pairs, *mapped[:4]).code == 0
+    assert "is no label of pair.match" in " ".join(
+        workbench(
+            "export", graded, tmp_path / "none.txt", "--format", "trec-qrels", "--rater", "expert 1"
+        ).err.split()
+    )
+
     # Nobody is asked for grades here: not by adjudication, not by a study.
     assert workbench("adjudicate", work, "--rater", "dana", *by_grade).code == 2
     study = ("new", work, "S", "--raters", "dana", "--sample-pairs", "5", "--questions", "pair.relevance")

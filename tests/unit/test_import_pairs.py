@@ -279,7 +279,9 @@ def test_grades_are_labels_of_their_own_and_make_matches_where_asked(workspace, 
     ]
     assert rows(workspace, LABELS) == matches + grades
     # Of another threshold they are other labels of the same rater.
-    with pytest.raises(RecordsRefused, match="'csn' has labelled 'b/1' differently"):
+    with pytest.raises(
+        RecordsRefused, match=r"'csn' has labelled 'b/1' differently.* --match-from of before"
+    ):
         import_files(workspace, [graded], label_as="csn", match_from=3)
 
 
@@ -303,7 +305,7 @@ def test_labels_of_the_grade_question_make_matches_and_contradict_none(workspace
 
 @pytest.mark.parametrize("grade", [11, -1, 1.5], ids=str)
 def test_a_grade_off_the_scale_is_refused(workspace, lines, grade):
-    with pytest.raises(RecordsRefused, match=f"{grade:g} is off the scale of pair.relevance"):
+    with pytest.raises(RecordsRefused, match=f"{grade:g} is off the scale of pair.relevance: 0 to 10"):
         import_files(workspace, [lines([{**PAIRS[0], "relevance": grade}])], match_from=2)
 
 

@@ -319,6 +319,18 @@ REFUSED = {
         TASK | {"annotations": [{"result": [choice("maybe")], "completed_by": 1}]},
         "'maybe' is none of match",
     ),
+    "a rating": (
+        TASK
+        | {
+            "annotations": [
+                {
+                    "result": [{"from_name": "label", "type": "rating", "value": {"rating": 3}}],
+                    "completed_by": 1,
+                }
+            ]
+        },
+        "ratings and other grades are read from a table: its column relevance",
+    ),
     "two words": (
         TASK
         | {
@@ -482,6 +494,14 @@ def test_the_latest_instant_counts_however_it_is_written(tmp_path):
     who = {"annotations": "annotator 4", "completions": "annotator 4", "predictions": "theirs predictions"}
     assert found == {(task["id"], who[task["id"].split()[1]]): 0 for task in tasks}
     assert counts == {AGAIN: len(tasks)}
+
+
+def test_a_table_of_annotations_is_no_table_of_pairs(tmp_path):
+    """JSON-MIN gives each annotation a row, with its annotator beside it."""
+    row = {"id": 1, "query": "q", "code": "c", "label": 1, "annotator": 1, "annotation_id": 1}
+    (tmp_path / "min.json").write_text(json.dumps([row, row | {"annotator": 2, "annotation_id": 2}]))
+    with pytest.raises(ImportFailed, match="Unknown format"):
+        imported(tmp_path, tmp_path / "min.json")
 
 
 def test_completions_are_annotations_under_their_old_name(tmp_path):

@@ -413,6 +413,10 @@ def test_the_raters_of_a_file_are_found_or_named(measure, text, options, left_ou
             "the column of the values is not known",
             "--raters annotator --unit id --value COLUMN",
         ),
+        ("item,0,1,2\na,3,0,0\nb,1,2,0\n", "has columns that are called 0, 1, 2", "unit,value,count"),
+        ("u99,0,1\nu1,1,1\nu2,0,1\n", "has columns that are called 0, 1", "The first line names the columns"),
+        ("unit,rater,value\na,ana,1\na,,1\n", "names no rater in line 3", "Name one"),
+        ("ana,ben,no\n1,1,11\n0,0,12\n1,0,13\n", "'no' (another", "--unit U --raters R --value V"),
         ("ana,ben\n1,1\n", "has no column 'carl'", "ana, ben"),
     ],
     ids=lambda text: text[:14],
@@ -423,6 +427,12 @@ def test_what_cannot_be_a_rater_is_refused_with_a_way_out(measure, text, says, h
     error = done.json()["error"]
     assert says in error["message"]
     assert hint in error["hint"]
+
+
+def test_raters_without_a_common_value_are_named(measure):
+    found = measure("ana,ben,carl\nyes,y,no\nno,n,no\nyes,n,yes\n", "--raters", "ana,ben,carl").json()
+    assert "ben has no value in common with another rater." in found["columns"]["notes"]
+    assert not any("ana" in each or "carl" in each for each in found["columns"]["notes"])
 
 
 def test_how_a_file_was_read_is_printed(workbench, in_folder):

@@ -89,7 +89,7 @@ def test_a_table_for_people(workbench, study):
     assert "23 blind, 0 revealed" in text
     assert "87.5 %" in text
     assert "1 item not decided; counted as wrong, accuracy is 40.0 %." in text
-    assert "3 items without a true label, as the others tie." in text
+    assert "3 items without a true label, as the others are not decided." in text
     assert "95 % intervals in brackets: over items, drawn query by query, raters fixed." in text
     assert "Where all resamples agree, or of under 5: Wilson's, each query as one item." in text
     assert "Coverage: of the items with a true label that a rater was given" in text
@@ -158,6 +158,31 @@ def test_the_alternative_test_is_warned_of_queries_with_several_items(of_a_query
     text = " ".join(workbench(*report).out.split())
     assert "may replace an annotator" in text
     assert (f"Beware: {warning}." in text, "Beware" in text) == (of_a_query > 1, of_a_query > 1)
+
+
+def test_what_others_tie_on_is_not_what_nobody_else_labelled(workbench, tmp_path):
+    """Ann labelled six pairs: two with bob and cat, who tie on one; one with bob alone; three alone."""
+    given = {"ann": (1, 0, 1, 1, 0, 0), "bob": (1, 1, 0), "cat": (1, 0)}
+    rows_ = [
+        (f"p{item}", rater, value) for rater, values in given.items() for item, value in enumerate(values)
+    ]
+    (tmp_path / "labels.csv").write_text(
+        "item,rater,value\n" + "".join(f"{item},{rater},{value}\n" for item, rater, value in rows_)
+    )
+    (tmp_path / "pairs.csv").write_text(
+        "id,query,code\n" + "".join(f"p{item},query {item},code\n" for item in range(6))
+    )
+    path = tmp_path / "work.duckdb"
+    assert workbench("import", path, tmp_path / "pairs.csv", tmp_path / "labels.csv").code == 0
+    # No question has a label of people, which is no reason to fail.
+    assert workbench("report", path, "agreement", "--question", "pair.relevance", "--json").code == 0
+    report = ("report", path, "accuracy", "--panel", "ann,bob,cat")
+    ann = rows(workbench(*report, "--json"))["ann"]
+    # The others decide p0 and p2, on which only bob is with her; and tie on p1.
+    assert (ann["n"], ann["true_units"], ann["tied"], ann["alone"]) == (2, 2, 1, 3)
+    text = " ".join(workbench(*report).out.split())
+    assert "1 item without a true label, as the others are not decided." in text
+    assert "3 items without a true label, as nobody else labelled them." in text
 
 
 def test_dawid_and_skene_are_warned_of(workbench, study):
@@ -246,7 +271,7 @@ def test_rulings_count_where_nobody_could_decide_and_not_for_their_own_adjudicat
     assert (of["ann"].figures.n, of["ann"].figures.given, of["ann"].figures.coverage) == (0, 1, 0)
     (agents,) = [one for one in found.raters if one.kind == "agent"]
     assert (agents.figures.n, agents.figures.given, agents.figures.coverage) == (1, 2, 0.5)
-    assert (of["bob"].left_out, of["bob"].figures.n, of["bob"].tied) == (True, 0, 1)
+    assert (of["bob"].left_out, of["bob"].figures.n, of["bob"].alone) == (True, 0, 1)
 
 
 def test_of_a_study_only_its_own_undecided_items_count(tmp_path):

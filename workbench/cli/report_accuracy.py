@@ -220,13 +220,15 @@ def _print_details(found: AccuracyReport, unit: str) -> None:
             undecided = pluralize(figures.given - figures.n, unit)
             counted = _percent(figures.accuracy_undecided_wrong)
             lines.append(f"{undecided} not decided; counted as wrong, accuracy is {counted}.")
-        if one.kind in ("import", "judge") and figures.n < found.truth.units:
+        if one.kind in ("import", "judge") and figures.n < one.true_units:
             lines.append(
-                f"{pluralize(figures.n, unit)} labelled, of {found.truth.units:,} with a true label. "
+                f"{pluralize(figures.n, unit)} labelled, of {one.true_units:,} with a true label. "
                 "It has no list, so that only these count."
             )
         if one.tied:
-            lines.append(f"{pluralize(one.tied, unit)} without a true label, as the others tie.")
+            lines.append(f"{pluralize(one.tied, unit)} without a true label, as the others are not decided.")
+        if one.alone:
+            lines.append(f"{pluralize(one.alone, unit)} without a true label, as nobody else labelled them.")
         if (moved := one.anchoring) is not None:
             lines.append(
                 f"{pluralize(moved.n, unit)} labelled blind and again beside the agents' label:\n"

@@ -239,7 +239,8 @@ def _print(name: str, found: AgreementReport, block: int | None, open_studies: s
             say(f"No alpha: {figures.why}.")
     elif people:
         count = "No person has" if not found.compared else "One person alone has"
-        say(f"{count} labels. Compare others with --raters A,B: their names are below.")
+        others = " Compare others with --raters A,B: their names are below." if found.by_rater else ""
+        say(f"{count} labels of this question.{others}")
     for kind, group in found.beside.items():
         say("")
         print_facts(f"Beside them, {_TITLES[kind]}", figure_lines(group, labels.cluster, block))
