@@ -488,7 +488,7 @@ def _refuse_others(path: Path, header: _Header, columns: Sequence[Column]) -> No
     )
 
 
-def _is_apart(column: Column, spread: Mapping[str, int]) -> bool:
+def _is_apart(column: Column, spread: Mapping[float | str, int]) -> bool:
     """Return whether a column has values, and none that another one has, by in how many each value is."""
     return bool(column.texts) and all(spread[value] == 1 for value in column.values)
 
