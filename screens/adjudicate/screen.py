@@ -134,7 +134,7 @@ class AdjudicateScreen(BaseScreen):
         """The dispute on the screen."""
         return None if self.item is None else self.disputes.get(unit_of(self.item))
 
-    def without_test(self, item: ItemView) -> tuple[str, str]:
+    def without_test(self, item: ItemView, value: float) -> tuple[str, str]:
         """Ask for no test: a ruling rests on the labels and their reasons."""
         return "", ""
 

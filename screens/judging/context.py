@@ -110,6 +110,8 @@ class JudgingContext:
         self.guard = guard
         self.keys = ScaleKeys(context.settings, lambda: guard.item, scope)
         self._lost: tuple[OrderPlace | None, str] | None = None
+        # The item, and the value that was to be given again: without what is missing.
+        self._unconfirmed: tuple[int, float, str] | None = None
         # What was recorded last, and the message that tells of it.
         self._recorded: tuple[UUID, str] | None = None
         self._follows_saving = False
@@ -140,17 +142,25 @@ class JudgingContext:
 
     def forget_lost_key(self) -> None:
         """Take note that what a key was meant for was done after all."""
-        self._lost = None
+        self._lost = self._unconfirmed = None
 
-    def missing_in_label(self) -> str:
+    def missing_in_label(self, item: ItemView, value: float) -> str:
         """Return which key had no effect that was to go with the label given now; empty for none.
 
-        It is named once: the same label, given again, is given without it.
+        The same label, given again, is given without it; for another one it is named again.
         """
         lost, self._lost = self._lost, None
+        asked, self._unconfirmed = self._unconfirmed, None
+        missing = ""
         if lost is not None and lost[0] is self.guard.wanted:
-            return f"the {lost[1]} before it was not taken"
-        return "keys just before it were not taken" if self.context.last_key.after_refused else ""
+            missing = f"the {lost[1]} before it was not taken"
+        elif self.context.last_key.after_refused:
+            missing = "keys just before it were not taken"
+        elif asked is not None and asked[0] == item.item_id and asked[1] != value:
+            missing = asked[2]
+        if missing:
+            self._unconfirmed = item.item_id, value, missing
+        return missing
 
     # -- messages -------------------------------------------------------------------------------------
 

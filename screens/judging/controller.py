@@ -35,7 +35,7 @@ class JudgingScreen(Protocol):
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
         """Return the lines that the next label cites, and the execution that was shown when the key came."""
 
-    def without_test(self, item: ItemView) -> tuple[str, str]:
+    def without_test(self, item: ItemView, value: float) -> tuple[str, str]:
         """Return the question before a label without an own test, and that label's reason; empty for none."""
 
     def show_recorded(self, action: Action) -> None:
@@ -218,10 +218,10 @@ class JudgingController:
         if item.current.nothing:
             self._shared.show_message(f"Not recorded: {item.current.nothing}.", alarm=True)
             return
-        if missing := self._shared.missing_in_label():
+        if missing := self._shared.missing_in_label(item, value):
             self._shared.show_message(f"Not recorded: {missing}. Press again to label without.", alarm=True)
             return
-        ask, reason = self._shows.without_test(item)
+        ask, reason = self._shows.without_test(item, value)
         if ask:
             self._shared.show_message(ask, alarm=True)
             return

@@ -154,7 +154,7 @@ class ItemTests:
         # For how many milliseconds the test of an item was edited since its last run.
         self._edited_ms: Counter[int] = Counter()
         # The item for which a label without a test was asked about.
-        self._asked_without: int | None = None
+        self._asked_without: tuple[int, float] | None = None
         # The execution shown before the current one, and when that changed; see `execution_on_screen`.
         self._replaced: tuple[int, UUID | None, float] | None = None
 
@@ -371,14 +371,14 @@ class ItemTests:
 
     # -- labels without a test ------------------------------------------------------------------------
 
-    def ask_without(self, item: ItemView) -> str:
+    def ask_without(self, item: ItemView, value: float) -> str:
         """Return what is asked before an item is judged without a test of one's own; empty where it may be.
 
-        It is asked once.
+        The same label, given again, is the answer; another one is asked about again.
         """
-        if not item.lacks_own_test or self._asked_without == item.item_id:
+        if not item.lacks_own_test or self._asked_without == (item.item_id, value):
             return ""
-        self._asked_without = item.item_id
+        self._asked_without = item.item_id, value
         if item.item_id in self._shared.context.tests.running:
             return "Your test is still running. Press again to label without its result."
         return "No test of yours was run. Press again to label without one."

@@ -476,9 +476,9 @@ class ReviewScreen(BaseScreen):
         """Return the lines that the next label cites, and the execution that was shown when the key came."""
         return self.citations.cited, self.tests.execution_on_screen
 
-    def without_test(self, item: ItemView) -> tuple[str, str]:
+    def without_test(self, item: ItemView, value: float) -> tuple[str, str]:
         """Return the question before a label without an own test, and that label's reason; empty for none."""
-        return self.tests.ask_without(item), WITHOUT_TEST if item.lacks_own_test else ""
+        return self.tests.ask_without(item, value), WITHOUT_TEST if item.lacks_own_test else ""
 
     def show_recorded(self, action: Action) -> None:
         """Show what an action makes of the item on the screen."""

@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import exists, func, select
 
 from store.kinds.spec import task_kinds
 from store.measures.rater_quality import Answered, RaterQuality, rater_quality
+from store.queries.current import first_values
 from store.queries.decisions import known_answer, study_decisions
 from store.queries.labels import named_question
 from store.queries.progress import sitting_statuses
@@ -17,7 +18,8 @@ from store.record.rater_ref import RaterRef
 from store.record.scope import GOLD, LABEL, Scope, Sitting
 from store.studies.studies import StudyDetails, find_study, study_items
 from store.tables.columns import table_of
-from store.tables.people import Assignment
+from store.tables.people import OWN_TEST, Assignment
+from store.tables.runs import ExecutionRow
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -35,6 +37,8 @@ class RaterRow:
         quality: The figures of the rater's work.
         cannot_decide: Items that the rater could not decide.
         skipped: Items that are put off.
+        own_test: Labels under a condition in which raters write a test of their own.
+        without_test: Those of them before which none was run.
     """
 
     rater: str
@@ -44,6 +48,8 @@ class RaterRow:
     quality: RaterQuality
     cannot_decide: int
     skipped: int
+    own_test: int
+    without_test: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
@@ -102,7 +108,7 @@ def raters_report(connection: Connection, name: str, question: str | None = None
                     labels[about][rater] = value
                 elif (known := known_answer(gold.get(one.item_id), about[1])) is not None:
                     right[about] = known
-    assigned = _assigned(connection, study)
+    assigned, untested = _assigned(connection, study), _without_test(connection, study, spec.name)
     rows = []
     for member in study.members:
         number = member.rater.id
@@ -123,6 +129,7 @@ def raters_report(connection: Connection, name: str, question: str | None = None
                 ),
                 statuses["cannot_decide"],
                 statuses["skipped"],
+                *untested.get(number, (0, 0)),
             )
         )
     protocol = study.protocol
@@ -149,6 +156,22 @@ def _assigned(connection: Connection, study: StudyDetails) -> dict[tuple[int, st
         .group_by(assignment.c.rater_id, assignment.c.phase)
     )
     return {(rater, phase): number for rater, phase, number in connection.execute(found)}
+
+
+def _without_test(connection: Connection, study: StudyDetails, question: str) -> dict[int, tuple[int, int]]:
+    """Return by rater the labels under own-test, and those of them before which no own test was run."""
+    assignment, execution = table_of(Assignment), table_of(ExecutionRow)
+    labels = first_values(None, [question], phases=[LABEL, GOLD], study=study.id)
+    ran = exists().where(
+        execution.c.assignment_id == labels.c.assignment_id, execution.c.created_at < labels.c.created_at
+    )
+    found = (
+        select(labels.c.rater_id, func.count(), func.count().filter(~ran))
+        .join(assignment, assignment.c.id == labels.c.assignment_id)
+        .where(assignment.c.condition.contains(OWN_TEST))
+        .group_by(labels.c.rater_id)
+    )
+    return {rater: (number, without) for rater, number, without in connection.execute(found)}
 
 
 def _statuses(connection: Connection, study: StudyDetails, rater: RaterRef) -> Counter[str]:

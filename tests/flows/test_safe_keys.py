@@ -135,7 +135,10 @@ async def test_a_label_right_after_keys_that_were_left_out_is_asked_for_again(wo
         await press(pilot, "1")
         assert said(app).startswith("Not recorded: keys just before it were not taken.")
         assert nothing_recorded(workspace)
-        await press(pilot, "1")
+        # Another label is no answer to that.
+        await press(pilot, "0")
+        assert said(app).startswith("Not recorded: keys just before it were not taken.")
+        await press(pilot, "1", "1")
         assert [row[:3] for row in judgments(workspace)] == [(1, 1.0, "accept")]
 
 

@@ -24,6 +24,7 @@ from textual import events
 from screens.review.bars import ClaimLine
 from screens.review.item_tests import TestEditor
 from screens.widgets.text.view import TextPane
+from store.queries.rater_quality import raters_report
 from store.record.expert_runs import WITHOUT_TEST
 from store.tables.people import Assignment
 from store.tables.record import JudgmentRow
@@ -43,7 +44,7 @@ CONDITIONS = {1: "own-test", 2: "blind tests", 3: "revealed", 4: "blind", 5: "ow
 async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
     cases = [DOUBLES, CASES[2], CASES[3], CASES[0], CASES[1]]
     with bench(tmp_path, cases) as workspace:
-        frozen_study(workspace, ("dana",), CONDITIONS, idle_minutes=2.0)
+        study = frozen_study(workspace, ("dana",), CONDITIONS, idle_minutes=2.0)
         app = review_app(workspace, study=place_of(workspace))
         async with app.run_test(size=(120, 40)) as pilot:
             screen = await painted(pilot)
@@ -111,8 +112,18 @@ async def test_an_expert_writes_a_test_of_their_own(tmp_path: Path) -> None:
             # Labelled without a test, after it was asked.
             await press(pilot, "n")
             await painted(pilot, 5)
-            await press(pilot, "0", "0")
-            assert [row["reason"] for row in rows(workspace, JudgmentRow)] == ["", WITHOUT_TEST]
+            await press(pilot, "1")
+            await press(pilot, "0")
+            assert said(app) == "No test of yours was run. Press again to label without one."
+            assert len(rows(workspace, JudgmentRow)) == 1
+            await press(pilot, "0")
+            assert [(row["value"], row["reason"]) for row in rows(workspace, JudgmentRow)] == [
+                (1.0, ""),
+                (0.0, WITHOUT_TEST),
+            ]
+        with workspace.reading() as connection:
+            (dana,) = raters_report(connection, study.name).raters
+        assert (dana.own_test, dana.without_test) == (2, 1)
 
 
 async def test_the_guideline_goes_back_to_the_code_in_a_narrow_terminal(tmp_path: Path) -> None:

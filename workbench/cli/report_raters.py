@@ -71,7 +71,7 @@ def _print(name: str, found: RatersReport) -> None:
     )
     say("", "Known answers, repeats; seconds and agreement with others by third of the list")
     print_table(
-        ("", "gold right", "training right", "repeats equal", "median s", "agrees, %"),
+        ("", "gold right", "training right", "repeats equal", "median s", "agrees, %", "without a test"),
         [
             (
                 one.pseudonym,
@@ -84,6 +84,7 @@ def _print(name: str, found: RatersReport) -> None:
                 _thirds(
                     one.quality.drift, lambda part: None if part.percent is None else f"{part.percent:.0f}"
                 ),
+                f"{one.without_test:,} of {one.own_test:,}" if one.own_test else None,
             )
             for one in found.raters
         ],
