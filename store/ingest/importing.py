@@ -20,6 +20,7 @@ from store.errors import ImportFailed, JudgmentRefused, place
 from store.events import Progress, Report, silent
 from store.formats.corpus import PYTHON
 from store.formats.labels import is_earlier_export, is_export
+from store.formatting import pluralize
 from store.ingest.contents import content_entities
 from store.ingest.corpus import CorpusImport, is_corpus, is_sources
 from store.ingest.files import RECORD_BYTES, InputFile, prepare
@@ -37,9 +38,11 @@ from store.ingest.resolve_items import (
 )
 from store.ingest.resolve_labels import (
     EARLIER_EXPORT,
+    any_grade,
     count_of_comparisons,
     label_counts,
     matches_of_grades,
+    outdated_matches,
     publish_labels,
     reserve,
     resolve_labels,
@@ -257,7 +260,19 @@ class _Import:
         self._raters = self._label_raters(label_as)
         while problems := self._compare():
             self._reject(problems)
-        if self._match_from is not None and not any(self._matches(one.file.number) for one in self._inputs):
+        if self._items_alone:
+            graded, outdated = False, 0
+        else:
+            graded = any_grade(self._cursor)
+            outdated = outdated_matches(self._cursor) if graded and self._match_from is None else 0
+        if outdated:
+            raise ImportFailed(
+                "Matches of earlier grades",
+                f"Of {pluralize(outdated, 'new grade')} the earlier one was made a match or none, which "
+                "would stay. Nothing was imported.",
+                "Make them again, from the same grade on: --match-from N",
+            )
+        if self._match_from is not None and not graded and not self._problems:
             raise ImportFailed(
                 "No grades",
                 f"--match-from {self._match_from} makes labels of grades, and the files hold none. "
@@ -340,7 +355,7 @@ class _Import:
         if self._rejects is not None and not dry_run:
             write_rejects(self._rejects, self._problems, self._inputs)
         report = self._report(dry_run=dry_run)
-        if dry_run or not report.adds:
+        if dry_run or not (report.adds or report.rejected):
             return report
         self._progress(Progress("publishing", 0, 1))
         numbers = publish(
@@ -524,7 +539,8 @@ def _add_sources(
 ) -> dict[int, int]:
     numbers: dict[int, int] = {}
     for given, result in zip(inputs, report.files, strict=True):
-        if not result.adds and not (given.layout.sort in shared_sorts() and report.adds):
+        adds = result.adds or result.rejected
+        if not adds and not (given.layout.sort in shared_sorts() and report.adds):
             continue
         taken = result.records - result.rejected
         if result.source_id:

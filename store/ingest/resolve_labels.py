@@ -32,6 +32,9 @@ from store.sql import any_row, count, quoted
 
 EARLIER_EXPORT = "labels of comparisons read in the order in which an earlier version exported them"
 
+_MADE = "regexp_matches({}, '^relevance [0-9]+; a match from [0-9]+ on$')"
+"""Whether a comment is that of a match that was made of a grade, as SQL over it."""
+
 _BLOCK_GAP = 1 << 40
 _LOW = (1 << 62) - 1
 
@@ -249,10 +252,18 @@ def _matches_of_grades(least: int | None) -> str:
     """
     if least is None:
         return "FROM labels LIMIT 0"
+    # A label that the rater gave is none that is made.
     return f"""
         SELECT * REPLACE ({quoted(MATCH.name)} AS question, (value >= {least})::DOUBLE AS value,
             format('relevance {{:g}}; a match from {least} on', value) AS comment)
-        FROM labels WHERE question = {quoted(RELEVANCE.name)}"""
+        FROM labels
+        ANTI JOIN (
+            SELECT item_id, rater FROM labels WHERE question = {quoted(MATCH.name)} AND item_id IS NOT NULL
+            UNION SELECT j.item_id, r.name FROM judgment j JOIN rater r ON r.id = j.rater_id
+                JOIN question q ON q.id = j.question_id
+            WHERE q.name = {quoted(MATCH.name)} AND NOT {_MADE.format("j.comment")}
+        ) given USING (item_id, rater)
+        WHERE question = {quoted(RELEVANCE.name)}"""
 
 
 def _fill_asked(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, NamedQuestion]) -> None:
@@ -320,7 +331,7 @@ def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str
 
 
 def matches_of_grades(cursor: duckdb.DuckDBPyConnection, file: int, least: int) -> dict[str, int]:
-    """Return in words how many grades of a file, by its number, are a match, and how many are none.
+    """Return in words how many new grades of a file, by its number, are a match, and how many are none.
 
     Args:
         cursor: The cursor that holds the staging tables.
@@ -328,13 +339,31 @@ def matches_of_grades(cursor: duckdb.DuckDBPyConnection, file: int, least: int) 
         least: The least grade that is a match.
     """
     row = cursor.execute(
-        "SELECT count(*) FILTER (value >= $least), count(*) FILTER (value < $least) FROM judged_label "
-        "WHERE file = $file AND question = $grades",
-        {"least": least, "file": file, "grades": RELEVANCE.name},
+        "SELECT count(*) FILTER (value = 1), count(*) FILTER (value = 0) FROM judged_label "
+        f"WHERE file = ? AND question = ? AND fresh AND {_MADE.format('comment')}",
+        [file, MATCH.name],
     ).fetchone()
     matches, others = row or (0, 0)
     found = {f"grades from {least} on, a match": matches, f"grades below {least}, no match": others}
     return {name: number for name, number in found.items() if number}
+
+
+def any_grade(cursor: duckdb.DuckDBPyConnection) -> bool:
+    """Return whether there is a grade among the labels."""
+    return any_row(cursor, f"new_label WHERE question = {quoted(RELEVANCE.name)}")
+
+
+def outdated_matches(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Return how many new grades have a match in the workspace that was made of an earlier grade."""
+    return count(
+        cursor,
+        f"""
+        SELECT count(*) FROM judged_label n
+        WHERE n.fresh AND n.question = {quoted(RELEVANCE.name)} AND EXISTS (
+            FROM judgment j JOIN question q ON q.id = j.question_id
+            WHERE q.name = {quoted(MATCH.name)} AND (j.item_id, j.rater_id) = (n.item_id, n.rater_id)
+                AND {_MADE.format("j.comment")})""",
+    )
 
 
 def count_of_comparisons(cursor: duckdb.DuckDBPyConnection, file: int) -> int:

@@ -109,6 +109,11 @@ class Battles:
 
         return numpy.bincount(self.cells, minlength=3 * self.pairs).astype(float)
 
+    @property
+    def prompts(self) -> int:
+        """How many prompts have a battle."""
+        return int(self.prompt.max()) + 1 if len(self) else 0
+
     def by_prompt(self) -> tuple[csr_array, Array]:
         """Return the different rows of counts of prompts, and how many prompts have each.
 
@@ -121,7 +126,7 @@ class Battles:
         import numpy
         from scipy.sparse import coo_array, csr_array
 
-        prompts = int(self.prompt.max()) + 1 if len(self) else 0
+        prompts = self.prompts
         shape = (prompts, 3 * self.pairs)
         rows: Any = csr_array(coo_array((numpy.ones(len(self)), (self.prompt, self.cells)), shape=shape))
         rows.sum_duplicates()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from store.measures.battles import MOST_CANDIDATES, Battles
+from store.measures.intervals import LEAST_CLUSTERS
 
 if TYPE_CHECKING:
     import numpy
@@ -153,13 +154,15 @@ def rate(
     if why or c < 2:
         return Ratings((None,) * c, why or "there are fewer than two candidates")
     values = _rating(log_strengths(wins[None], prior)[0])
-    if not resamples:
+    if not resamples or battles.prompts < LEAST_CLUSTERS:
         return Ratings(tuple(values.tolist()))
     fits = numpy.concatenate(list(_resampled(battles, resamples, seed, prior)))
     if not len(fits):
         return Ratings(tuple(values.tolist()), resamples=0)
     tail = (1 - share) / 2
     low, high = numpy.quantile(_rating(fits), [tail, 1 - tail], axis=0)
+    if (low == high).all():
+        return Ratings(tuple(values.tolist()), resamples=len(fits))
     return Ratings(
         tuple(values.tolist()),
         low=tuple(low.tolist()),

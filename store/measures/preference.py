@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.formatting import pluralize
 from store.measures.battles import MOST_CANDIDATES, Battles, majority
-from store.measures.intervals import FEW_CLUSTERS, wilson, wilson_effective
+from store.measures.intervals import FEW_CLUSTERS, LEAST_CLUSTERS, wilson, wilson_effective
 from store.measures.significance import mcnemar_exact, sign_flip
 
 if TYPE_CHECKING:
@@ -78,6 +78,13 @@ def win_rates(
             rates = (drawn @ points) / (drawn @ games)
         tail = (1 - share) / 2
         low, high = numpy.nanquantile(rates, [tail, 1 - tail], axis=0)
+        # Where no resample differs, or of few prompts, each prompt counts as one unit (see of_proportion).
+        prompts = times @ (games > 0)
+        total = points.T @ times, games.T @ times
+        for place in numpy.flatnonzero((low == high) | (prompts < LEAST_CLUSTERS)).tolist():
+            if prompts[place]:
+                rate = total[0][place] / total[1][place]
+                low[place], high[place] = wilson(rate * prompts[place], prompts[place], share)
     found = []
     for place, (won, lost, tied) in enumerate(tallies):
         number = won + lost + tied
@@ -363,6 +370,8 @@ def _left_share(
         p_value = float(2 * t.sf(abs(rate - 0.5) / math.sqrt(variance(rest)), number - 1))
     else:
         p_value = 1.0
+    if number < LEAST_CLUSTERS:
+        return rate, None, None, p_value
     return rate, *wilson_effective(rate, variance(rest - (rate - 0.5) * whole), number, share), p_value
 
 

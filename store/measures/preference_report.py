@@ -14,7 +14,7 @@ from store.measures.battles import Battle, Battles, majority
 from store.measures.bradley_terry import rate, rate_by_sandwich
 from store.measures.coefficients import Patterns
 from store.measures.elo import MOST_UPDATES, elo, elo_after
-from store.measures.intervals import Bootstrap, of_proportion
+from store.measures.intervals import LEAST_CLUSTERS, Bootstrap, of_proportion
 from store.measures.preference import (
     LEVELS,
     Shown,
@@ -271,7 +271,13 @@ def _ratings(battles: Battles, options: Options) -> tuple[list[Rating], dict[str
     reasons["why_no_rating"] = fitted.why
     if not fitted.why and not fitted.low:
         reasons["why_no_interval"] = (
-            "in no resample do the wins connect all candidates" if options.resamples else "no resamples"
+            "no resamples"
+            if not options.resamples
+            else f"there are under {LEAST_CLUSTERS} prompts"
+            if battles.prompts < LEAST_CLUSTERS
+            else "all resamples agree"
+            if fitted.resamples
+            else "in no resample do the wins connect all candidates"
         )
     if not online.low:
         reasons["why_no_elo_range"] = (

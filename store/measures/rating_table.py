@@ -37,7 +37,7 @@ _RATER_COLUMNS = (
     "worker_id",
 )
 _VALUE_COLUMNS = ("label", "rating", "annotation", "judgment", "category")
-_CLUSTER_COLUMNS = ("query", "prompt", "cluster")
+_CLUSTER_COLUMNS = ("query", "query_id", "prompt", "prompt_id", "cluster")
 """Columns of our own exports, and by their usual name, that are no rater's."""
 _DELIMITERS = ",;\t"
 _NAMELESS = re.compile(r"(Unnamed: \d+)?")
@@ -356,6 +356,8 @@ def _long(
                 raise refused(
                     path, f"has several questions ({names}, line {line:,})", "Name one: --question."
                 )
+        if not row[unit_at].strip():
+            raise refused(path, f"names no unit in line {line:,}", "Name one for each judgment.")
         unit = units.place(row[unit_at].strip())
         if cluster_at is not None:
             group = clusters.place(_cluster(path, row[cluster_at], line))
@@ -464,7 +466,7 @@ def _refuse_others(path: Path, header: _Header, columns: Sequence[Column]) -> No
             odd[column.name] = "words, where others hold numbers"
         elif column.all_differ and not all_differ:
             odd[column.name] = "another value in every row"
-        elif shared and _is_apart(column, spread):
+        elif (shared or len(columns) > 2) and _is_apart(column, spread):
             odd[column.name] = "no value that others have"
     raters = [column.name for column in columns if column.name not in odd]
     if raters and all(number_of(name) is not None for name in raters):

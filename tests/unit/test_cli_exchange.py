@@ -352,5 +352,5 @@ def test_a_new_workspace_holds_the_questions(workbench, pairs):
     workbench("import", "new.duckdb", pairs)
     with Workspace.open("new.duckdb") as workspace, workspace.reading() as connection:
         found = connection.exec_driver_sql("SELECT name FROM question").scalars().all()
-    assert found == [spec.name for kind in task_kinds().values() for spec in kind.questions]
+    assert found == [spec.name for kind in task_kinds().values() for spec in kind.every_question]
     assert found[0] == "pair.match"

@@ -298,9 +298,49 @@ def test_labels_of_the_grade_question_make_matches_and_contradict_none(workspace
         ("pair.relevance", 1.0),
         ("pair.relevance", 2.0),
     ]
+    # What a rater says of the match counts, in the same record or from before, whatever the time of the grade.
     contrary = lines([{**PAIRS[1], "label": 1, "relevance": 0}], "contrary.jsonl")
-    with pytest.raises(RecordsRefused, match="labelled 'a/2' before with another value"):
-        import_files(workspace, [contrary], match_from=1)
+    assert import_files(workspace, [contrary], match_from=1).judgments_added == {"contrary labels": 2}
+    table.write_text(
+        "item,rater,value,question,judged_at\na/2,contrary labels,0,pair.relevance,\n"
+        "b/1,fay,1,pair.match,2024-01-01T00:00:00Z\nb/1,fay,1,pair.relevance,2024-01-01T00:00:05Z\n"
+    )
+    report = import_files(workspace, [table], match_from=2)
+    assert (report.judgments_added, report.files[0].labels_superseding) == ({"fay": 2}, 0)
+    matches = {row[0]: row[2] for row in rows(workspace, LABELS) if row[1] == "pair.match"}
+    assert (matches["a/2"], matches["b/1"]) == (1, 1)
+
+
+def test_a_corrected_grade_leaves_no_match_of_the_earlier_one(workspace, lines, tmp_path):
+    table = tmp_path / "grades.csv"
+    import_files(workspace, [lines(PAIRS)])
+    for year, grade, options in ((2024, 3, {"match_from": 2}), (2025, 1, {}), (2025, 1, {"match_from": 2})):
+        table.write_text(
+            f"item,rater,value,question,judged_at\na/1,dana,{grade},pair.relevance,{year}-01-01T00:00:00Z\n"
+        )
+        if year == 2025 and not options:
+            with pytest.raises(ImportFailed, match="Of 1 new grade the earlier one was made a match"):
+                import_files(workspace, [table])
+        else:
+            import_files(workspace, [table], **options)
+    current = {
+        row[1]: row[2] for row in rows(workspace, LABELS.replace("ORDER BY q.name, i.id", "ORDER BY j.id"))
+    }
+    assert current == {"pair.match": 0, "pair.relevance": 1}
+
+
+def test_what_is_rejected_counts_though_nothing_is_added(workspace, lines, tmp_path):
+    import_files(workspace, [lines(PAIRS)])
+    bad = lines([{**PAIRS[0], "label": 7}], "bad.jsonl")
+    report = import_files(workspace, [bad], rejects=tmp_path / "rejects.jsonl")
+    assert (report.adds, report.rejected) == (False, 1)
+    assert rows(workspace, "SELECT name, records, rejected FROM source ORDER BY id")[1:] == [
+        ("bad.jsonl", 0, 1)
+    ]
+    graded = lines([{**PAIRS[0], "relevance": 33}], "graded.jsonl")
+    report = import_files(workspace, [graded], rejects=tmp_path / "more.jsonl", match_from=2)
+    assert report.rejected == 1
+    assert "off the scale" in (tmp_path / "more.jsonl").read_text()
 
 
 @pytest.mark.parametrize("grade", [11, -1, 1.5], ids=str)

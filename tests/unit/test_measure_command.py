@@ -416,6 +416,8 @@ def test_the_raters_of_a_file_are_found_or_named(measure, text, options, left_ou
         ("item,0,1,2\na,3,0,0\nb,1,2,0\n", "has columns that are called 0, 1, 2", "unit,value,count"),
         ("u99,0,1\nu1,1,1\nu2,0,1\n", "has columns that are called 0, 1", "The first line names the columns"),
         ("unit,rater,value\na,ana,1\na,,1\n", "names no rater in line 3", "Name one"),
+        ("unit,rater,value\na,ana,1\n,ben,1\n", "names no unit in line 3", "Name one"),
+        ("sentence_id,user,stance\ns1,u1,pos\ns1,u2,neg\ns2,u1,pos\n", "'user' (no value that", "--value V"),
         ("ana,ben,no\n1,1,11\n0,0,12\n1,0,13\n", "'no' (another", "--unit U --raters R --value V"),
         ("ana,ben\n1,1\n", "has no column 'carl'", "ana, ben"),
     ],

@@ -335,3 +335,17 @@ def test_longer_texts_are_seen_to_win_and_taken_out():
     assert sum(found.battles) <= 4000
     assert length_bias([1.0, 1.0], [3, 3], [3, 3]).controlled is None
     assert length_bias([1.0, 0.0], [9, 1], [1, 9]).controlled is None
+
+
+def test_few_prompts_and_agreeing_resamples_have_no_narrow_interval():
+    """Of four prompts no interval of the side and no ratings'; of six that agree, Wilson's of six."""
+    few = paired(range(4))
+    found = position_bias([(n, 1, n % 2 == 0) for n in range(4)], few)
+    assert (found.share_left, found.low, found.high) == (0.5, None, None)
+    six = Battles.of(Battle("a", "b", 1.0, prompt) for prompt in range(6) for _ in range(3))
+    first, second = win_rates(six, resamples=50)
+    assert (first.rate, first.low, first.high) == pytest.approx((1, 0.6097, 1), abs=1e-4)
+    assert (second.rate, second.low, second.high) == pytest.approx((0, 0, 0.3903), abs=1e-4)
+    even = [Battle("a", "b", score, prompt) for prompt in range(6) for score in (0.0, 1.0)]
+    assert rate(Battles.of(even), resamples=50).low == ()
+    assert rate(Battles.of(even[:8]), resamples=50).low == ()

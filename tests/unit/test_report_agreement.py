@@ -547,5 +547,5 @@ def test_few_queries_are_warned_of_where_only_imported_raters_have_labels(workbe
     (in_folder / "labels.csv").write_text("\n".join(lines), encoding="utf-8")
     workbench("import", "w.duckdb", "p.jsonl", "labels.csv")
     told = workbench("report", "w.duckdb", "agreement")
-    assert "No person has labels." in told.out
+    assert "No person has labels of this question." in told.out
     assert told.err.count("The interval: only 6 clusters, and under 30 it is too narrow.") == 1
