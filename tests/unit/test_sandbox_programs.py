@@ -476,6 +476,14 @@ async def test_tests_of_every_kind_are_run(sandbox):
 IMPORTS = "import functools, unittest\nfrom candidate import add\n"
 UNRUN = {
     "check(candidate)": ("def check(candidate):\n    assert candidate(1, 1) == 3\n", ["check"]),
+    "a check that raises": (
+        "def check(candidate):\n    if candidate(1, 1) != 3:\n        raise AssertionError('no')\n",
+        ["check"],
+    ),
+    "a check that is exported and described": (
+        "'check'\n__all__ = ['check']\ndef check(candidate):\n    'check'\n    assert candidate(1, 1) == 3\n",
+        ["check"],
+    ),
     "a check that others do for it": (
         "def same(a, b):\n    assert a == b\ndef check(candidate):\n    same(candidate(1, 1), 3)\n",
         ["check"],

@@ -195,6 +195,12 @@ def last_name(node: Any) -> str:
     return str(getattr(node, "id", getattr(node, "attr", "")))
 
 
+def raises_assertion(node: Any) -> bool:
+    """Tell whether a statement raises AssertionError."""
+    raised = node.exc if isinstance(node, _ast.Raise) else None
+    return last_name(getattr(raised, "func", raised)) == "AssertionError"
+
+
 def replaced_in(body: list[Any]) -> list[Any]:
     """List the definitions of a block that a later one of the same block replaces."""
     defined = [each for each in body if isinstance(each, DEFINITIONS)]
@@ -264,9 +270,16 @@ def never_called(tree: _ast.Module, nodes: list[tuple[Any, Any]], listing: Listi
     owners = {node: owner for node, owner in nodes if isinstance(node, SCOPES)}
     mentions: dict[str, set[Any]] = {}  # where a name is mentioned, also in a text, as in globals()["check"]
     asserting = set()
+    # A text that stands alone, such as a docstring, calls nothing, and neither does a list of exported names.
+    calls_nothing = {node.value for node, _ in nodes if isinstance(node, _ast.Expr)}
+    for node, _ in nodes:
+        if isinstance(node, _ast.Assign) and any(last_name(each) == "__all__" for each in node.targets):
+            calls_nothing.update(getattr(node.value, "elts", ()))
     for node, owner in nodes:
-        if isinstance(node, _ast.Assert) or last_name(node).startswith("assert"):
+        if raises_assertion(node) or isinstance(node, _ast.Assert) or last_name(node).startswith("assert"):
             asserting.add(owner)
+        if node in calls_nothing:
+            continue
         name = last_name(node) or getattr(node, "value", None)
         if isinstance(name, str):
             mentions.setdefault(name, set()).add(owner)
