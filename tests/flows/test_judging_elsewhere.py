@@ -81,7 +81,7 @@ class TinyScreen(BaseScreen):
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
         return (), None
 
-    def without_test(self, item):
+    def without_test(self, item, value):
         return "", ""
 
     def show_recorded(self, action: Action) -> None:
