@@ -215,7 +215,7 @@ class Recorder:
 
     @property
     def count_unsaved(self) -> int:
-        """How many records are unsaved, and how many undone before that: the journal may hold them still."""
+        """The number of unsaved records, with those undone before they were saved but perhaps journaled."""
         return len(self.unsaved) + len(self._dropped)
 
     @property

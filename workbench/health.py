@@ -127,7 +127,7 @@ class Health:
 
     @property
     def notes(self) -> list[str]:
-        """What a person should check, as sentences; it may be as it should."""
+        """Warnings to be checked by a person, as sentences."""
         if not self.unknown_sides:
             return []
         total = pluralize(sum(self.unknown_sides.values()), "label")

@@ -26,10 +26,10 @@ class ModelSettings(BaseModel):
     see."""
 
     openai_structured: Literal["auto", "json_schema", "json_object_schema", "json_object", "text"] = "auto"
-    """How a reply is held to its schema: by `json_schema`; by `json_object` with the schema beside it, as
-    llama.cpp's Python server wants it; by `json_object` alone; or by the words of the prompt. The last three
-    put the schema into the prompt. `auto` takes the first that the service does not refuse and says which;
-    every other setting fails where the service refuses it."""
+    """The response format that is asked for: `json_schema`; `json_object` with the schema beside it, for
+    llama.cpp's Python server; `json_object` alone; or none. All but the first put the schema into the prompt.
+    `auto` takes the first that the service accepts and says which; any other setting fails where the service
+    refuses it."""
 
     openai_token_limit: TokenLimit = "auto"
     """Name of the request field that limits output tokens. OpenAI's own models take `max_completion_tokens`,

@@ -42,7 +42,7 @@ _ESCAPES = re.compile(
 )
 """Sequences that a terminal obeys, and an Escape that begins none."""
 
-PASTE_SECONDS = 5.0
+LOST_PASTE_SECONDS = 5.0
 """Seconds without more of a paste after which its end is taken for lost."""
 
 MOST_PASTED = 16 << 20
@@ -136,7 +136,7 @@ class InputDecoder:
     def tick(self, now: float) -> list[Message]:
         """Return the messages that come because nothing more was read until `now`."""
         if self._pasted is not None:
-            return self._end_of_paste() if now - self._since > PASTE_SECONDS else []
+            return self._end_of_paste() if now - self._since > LOST_PASTE_SECONDS else []
         if self._digit and now - self._since >= POLL_SECONDS:
             return self._held_digit()
         if not self._unfinished:

@@ -153,7 +153,7 @@ class ItemTests:
         self._chosen_runs: dict[int, UUID | None] = {}
         # For how many milliseconds the test of an item was edited since its last run.
         self._edited_ms: Counter[int] = Counter()
-        # The item for which a label without a test was asked about.
+        # The item and the value of the label without a test that was asked about.
         self._asked_without: tuple[int, float] | None = None
         # The execution shown before the current one, and when that changed; see `execution_on_screen`.
         self._replaced: tuple[int, UUID | None, float] | None = None

@@ -107,7 +107,7 @@ class WorkspaceContent:
         cursor: A native cursor of the workspace, inside a read transaction.
         of_view: Whether only the items of a saved view are written.
         dry_run: Whether it is only counted what would be written; see `Counted`.
-        question: The question that the labels are of; None for the first with labels.
+        question: The question that the labels are of; None for the main one of the first kind with labels.
     """
 
     cursor: duckdb.DuckDBPyConnection
@@ -254,11 +254,7 @@ class WorkspaceContent:
                 f"SELECT licence, count(*) FROM ({asked.kind.record.select}) p "
                 f"WHERE item_id IN {labels.EXPORTED} GROUP BY licence ORDER BY licence"
             ).fetchall()
-        values = asked.spec.scale.values
-        if asked.spec in asked.kind.imported:
-            # The scale of imported grades ends with the highest of theirs.
-            highest = labels.highest_value(self.cursor, asked.spec)
-            values = tuple(one for one in values if one.value <= highest)
+        values = asked.kind.values_up_to(asked.spec, labels.highest_value(self.cursor, asked.spec))
         split = None
         if self.truth is not None and self.truth.split is not None:
             found = self.truth.split

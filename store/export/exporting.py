@@ -150,7 +150,7 @@ def export(
         names: Whether raters of the study keep their names.
         with_withdrawn: Whether the full record holds those of raters who withdrew from a study, too.
         policy: The policy whose labels to write, in place of a rater's.
-        question: The question that the labels are of; that of the first kind with labels by default.
+        question: The question that the labels are of; that of the first kind by default.
         split: The split whose items to write, with its labels where no rater is named.
         part: The only part of it; None for all.
         now: Whether its labels are those of now.

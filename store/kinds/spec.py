@@ -11,7 +11,7 @@ from typing import Any
 from store.formats.fields import FieldType
 from store.plugins import registered
 from store.record.response_names import ResponseName, split_question
-from store.record.scales import Scale
+from store.record.scales import Scale, ScaleValue
 
 GROUP = "workbench.task_kinds"
 
@@ -268,6 +268,11 @@ class TaskKind:
     def question(self, name: str) -> QuestionSpec | None:
         """Return a question by its name; None where the kind has no such question."""
         return next((spec for spec in self.every_question if spec.name == name), None)
+
+    def values_up_to(self, spec: QuestionSpec, highest: float) -> tuple[ScaleValue, ...]:
+        """Return the named values of a scale; that of imported grades ends with the highest one given."""
+        values = spec.scale.values
+        return tuple(one for one in values if one.value <= highest) if spec in self.imported else values
 
     @property
     def every_question(self) -> tuple[QuestionSpec, ...]:

@@ -111,7 +111,7 @@ class Battles:
 
     @property
     def prompts(self) -> int:
-        """How many prompts have a battle."""
+        """The number of prompts with a battle."""
         return int(self.prompt.max()) + 1 if len(self) else 0
 
     def by_prompt(self) -> tuple[csr_array, Array]:

@@ -89,8 +89,7 @@ def label_counts(
         counted = [one for one in labels.raters if (one.name, one.kind) == (own, "human")]
     spec = labels.kind.question(question.partition("@")[0])
     given = numpy.concatenate([[], *(one.values[~numpy.isnan(one.values)] for one in counted)])
-    # The scale of imported grades ends with the highest of theirs.
-    end = given.max(initial=0) if spec in labels.kind.imported else numpy.inf
-    scale = [] if spec is None else [known.value for known in spec.scale.values if known.value <= end]
+    highest = float(given.max(initial=0))
+    scale = [] if spec is None else [one.value for one in labels.kind.values_up_to(spec, highest)]
     values = numpy.unique(numpy.concatenate([scale, given]))
     return LabelCounts(labels, tuple(values.tolist()), tuple(counted))

@@ -13,8 +13,8 @@ from textual.message import Message
 
 from screens.input_guard.guard import TORN_SECONDS
 from screens.input_guard.terminal import (
+    LOST_PASTE_SECONDS,
     MOST_PASTED,
-    PASTE_SECONDS,
     AskingTerminal,
     InputDecoder,
     MarkingFile,
@@ -103,7 +103,9 @@ def test_a_paste_without_an_end_is_bounded() -> None:
 def test_a_paste_whose_end_is_lost_takes_no_keys_for_ever() -> None:
     reads = InputDecoder()
     assert reads.feed("\x1b[200~ab", 1.0) + reads.tick(2.0) + reads.feed("c", 3.0) == []
-    assert keys(reads.tick(3.0 + PASTE_SECONDS) + reads.tick(3.1 + PASTE_SECONDS)) == ["paste 'abc'"]
+    assert keys(reads.tick(3.0 + LOST_PASTE_SECONDS) + reads.tick(3.1 + LOST_PASTE_SECONDS)) == [
+        "paste 'abc'"
+    ]
     assert keys(reads.feed("q", 9.0)) == ["q"]
 
 
