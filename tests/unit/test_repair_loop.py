@@ -178,7 +178,7 @@ def report(error, reason="error", tests=()):
         ("SyntaxError: invalid syntax (scaffold.py, line 3)", True, ""),
         ("SyntaxError: invalid syntax (old.py, line 3)", False, ""),
         ("ValueError: at its first line", False, ""),
-        ("NotRun: nothing in the program calls it", True, ""),
+        ("NotRun: nothing that is run calls it", True, ""),
         ("SetUpFailed: ValueError: x", True, ""),
         ("SkipTest", True, ""),
         ("SkipTest: not now", True, ""),
@@ -221,7 +221,7 @@ def test_what_no_repair_can_mend_enters_no_loop():
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        ("NotRun: nothing in the program calls it", "tests not run"),
+        ("NotRun: nothing that is run calls it", "tests not run"),
         ("SkipTest", "skipped tests"),
         ("Skipped: not now", "skipped tests"),
         ("SkippedError: x", "other error: SkippedError"),

@@ -486,7 +486,33 @@ UNRUN = {
     ),
     "a check that others do for it": (
         "def same(a, b):\n    assert a == b\ndef check(candidate):\n    same(candidate(1, 1), 3)\n",
+        ["same", "check"],
+    ),
+    "two that call each other": (
+        "def check(n):\n    assert add(n, n) == 3\n    more(n)\ndef more(n):\n    check(n - 1)\n",
+        ["check", "more"],
+    ),
+    "a decorated check": (
+        "@functools.lru_cache(maxsize=None)\ndef check(n):\n    assert add(n, n) == 3\n",
         ["check"],
+    ),
+    "a check in a class": (
+        "class TestAdd(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+        "    def check_more(self):\n        self.assertEqual(add(1, 1), 3)\n",
+        ["TestAdd.check_more"],
+    ),
+    "a class of checks that nothing uses": (
+        "class Checks:\n    def check_a(self):\n        assert add(1, 1) == 3\n",
+        ["Checks.check_a"],
+    ),
+    "a test class in a class": (
+        "class Sums:\n    class TestAdd:\n        def test_a(self):\n            assert False\n",
+        ["Sums.TestAdd"],
+    ),
+    "tests behind the main guard": (
+        "def test_a():\n    pass\nif __name__ == '__main__':\n    def test_b():\n        assert False\n"
+        "    class TestC:\n        def test_c(self):\n            assert False\n",
+        ["test_b", "TestC"],
     ),
     "behind the main guard, beside tests": (
         "def test_a():\n    pass\ndef more():\n    assert add(1, 1) == 3\n"
@@ -518,6 +544,10 @@ UNRUN = {
     "by exec": ("for n in range(2):\n    exec(f'def test_{n}(): assert False')\n", ["test_0", "test_1"]),
     "deleted": ("def test_a():\n    assert False\ndel test_a\n", ["test_a"]),
     "replaced": ("def test_a():\n    assert False\ndef test_a():\n    pass\n", ["test_a (line 3)"]),
+    "replaced under a condition": (
+        "def test_a():\n    assert False\nif True:\n    def test_a():\n        pass\n",
+        ["test_a (line 3)"],
+    ),
     "of a class that was replaced": (
         "class TestA:\n    def test_a(self):\n        assert False\nclass TestA:\n    pass\n",
         ["TestA (line 3)"],
@@ -550,7 +580,13 @@ async def test_what_looks_like_a_test_and_was_not_run_is_named_and_has_no_result
         "def check(n):\n    assert n\ndef test_a():\n    pass\nif test_a.__name__ == 'test_a':\n    check(1)\n",
         "def assert_even(n):\n    assert n % 2 == 0\n",  # an auxiliary function by its name
         "def test_a():\n    assert True\ndef run_all():\n    test_a()\n    assert True\n",
-        "class Stand:\n    def write(self, text):\n        assert text\n",  # the code may call it
+        "class Stand:\n    def write(self, text):\n        assert text\nadd.out = Stand()\n",  # the code may call it
+        "def check(n):\n    assert n\ndef test_a():\n    pass\nif __name__ != '__main__':\n    check(1)\n",
+        "def check(n):\n    assert n\ndef test_a():\n    pass\nif __name__ == '__main__':\n    pass\nelse:\n    check(1)\n",
+        "def run(f):\n    f()\n    return f\n@run\ndef check():\n    assert add(1, 1) == 2\n",
+        "class T(unittest.TestCase):\n    def setUp(self):\n        self.assertTrue(add)\n"
+        "    def check(self):\n        self.assertTrue(add)\n    def test_a(self):\n        self.check()\n",
+        "if add:\n    def test_a():\n        pass\nelse:\n    def test_a():\n        assert False\n",
         "class Base(unittest.TestCase):\n    def test_a(self):\n        self.make()\n"
         "class TestB(Base):\n    def make(self):\n        pass\ndel Base\n",
         "class T(unittest.TestCase):\n    pass\nsetattr(T, 'test_0', lambda self: None)\n"

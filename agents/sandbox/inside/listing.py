@@ -9,8 +9,9 @@ Standard library only, Python 3.8 or newer. The tests of a program are
   in `class TestList(StackTests, TestCase)`, has none itself if it is no TestCase and not named `Test...`, if
   it is abstract, or if the program deletes it.
 
-What looks like a test and is never run is listed too: a function with assertions that nothing calls, such as
-the `check(candidate)` of HumanEval, and a test that a later one of the same name replaces.
+What looks like a test and is never run is listed too: a function or method with assertions that nothing
+calls, such as the `check(candidate)` of HumanEval; a test that a later one of the same name replaces; and
+tests that stand where none are looked for.
 
 The syntax tree comes from the compiler: importing `ast` would take longer than all the rest.
 """
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, _ast.ClassDef)
 SCOPES = (*DEFINITIONS, _ast.If)
-NEVER_CALLED = "nothing in the program calls it"
+NEVER_CALLED = "nothing that is run calls it"
 REPLACED = "a later definition of the same name replaces it"
+IN_ANOTHER_CLASS = "its class stands in another one, and not both are named Test..."
+GUARDED = "it stands under a condition on __name__, which is false while tests are run"
 
 
 class Listing:
@@ -93,6 +96,7 @@ def list_tests(tree: _ast.Module) -> Listing:
     classes = {node.name: node for node, _ in nodes if isinstance(node, _ast.ClassDef)}
     blocks = [tree.body, *(each.body for each in classes.values())]
     replaced = {each for body in blocks for each in replaced_in(body)}
+    guarded = {}
     listing.shared = shared_bases(tree, nodes, classes)
     listing.uses_unittest = any(
         (isinstance(node, _ast.alias) and node.name.partition(".")[0] == "unittest")
@@ -111,6 +115,10 @@ def list_tests(tree: _ast.Module) -> Listing:
             if path is not None and named and node.name not in listing.shared:
                 paths[node] = join(path, node.name)
                 listing.tests.setdefault(paths[node], [])
+            elif holds_tests(node) and isinstance(owner, _ast.If):
+                guarded[node.name] = GUARDED
+            elif holds_tests(node) and isinstance(owner, _ast.ClassDef) and node.name not in listing.shared:
+                listing.unrun[join(paths.get(owner) or owner.name, node.name)] = IN_ANOTHER_CLASS
         elif isinstance(node, FUNCTIONS) and is_test(node.name):
             if isinstance(owner, _ast.ClassDef):
                 listing.methods.add(node.name)
@@ -120,6 +128,8 @@ def list_tests(tree: _ast.Module) -> Listing:
                 labels += [label] * (label not in labels)
                 if parameter := first_parameter(node, owner is not tree):
                     listing.parameters[label] = parameter
+            elif isinstance(owner, _ast.If):
+                guarded[node.name] = GUARDED
         elif is_test(name := bound_name(node)):
             if owner is tree:
                 listing.tests.setdefault(name, [])
@@ -129,12 +139,22 @@ def list_tests(tree: _ast.Module) -> Listing:
         if node is not tree and not listing.tests[path] and defines(node, "runTest"):
             listing.methods.add("runTest")
             listing.tests[path].append(join(path, "runTest"))
-    listing.unrun.update((name, NEVER_CALLED) for name in never_called(tree, nodes, listing))
+    if listing.labels:
+        listing.unrun.update(guarded)
+    # What a class of another module calls of a class of tests is not known.
+    known = {
+        node
+        for node, path in paths.items()
+        if node is not tree
+        and listing.tests[path]
+        and all(name in classes or name.endswith("TestCase") for name in map(last_name, node.bases))
+    }
+    listing.unrun.update((name, NEVER_CALLED) for name in never_called(tree, nodes, known, listing))
     return listing
 
 
 def walk(tree: _ast.Module) -> Iterator[tuple[Any, Any]]:
-    """Yield the nodes of a module in their order, each with the definition that it stands in.
+    """Yield the nodes of a module in their order, each with the definition whose body it stands in.
 
     `if __name__ == "__main__"` counts as a definition: its body runs only in a program without tests.
     """
@@ -142,24 +162,30 @@ def walk(tree: _ast.Module) -> Iterator[tuple[Any, Any]]:
     while todo:
         node, owner = todo.pop()
         yield node, owner
-        if isinstance(node, SCOPES) and (not isinstance(node, _ast.If) or is_main_guard(node)):
-            owner = node
-        children: list[Any] = []
+        inner = body_of(node)
+        children: list[tuple[Any, Any]] = []
         for name in node._fields:
             value = getattr(node, name, None)
-            if isinstance(value, list):
-                children += value
-            elif isinstance(value, _ast.AST):
-                children.append(value)
-        # An operator or a context of a name has no fields.
-        todo += [(each, owner) for each in reversed(children) if getattr(each, "_fields", ())]
+            for each in value if isinstance(value, list) else [value]:
+                # An operator or a context of a name has no fields.
+                if getattr(each, "_fields", ()):
+                    children.append((each, node if name == inner else owner))
+        todo += reversed(children)
 
 
-def is_main_guard(node: _ast.If) -> bool:
-    """Tell whether a condition is `if __name__ == "__main__"`."""
-    compared: Any = node.test
-    sides = (compared.left, *compared.comparators) if isinstance(compared, _ast.Compare) else ()
-    return any(isinstance(each, _ast.Name) and each.id == "__name__" for each in sides)
+def body_of(node: Any) -> str:
+    """Name the field of a node that is a scope of its own: the body of a definition.
+
+    Of a condition on `__name__` it is the branch of the program's own run. Empty for any other node.
+    """
+    if isinstance(node, DEFINITIONS):
+        return "body"
+    compared = node.test if isinstance(node, _ast.If) else None
+    if not isinstance(compared, _ast.Compare):
+        return ""
+    if not any(getattr(each, "id", "") == "__name__" for each in (compared.left, *compared.comparators)):
+        return ""
+    return "orelse" if isinstance(compared.ops[0], _ast.NotEq) else "body"
 
 
 def is_test(name: str) -> bool:
@@ -202,10 +228,24 @@ def raises_assertion(node: Any) -> bool:
 
 
 def replaced_in(body: list[Any]) -> list[Any]:
-    """List the definitions of a block that a later one of the same block replaces."""
-    defined = [each for each in body if isinstance(each, DEFINITIONS)]
-    last = {each.name: each for each in defined}
-    return [each for each in defined if last[each.name] is not each]
+    """List the definitions of a block that a later one, in the block or in a statement of it, replaces."""
+    defined = [(each, place) for place, each in enumerate(body) if isinstance(each, DEFINITIONS)]
+    last = {
+        each.name: place
+        for place, statement in enumerate(body)
+        for each in ([statement] if isinstance(statement, DEFINITIONS) else defined_within(statement))
+    }
+    return [each for each, place in defined if last[each.name] != place]
+
+
+def defined_within(statement: Any) -> list[Any]:
+    """List the definitions in the branches of a statement that are executed with it."""
+    found: list[Any] = []
+    skipped = body_of(statement)
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for each in (name != skipped and getattr(statement, name, None)) or ():
+            found += [each] if isinstance(each, DEFINITIONS) else defined_within(each)
+    return found
 
 
 def shared_bases(tree: _ast.Module, nodes: list[tuple[Any, Any]], classes: dict[str, Any]) -> set[str]:
@@ -251,24 +291,21 @@ def first_parameter(node: Any, is_method: bool) -> str:
     return required[0] if required and not node.decorator_list else ""
 
 
-def never_called(tree: _ast.Module, nodes: list[tuple[Any, Any]], listing: Listing) -> list[str]:
-    """Name the functions that assert something and that nothing mentions; and unittest's `load_tests`.
+def never_called(
+    tree: _ast.Module, nodes: list[tuple[Any, Any]], known: set[Any], listing: Listing
+) -> list[str]:
+    """Name the functions and methods that assert something and cannot be run; and unittest's `load_tests`.
 
-    Not so methods, decorated functions, and functions that run tests of the list: somebody may call them.
+    What is run is the module itself, its tests, and whatever something that is run mentions, be it in a text,
+    as in `globals()["check"]`.
+
+    Args:
+        tree: The module.
+        nodes: All of its nodes, with the definitions they stand in.
+        known: The classes of tests of which all bases are known.
+        listing: The tests.
     """
-    functions = {
-        node.name: node
-        for node, owner in nodes
-        if isinstance(node, FUNCTIONS)
-        and not node.decorator_list
-        and not node.name.startswith("assert")
-        and node.name not in HOOKS
-        and not (is_test(node.name) if owner is tree else isinstance(owner, (_ast.ClassDef, _ast.If)))
-    }
-    if not functions:
-        return []
-    owners = {node: owner for node, owner in nodes if isinstance(node, SCOPES)}
-    mentions: dict[str, set[Any]] = {}  # where a name is mentioned, also in a text, as in globals()["check"]
+    mentions: dict[Any, set[str]] = {}
     asserting = set()
     # A text that stands alone, such as a docstring, calls nothing, and neither does a list of exported names.
     calls_nothing = {node.value for node, _ in nodes if isinstance(node, _ast.Expr)}
@@ -278,37 +315,92 @@ def never_called(tree: _ast.Module, nodes: list[tuple[Any, Any]], listing: Listi
     for node, owner in nodes:
         if raises_assertion(node) or isinstance(node, _ast.Assert) or last_name(node).startswith("assert"):
             asserting.add(owner)
-        if node in calls_nothing:
-            continue
-        name = last_name(node) or getattr(node, "value", None)
+        name = "" if node in calls_nothing else last_name(node) or getattr(node, "value", None)
         if isinstance(name, str):
-            mentions.setdefault(name, set()).add(owner)
-    todo = [node for node in functions.values() if node in asserting]
+            mentions.setdefault(owner, set()).add(name)
+    scopes = [(node, owner) for node, owner in nodes if body_of(node)]
+    mentioned: set[str] = set()
+    reached: set[Any] = {tree}
+    added: set[Any] = {tree}
+    while added:
+        mentioned = mentioned.union(*(mentions.get(scope, ()) for scope in added))
+        added = {
+            node
+            for node, owner in scopes
+            if node not in reached and owner in reached and may_run(node, owner, known, mentioned, listing)
+        }
+        reached |= added
+    unreached = []
+    guarded: set[Any] = set()  # with what stands behind an `if __name__ == "__main__"` that is not run
+    for node, owner in scopes:
+        if owner in guarded or (isinstance(node, _ast.If) and node not in reached):
+            guarded.add(node)
+        elif node not in reached:
+            unreached.append((node, owner))
+    todo = [node for node, _ in unreached if node in asserting]
     while todo:
-        callers = mentions.get(todo.pop().name, set()).intersection(functions.values()) - asserting
+        name = getattr(todo.pop(), "name", "")
+        callers = {node for node, _ in unreached if name in mentions.get(node, ())} - asserting
         asserting |= callers
         todo += callers
-    running = {owner for name in listing.tests for owner in mentions.get(name, ())}
-    with_tests = bool(listing.labels)
-
-    def may_call(owner: Any, node: Any) -> bool:
-        """Tell whether what stands in a definition is run, and is not a part of a function itself."""
-        if with_tests and isinstance(owner, _ast.If):
-            return False
-        while owner is not tree and owner is not node:
-            owner = owners[owner]
-        return owner is tree
-
     return [
-        name
-        for name, node in functions.items()
-        if (node in asserting or name == "load_tests")
-        and node not in running
-        and not any(may_call(owner, node) for owner in mentions.get(name, ()))
+        join(owner.name if isinstance(owner, _ast.ClassDef) else "", node.name)
+        for node, owner in unreached
+        if isinstance(node, FUNCTIONS)
+        and (node in asserting or (owner is tree and node.name == "load_tests"))
+        and not node.name.startswith("assert")
+        and listing.tests.keys().isdisjoint(mentions.get(node, ()))
     ]
+
+
+def may_run(node: Any, owner: Any, known: set[Any], mentioned: set[str], listing: Listing) -> bool:
+    """Tell whether the body of a definition may be run, if that of the one around it is.
+
+    Args:
+        node: The definition.
+        owner: The one around it.
+        known: The classes of tests of which all bases are known.
+        mentioned: The names that are mentioned in what is run.
+        listing: The tests.
+    """
+    if isinstance(node, _ast.If):
+        return not listing.labels
+    if isinstance(node, _ast.ClassDef) or node.name in mentioned:
+        return True
+    if is_test(node.name) and not isinstance(owner, FUNCTIONS):
+        return True
+    if any(WRAPPERS.isdisjoint(names_in(each)) for each in node.decorator_list):
+        return True  # it may have been called, or kept for a call
+    if not isinstance(owner, _ast.ClassDef):
+        return node.name in HOOKS
+    if owner in known:
+        return node.name in METHOD_HOOKS or node.name.startswith("__")
+    return owner.name in mentioned or bool(owner.bases or owner.keywords or owner.decorator_list)
+
+
+def names_in(node: Any) -> set[str]:
+    """Name what a decorator is made of: {"mark", "skip"} of `@mark.skip(reason="slow")`."""
+    names: set[str] = set()
+    while node is not None:
+        names.add(last_name(node))
+        node = getattr(node, "func", getattr(node, "value", None))
+    return names
 
 
 HOOKS = (
     *("setUpModule", "tearDownModule", "setup_module", "teardown_module"),
     *("setup_function", "teardown_function"),
+)
+# What unittest and pytest call of a test class, besides its tests.
+METHOD_HOOKS = (
+    *("setUp", "tearDown", "asyncSetUp", "asyncTearDown", "setUpClass", "tearDownClass"),
+    *("setup_method", "teardown_method", "setup_class", "teardown_class"),
+    *("runTest", "run", "debug", "fail", "shortDescription"),
+)
+# Decorators that change how a function is called, and call it at no time by themselves.
+WRAPPERS = frozenset(
+    (
+        *("cache", "lru_cache", "wraps", "contextmanager", "staticmethod", "classmethod", "abstractmethod"),
+        *("override", "patch", "mark", "fixture", "skip", "skipIf", "skipUnless", "expectedFailure"),
+    )
 )
