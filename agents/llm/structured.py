@@ -10,6 +10,7 @@ these is taken.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -179,7 +180,7 @@ def _without_thoughts(text: str) -> str:
     else:
         begin = text.rindex(_END_OF_THOUGHTS) + len(_END_OF_THOUGHTS)
     reply = text[begin:]
-    if reply.lstrip().startswith(_THOUGHTS):
+    if _THOUGHTS in re.split(r"\{|```", reply, maxsplit=1)[0]:
         raise MalformedReply(f"the reply is thoughts alone, without {_END_OF_THOUGHTS} and what follows it")
     return reply
 
@@ -193,8 +194,17 @@ def _each_once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _finite(number: str) -> float:
+    """Read a number; NaN and Infinity are none in JSON, and 1e999 is too large for one."""
+    if not math.isfinite(value := float(number)):
+        raise ValueError(f"{number[:60]} is no finite number")
+    return value
+
+
 # Line breaks inside strings are wrong JSON, but models that write code make them and nothing is lost.
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_each_once)
+_DECODER = json.JSONDecoder(
+    strict=False, object_pairs_hook=_each_once, parse_float=_finite, parse_constant=_finite
+)
 
 
 def _trailing_comma(text: str, at: int) -> int | None:

@@ -354,7 +354,10 @@ def any_grade(cursor: duckdb.DuckDBPyConnection) -> bool:
 
 
 def outdated_matches(cursor: duckdb.DuckDBPyConnection) -> int:
-    """Return how many new grades have a match in the workspace that was made of an earlier grade."""
+    """Return how many new grades have a match in the workspace that was made of an earlier grade.
+
+    Not counted is one whose match the files bring: a new one, or one that is right for the new grade, too.
+    """
     return count(
         cursor,
         f"""
@@ -362,7 +365,12 @@ def outdated_matches(cursor: duckdb.DuckDBPyConnection) -> int:
         WHERE n.fresh AND n.question = {quoted(RELEVANCE.name)} AND EXISTS (
             FROM judgment j JOIN question q ON q.id = j.question_id
             WHERE q.name = {quoted(MATCH.name)} AND (j.item_id, j.rater_id) = (n.item_id, n.rater_id)
-                AND {_MADE.format("j.comment")})""",
+                AND {_MADE.format("j.comment")})
+        AND NOT EXISTS (
+            FROM judged_label m
+            WHERE m.question = {quoted(MATCH.name)} AND (m.item_id, m.rater_id) = (n.item_id, n.rater_id)
+                AND (m.fresh OR (m.value = 1) = (n.value >= TRY_CAST(
+                    regexp_extract(m.comment, 'match from ([0-9]+)', 1) AS INTEGER))))""",
     )
 
 

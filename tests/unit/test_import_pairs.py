@@ -329,6 +329,35 @@ def test_a_corrected_grade_leaves_no_match_of_the_earlier_one(workspace, lines, 
     assert current == {"pair.match": 0, "pair.relevance": 1}
 
 
+def test_a_corrected_file_of_grades_brings_their_matches(workspace, lines, tmp_path):
+    table = tmp_path / "grades.csv"
+
+    def write(year: int, *labels: tuple[str, int, str]) -> None:
+        table.write_text(
+            "item,rater,value,question,judged_at,comment\n"
+            + "".join(
+                f"a/1,dana,{value},{question},{year}-01-01T00:00:00Z,{comment}\n"
+                for question, value, comment in labels
+            )
+        )
+
+    import_files(workspace, [lines(PAIRS)])
+    made = "relevance 3; a match from 2 on"
+    write(2024, ("pair.relevance", 3, ""), ("pair.match", 1, made))
+    import_files(workspace, [table])
+    write(2025, ("pair.relevance", 1, ""), ("pair.match", 1, made))  # the match was forgotten
+    with pytest.raises(ImportFailed, match="Of 1 new grade the earlier one was made a match"):
+        import_files(workspace, [table])
+    write(2025, ("pair.relevance", 2, ""), ("pair.match", 1, made))  # it is a match still
+    import_files(workspace, [table])
+    write(2026, ("pair.relevance", 0, ""), ("pair.match", 0, made))
+    import_files(workspace, [table])
+    current = {
+        row[1]: row[2] for row in rows(workspace, LABELS.replace("ORDER BY q.name, i.id", "ORDER BY j.id"))
+    }
+    assert current == {"pair.match": 0, "pair.relevance": 0}
+
+
 def test_what_is_rejected_counts_though_nothing_is_added(workspace, lines, tmp_path):
     import_files(workspace, [lines(PAIRS)])
     bad = lines([{**PAIRS[0], "label": 7}], "bad.jsonl")
