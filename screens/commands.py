@@ -463,7 +463,14 @@ COMMANDS: tuple[Command, ...] = (
         "cite line",
         "Choose lines; press it again to cite them as evidence, or to remove them.",
     ),
-    Command("review.follow", "enter", "", "follow", "Go to the lines that the history cites.", on_line=False),
+    Command(
+        "review.follow",
+        "enter",
+        "",
+        "follow",
+        "Cite the chosen lines; in the history, go to the lines that it cites.",
+        on_line=False,
+    ),
     Command(
         "review.sides",
         "x",
@@ -510,6 +517,7 @@ COMMANDS: tuple[Command, ...] = (
         "cite line",
         "Choose lines; press it again to cite them in your ruling, or to remove them.",
     ),
+    Command("adjudicate.follow", "enter", "", "cite", "Cite the chosen lines.", on_line=False),
     Command(
         "adjudicate.run",
         "r",

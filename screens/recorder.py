@@ -20,6 +20,7 @@ from store.record.ids import now
 from store.record.scope import ADJUDICATE
 
 if TYPE_CHECKING:
+    from screens.items.views import ItemView
     from store.record.actions import Action
     from store.record.actions import Recorder as Store
     from store.record.rater_ref import RaterRef
@@ -38,11 +39,13 @@ class Override:
         action: The recorded action.
         about: Its item, in words.
         codes: The reasons that there are, by their codes.
+        item: Its item, as that was left.
     """
 
     action: Action
     about: str
     codes: Mapping[str, str]
+    item: ItemView
 
 
 @dataclass(frozen=True, slots=True)

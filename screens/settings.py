@@ -16,7 +16,7 @@ DEFAULT_REASONS = {
     "w": "wrong result",
     "b": "boundary case",
     "i": "incomplete",
-    "k": "different reading of query",
+    "c": "different reading of query",
     "t": "test is wrong",
     "h": "needs missing context",
     "x": "other",
@@ -25,7 +25,7 @@ DEFAULT_REASONS = {
 DEFAULT_UNDECIDED = {
     "w": "query unclear",
     "h": "needs missing context",
-    "k": "beyond my knowledge",
+    "i": "beyond my knowledge",
     "x": "other",
 }
 

@@ -134,6 +134,11 @@ class AdjudicateScreen(BaseScreen):
         """The dispute on the screen."""
         return None if self.item is None else self.disputes.get(unit_of(self.item))
 
+    @property
+    def pane_in_use(self) -> str:
+        """No pane: disputes are gone through in their order."""
+        return ""
+
     def without_test(self, item: ItemView, value: float) -> tuple[str, str]:
         """Ask for no test: a ruling rests on the labels and their reasons."""
         return "", ""

@@ -250,13 +250,13 @@ ANSWER_PART = ReviewPart(
         "w": "judge overlooks an error",
         "i": "judge sees a false error",
         "h": "judge relies on reference only",
-        "k": "reason and score disagree",
+        "c": "reason and score disagree",
         "l": "other",
     },
     undecided={
         "w": "question unclear",
         "h": "needs missing context",
-        "k": "beyond my knowledge",
+        "i": "beyond my knowledge",
         "l": "other",
     },
 )

@@ -171,7 +171,7 @@ COMPARISON_PART = ReviewPart(
     undecided={
         "w": "prompt unclear",
         "h": "needs missing context",
-        "k": "beyond my knowledge",
+        "i": "beyond my knowledge",
         "l": "other",
     },
 )

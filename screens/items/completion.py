@@ -200,7 +200,7 @@ COMPLETION_PART = ReviewPart(
     undecided={
         "w": "example unclear",
         "h": "needs missing context",
-        "k": "beyond my knowledge",
+        "i": "beyond my knowledge",
         "l": "other",
     },
 )

@@ -30,7 +30,7 @@ def history(
     words: Mapping[str, str] = NO_WORDS,
     runs: Sequence[ExpertRunView] = (),
 ) -> PaneText:
-    """Return who recorded what, oldest first, undone things included.
+    """Return who recorded what, oldest first, undone things included; `●` leads what counts now.
 
     Args:
         item: The item with its records.
@@ -43,11 +43,11 @@ def history(
     every: list[RecordView | ExpertRunView] = [*item.history, *runs]
     for record in sorted(every, key=_place):
         if isinstance(record, ExpertRunView):
-            lines.append(f"{local(record.execution.created_at)}  {describe_run(record)}")
+            lines.append(f"  {local(record.execution.created_at)}  {describe_run(record)}")
             continue
         seconds = f" · {record.elapsed_ms / 1000:.1f} s" if record.elapsed_ms is not None else ""
         what = f"{_what(record, questions)} · {record.origin}{seconds}"
-        lines.append(f"{local(record.created_at)}  {record.rater}  {what}")
+        lines.append(f"{'●' if record.holds else ' '} {local(record.created_at)}  {record.rater}  {what}")
         lines += [f"    reason: {record.reason}"] if record.reason else []
         # A comment of several lines takes several: links count them. A revision has a pane of its own.
         is_revision = record.what.startswith(REVISION)
@@ -64,6 +64,7 @@ def history(
         "History",
         "\n".join(lines),
         empty=_EMPTY_BLIND if item.blind else _EMPTY,
+        heading="History · ● counts now" if lines else "",
         landmarks=tuple(link.first for link in links),
         links=tuple(links),
     )
@@ -84,9 +85,10 @@ def _what(record: RecordView, questions: Sequence[QuestionPrompt]) -> str:
     return f"{spec.title} {spec.scale.word(record.value)}" if spec else record.what.replace("_", " ")
 
 
-def _place(record: RecordView | ExpertRunView) -> int:
-    """Return the place of a record in time: keys are of one clock."""
-    return (record.execution.id if isinstance(record, ExpertRunView) else record.id).int
+def _place(record: RecordView | ExpertRunView) -> tuple[datetime, int]:
+    """Return the place of a record in time, of several at one time in the order of their keys."""
+    made = record.execution if isinstance(record, ExpertRunView) else record
+    return made.created_at, made.id.int
 
 
 def _quoted(citation: Citation) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, cast
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from screens.judging.drafts import CommentEditor
 from screens.judging.judgment_builder import JudgmentBuilder, apply_action
 from screens.judging.keys import group_digits
 from screens.judging.order import ReviewOrder
-from screens.judging.reasons import ReasonMenu, ReasonRequest, overridden
+from screens.judging.reasons import OTHER, ReasonMenu, ReasonRequest, overridden
 from screens.judging.recent import sign_of_action
 from screens.judging.undo_text import describe_undo, target_of
 from screens.recorder import Override, UndoResult
@@ -31,6 +32,10 @@ MOST_NAMED = 4
 
 class JudgingScreen(Protocol):
     """The screen as the judging controller needs it."""
+
+    @property
+    def pane_in_use(self) -> str:
+        """The id of the pane that is looked at; empty where none is chosen."""
 
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
         """Return the lines that the next label cites, and the execution that was shown when the key came."""
@@ -113,7 +118,7 @@ class JudgingController:
             "review.reason": Handler(self.give_reason, has_override, of_item=True),
             "review.undo": Handler(self.undo),
             "review.redo": Handler(lambda: self.undo(redo=True)),
-            "review.ask": Handler(lambda: self.ask_another(1), self._has_several),
+            "review.ask": Handler(self.ask_next, self._has_several),
             "review.ask_back": Handler(lambda: self.ask_another(-1)),
         }
 
@@ -234,10 +239,11 @@ class JudgingController:
         cites = f" · cites {self._cited(cited)}" if cited else ""
         record = cast(Judgment, action.records[0])
         if record.origin == "override" and not said:
-            self.reasons.open(ReasonRequest(action, item.item_id))
+            left = self._shared.item or item
+            self.reasons.open(ReasonRequest(action, left))
             what = item.current.title if item.has_several else item.external_id
             codes = self.reasons.codes_of_kind(undecided=False)
-            self._shared.context.recorder.last_override = Override(action, what, codes)
+            self._shared.context.recorder.last_override = Override(action, what, codes, left)
             message = f"● {words} · overrides ◆{cites} · {one_line(item.external_id, 24)} · why? · "
             message += self._undo_hint
         else:
@@ -318,7 +324,7 @@ class JudgingController:
         """Ask why the rater cannot decide; the code that follows records it."""
         item = self._shared.item
         if self.can_judge() and item is not None:
-            self.reasons.open(ReasonRequest(None, item.item_id, undecided=True))
+            self.reasons.open(ReasonRequest(None, item, undecided=True))
             self._shared.show_message("Cannot decide, because:", choices=self.reasons.choices())
 
     def skip(self) -> None:
@@ -366,8 +372,22 @@ class JudgingController:
     def _has_several(self) -> bool:
         return self._shared.item is not None and self._shared.item.has_several
 
+    def ask_next(self) -> None:
+        """Ask the next question: where another response is looked at, the first open one about that."""
+        item, looked_at = self._shared.item, self._shows.pane_in_use
+        about = (
+            []
+            if item is None
+            else [place for place, one in enumerate(item.questions) if one.pane == looked_at]
+        )
+        if item is None or not about or item.current.pane in ("", looked_at):
+            self.ask_another(1)
+            return
+        still_open = (place for place in about if item.label_of(item.questions[place]) is None)
+        self.ask_another(next(still_open, about[0]) - item.at)
+
     def ask_another(self, step: int) -> None:
-        """Ask the next question of the item, or the one before."""
+        """Ask the question of the item that is some questions on from the one that is asked."""
         item = self._shared.item
         if item is None:
             return
@@ -377,17 +397,6 @@ class JudgingController:
             return
         self._shared.show_message("")
         self._shows.ask_question((item.at + step) % len(item.questions))
-
-    def ask_about(self, pane: str) -> None:
-        """Ask what a pane is about, where that is another question: keys answer what is looked at."""
-        item = self._shared.item
-        if item is None or item.current.pane in ("", pane):
-            return
-        about = [place for place, question in enumerate(item.questions) if question.pane == pane]
-        if about and self._shared.guard.is_painted:
-            still_open = (place for place in about if item.label_of(item.questions[place]) is None)
-            self.reasons.drop()
-            self._shows.ask_question(next(still_open, about[0]))
 
     # -- reasons --------------------------------------------------------------------------------------
 
@@ -399,7 +408,7 @@ class JudgingController:
         elif not self.can_judge() or item is None:
             return
         elif overridden(item) is not None:
-            self.reasons.open(ReasonRequest(None, item.item_id))
+            self.reasons.open(ReasonRequest(None, item))
             now = f" Now: {item.label.reason}." if item.label is not None and item.label.reason else ""
             self._shared.show_message(f"Why another label than ◆?{now}", choices=self.reasons.choices())
         elif override is not None:
@@ -410,6 +419,17 @@ class JudgingController:
             self._shared.show_message(f"Only an override has a reason; {none} is not one.", alarm=True)
 
     def _give_reason(self, asked: ReasonRequest, reason: str) -> None:
+        """Record a reason; of another one than those that have a code, ask for the words first."""
+        if reason != OTHER:
+            self._record_reason(asked, reason)
+            return
+
+        def give(words: str) -> None:
+            self._record_reason(asked, f"{OTHER}: {words.strip()}" if words.strip() else OTHER)
+
+        self._comments.ask_for_words(asked.item, give)
+
+    def _record_reason(self, asked: ReasonRequest, reason: str) -> None:
         item, builder, recorder = self._shared.item, self.builder, self._shared.context.recorder
         if builder is None:
             return
@@ -417,7 +437,7 @@ class JudgingController:
             message = "Not recorded: its label was undone."
             self._shared.show_message(message, alarm=True)
             return
-        is_shown = item is not None and item.item_id == asked.item_id
+        is_shown = item is not None and item.item_id == asked.item.item_id
         if asked.undecided and item is not None and is_shown:
             given = sum(item.label_of(question) is not None for question in item.questions)
             back = f" · takes back {pluralize(given, 'answer')}" if given and item.has_several else ""
@@ -439,9 +459,17 @@ class JudgingController:
     # -- comments -------------------------------------------------------------------------------------
 
     def comment(self) -> None:
-        """Open the line in which a comment is written."""
-        item = self._shared.item
-        if self.can_judge() and item is not None:
+        """Open the line in which a comment is written: while a reason is asked for, on the item of that."""
+        item, asked = self._shared.item, self.reasons.asked
+        if (
+            asked is not None
+            and self._shared.choices
+            and (item is None or item.item_id != asked.item.item_id)
+        ):
+            if self.is_by_hand():
+                self.reasons.drop()
+                self._comments.open(asked.item)
+        elif self.can_judge() and item is not None:
             self.reasons.drop()
             self._shared.forget_lost_key()
             self._comments.open(item)
@@ -449,7 +477,9 @@ class JudgingController:
             self._shared.lose_key("comment")
 
     def comment_given(self, text: str) -> None:
-        """Record the comment that was written."""
+        """Record the comment that was written, or give the words of a reason."""
+        if self._comments.give_words(text):
+            return
         if self.builder is None:
             self._comments.keep_draft()
             return
@@ -460,8 +490,17 @@ class JudgingController:
         if text == harmless_line(item.own.comment):
             self._shared.show_message("The comment is unchanged.")
             return
-        self.record(self.builder.mark(item, "comment", active=bool(text), text=text))
-        self._shared.show_message(f"Comment {'given' if text else 'taken away'} · {self._undo_hint}")
+        override = self._shared.context.recorder.last_override
+        action = self.builder.mark(item, "comment", active=bool(text), text=text)
+        self.record(action)
+        if override is not None and override.item.item_id == item.item_id:
+            # Its reason may be given still.
+            left = override.item.with_own(apply_action(override.item.own, action))
+            self._shared.context.recorder.last_override = replace(override, item=left)
+        about = one_line(item.external_id, 24)
+        self._shared.show_message(
+            f"Comment on {about} {'given' if text else 'taken away'} · {self._undo_hint}"
+        )
 
     # -- undoing --------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from screens.items.views import ItemView
 from screens.judging.context import JudgingContext
+from screens.widgets.text.sanitize import one_line
 
 DRAFTS_KEPT = 200
 """Drafts of a kind that are kept across sessions, the latest ones."""
@@ -70,7 +71,7 @@ def text_drafts(name: str) -> Drafts[str]:
 
 
 class CommentEditor:
-    """The line in which a comment is written, and the drafts of comments.
+    """The line in which a comment or the words of a reason are written, and the drafts of comments.
 
     The screen has the line, an `Input` with the id `comment`.
 
@@ -88,6 +89,8 @@ class CommentEditor:
         self, shared: JudgingContext, changed: Callable[[], None], leave: Callable[[], object]
     ) -> None:
         self.item: ItemView | None = None
+        # Takes the words of a reason while the line asks for these.
+        self._give_words: Callable[[str], None] | None = None
         self._shared = shared
         self._changed = changed
         self._leave = leave
@@ -99,11 +102,33 @@ class CommentEditor:
 
     def open(self, item: ItemView) -> None:
         """Open the line with what was written before, or with the draft."""
-        choices = [("Enter", "save the comment"), (self._shared.key("line.close"), "keep as a draft")]
-        self._shared.show_message("", choices=choices)
-        box, draft = self._box, self.drafts.get(item.item_id)
-        box.value = item.own.comment if draft is None else draft
-        box.cursor_position = len(box.value)
+        draft = self.drafts.get(item.item_id)
+        self._open(
+            item,
+            item.own.comment if draft is None else draft,
+            f"Comment on {one_line(item.external_id, 40)}:",
+            [("Enter", "save the comment"), (self._shared.key("line.close"), "keep as a draft")],
+        )
+
+    def ask_for_words(self, item: ItemView, give: Callable[[str], None]) -> None:
+        """Open the line for the words of a reason, of which no draft is kept.
+
+        Args:
+            item: The item that the reason is about.
+            give: Takes the words, when they are given.
+        """
+        self._give_words = give
+        self._open(
+            item,
+            "",
+            f"Other reason for {one_line(item.external_id, 40)}, in your words:",
+            [("Enter", "save the reason"), (self._shared.key("line.close"), "no reason")],
+        )
+
+    def _open(self, item: ItemView, text: str, message: str, choices: list[tuple[str, str]]) -> None:
+        self._shared.show_message(message, choices=choices)
+        box = self._box
+        box.value, box.cursor_position = text, len(text)
         self.item = item
         box.display = True
         box.focus()
@@ -112,6 +137,14 @@ class CommentEditor:
         """Take note that something was typed: a draft must outlive a connection that is lost meanwhile."""
         if self._box.display:
             self._changed()
+
+    def give_words(self, text: str) -> bool:
+        """Give the words of a reason, and close the line; return whether they were asked for."""
+        give = self._give_words
+        if give is not None:
+            self._close()
+            give(text)
+        return give is not None
 
     def take(self) -> ItemView | None:
         """Close the line to have its text recorded; return the item that it is about."""
@@ -127,6 +160,10 @@ class CommentEditor:
         item = self.item
         if item is None:
             return False
+        if self._give_words is not None:
+            self._close(focus=focus)
+            self._shared.show_message("No reason was given.")
+            return True
         self.note()
         self._close(focus=focus)
         self._changed()
@@ -137,13 +174,13 @@ class CommentEditor:
     def note(self) -> None:
         """Take the text of the open line for the item's draft."""
         item = self.item
-        if item is not None:
+        if item is not None and self._give_words is None:
             text = self._box.value
             self.drafts.put(item.item_id, text if text.strip() and text != item.own.comment else None)
 
     def _close(self, *, focus: bool = True) -> None:
         self._box.display = False
-        self.item = None
+        self.item = self._give_words = None
         if focus:
             self._leave()
 

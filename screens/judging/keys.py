@@ -178,12 +178,21 @@ class JudgingKeyLine(KeyLine):
                 # No line is left to the other keys: the tabs are named beside the scale.
                 rows, needed = rows + 1, [tabs]
             last = self._named(command_named(LAST))
+            bands[0] = self._asking(bands[0])
             pairs = [*_cut_to(bands, needed, last, self.size.width, rows), *needed, *others]
+        elif labels:
+            first = offered.index(labels[0])
+            pairs[first] = self._asking(pairs[first])
         if tabs not in pairs:
             place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
             pairs.insert(place, tabs)
         self._named_pairs = tuple(pairs)
         return pairs
+
+    def _asking(self, answer: Pair) -> Pair:
+        """Return the first answer's key behind what it answers, where several questions may be meant."""
+        item, (key, word) = self._keys.item, answer
+        return (key if item is None or not item.has_several else f"{item.current.title}: {key}"), word
 
     def _with_value(self, command: Command) -> tuple[str, str]:
         """Return the key of a value with its word, and with the value where that is another one: "0=10"."""

@@ -15,6 +15,9 @@ from screens.widgets.text.sanitize import one_line
 from store.kinds.comparison import BOTH_BAD
 from store.record.actions import Action
 
+OTHER = "other"
+"""The reason that asks for words of one's own, which follow it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReasonRequest:
@@ -22,13 +25,13 @@ class ReasonRequest:
 
     Attributes:
         action: The action that it explains; None for the label of the item shown.
-        item_id: The item.
+        item: The item.
         undecided: Whether it is why the rater cannot decide.
         by_key: Whether a key asked for it, so that no key gives a value meanwhile.
     """
 
     action: Action | None
-    item_id: int
+    item: ItemView
     undecided: bool = False
     by_key: bool = False
 
@@ -49,9 +52,9 @@ class ReasonMenu:
         self._codes: Mapping[str, str] = {}
 
     @property
-    def is_asked(self) -> bool:
-        """Whether a reason is asked for."""
-        return self._asked is not None
+    def asked(self) -> ReasonRequest | None:
+        """What a reason is asked for; None where none is."""
+        return self._asked
 
     def drop(self) -> None:
         """Ask for none any more."""
@@ -75,7 +78,7 @@ class ReasonMenu:
         """Offer the reasons for the override that was recorded last."""
         override = self._shared.context.recorder.last_override
         if override is not None:
-            self._asked = ReasonRequest(override.action, override.action.item_id, by_key=True)
+            self._asked = ReasonRequest(override.action, override.item, by_key=True)
             choices = self._offered(override.codes, "no reason")
             about = one_line(override.about, 40)
             self._shared.show_message(f"Why another label than ◆ for {about}?", choices=choices)
@@ -142,7 +145,7 @@ class ReasonMenu:
 
     def ends_with(self, key: str) -> bool:
         """Return whether a key that goes back ends the question for a reason that is asked first."""
-        return self.is_asked and (key == "escape" or self._shared.keys.ending != key_name("escape"))
+        return self._asked is not None and (key == "escape" or self._shared.keys.ending != key_name("escape"))
 
     @property
     def missing_reason(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from screens.dispatch import Handler, Handlers
-from screens.items.views import ItemView, PaneText
+from screens.items.views import ItemView, Link, PaneText
 from screens.judging.context import JudgingContext
 from screens.judging.drafts import Drafts
 from screens.review.panes import SUBJECT, PaneController
@@ -167,10 +168,30 @@ class Citations:
         elif (lines := pane.selected_lines or pane.cursor_lines) is not None:
             self._cite(item, pane, part, lines)
         else:
-            line = pane.begin_cursor()
-            several = f"{self._shared.key('text.more_up')} {self._shared.key('text.more_down')}"
-            keys = f"{self._choosing_keys} choose, {several} several"
-            self._shared.show_message(f"▸ {part.side or part.part} {line} · {keys} · {self._cites}")
+            line = self._named_at(pane).begin_cursor()
+            self._show_cursor(part, range(line, line + 1))
+
+    def _named_at(self, pane: TextPane) -> TextPane:
+        """Return a pane whose cursor names the lines that it comes to."""
+        pane.cursor_moved = partial(self._moved, pane)
+        return pane
+
+    def _moved(self, pane: TextPane) -> None:
+        part, lines = self._part_of(pane), pane.cursor_lines
+        if part is None or lines is None:
+            return
+        if (link := _link_at(part, lines[-1])) is not None:
+            self._show_link(link)
+        elif part.part is not None:
+            self._show_cursor(part, lines)
+
+    def _show_cursor(self, part: PaneText, lines: range) -> None:
+        several = f"{self._shared.key('text.more_up')} {self._shared.key('text.more_down')}"
+        keys = f"{self._choosing_keys} choose, {several} several"
+        here = f"▸ {part.side or part.part} {lines_in_words(lines[0], lines[-1])}"
+        if _is_empty(part, lines):
+            here += ", empty"
+        self._shared.show_message(f"{here} · {keys} · {self._cites}")
 
     @property
     def _choosing_keys(self) -> str:
@@ -178,10 +199,16 @@ class Citations:
 
     @property
     def _cites(self) -> str:
-        return f"{self._shared.key('cite')} cite · {self._shared.keys.ending} end"
+        cite, follow = self._shared.key("cite"), self._shared.key("follow")
+        return f"{cite} or {follow} cite · {self._shared.keys.ending} end"
 
     def _cite(self, item: ItemView, pane: TextPane, part: PaneText, lines: range) -> None:
         assert part.part is not None
+        if _is_empty(part, lines):
+            self._shared.lose_key("citation")
+            where = f"{part.side or part.part} {lines_in_words(lines[0], lines[-1])}"
+            self._shared.show_message(f"Not cited: {where} is empty.", alarm=True)
+            return
         marked = set(pane.cited_lines)
         removing = marked.issuperset(lines)
         marked = marked - set(lines) if removing else marked | set(lines)
@@ -219,22 +246,30 @@ class Citations:
     # -- following ------------------------------------------------------------------------------------
 
     def follow(self) -> None:
-        """Go to the lines that the history cites at the cursor; without a cursor choose the latest."""
+        """Cite the lines at the cursor; in the history go to those that it cites there.
+
+        Without a cursor the history's latest are chosen.
+        """
         pane = self._panes.pane
         part = self._part_of(pane)
         if part is None or not pane.text or not part.links:
+            if pane.cursor_lines is not None:
+                self.cite()
+                return
             self._shared.show_message(
                 f"{self._shared.key('follow')} follows the citations of History; there is none in this pane."
             )
             return
         lines = pane.cursor_lines
-        at = None if lines is None else lines[-1]
-        link = next((each for each in part.links if at is not None and each.first <= at <= each.last), None)
+        link = None if lines is None else _link_at(part, lines[-1])
         if link is not None:
             self._go_to_cited(link.citation)
             return
         link = part.links[-1]
-        pane.put_cursor(link.first, link.first)
+        self._named_at(pane).put_cursor(link.first, link.first)
+        self._show_link(link)
+
+    def _show_link(self, link: Link) -> None:
         goes = f"{self._shared.key('follow')} goes there · {self._choosing_keys} choose another one"
         self._shared.show_message(f"▸ {_place(link.citation, self._shared.item)} · {goes}")
 
@@ -258,7 +293,8 @@ class Citations:
             self._panes.show_pane(pane_id)
             last = first + citation.last - citation.first
             # The pane may have been hidden until now, and then has no size to scroll in.
-            self._shared.screen.call_after_refresh(self._panes.by_id[pane_id].put_cursor, first, last)
+            pane = self._named_at(self._panes.by_id[pane_id])
+            self._shared.screen.call_after_refresh(pane.put_cursor, first, last)
             self._shared.show_message(f"▸ {where} · {self._cites}")
             return
         self._shared.show_message(f"{citation.place}: that text is not shown any more; see History.")
@@ -271,6 +307,17 @@ class Citations:
         if draft is not None:
             cited = format_citations(draft, self._shared.item) or "nothing"
             self._shared.append_message(f"Not recorded yet: your next {self._judgment} cites {cited}.")
+
+
+def _link_at(part: PaneText, line: int) -> Link | None:
+    """Return the citation that a line of the history shows; None where it shows none."""
+    return next((each for each in part.links if each.first <= line <= each.last), None)
+
+
+def _is_empty(part: PaneText, lines: range) -> bool:
+    """Tell whether nothing stands on some lines of a text."""
+    every = Document(part.text).lines
+    return not any(line.strip() for line in every[lines.start - 1 : lines.stop - 1])
 
 
 def _stored(view: ItemView) -> tuple[Citation, ...]:

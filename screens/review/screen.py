@@ -418,10 +418,12 @@ class ReviewScreen(BaseScreen):
             self.header.show_claim()
         self.guard.notify_when_painted()
 
-    def _pane_chosen(self, pane_id: str) -> None:
-        item = self.guard.item
-        if item is not None and item.swapped != pane_id:
-            self.judging.ask_about(pane_id)
+    @property
+    def pane_in_use(self) -> str:
+        """The id of the pane that is looked at, of two side by side that of the case."""
+        return self.panes.active if self.panes.narrow else self.panes.shown_in_case
+
+    def _pane_chosen(self, _: str) -> None:
         self.comparison.follow()
 
     def _shows_item(self) -> list[Widget]:

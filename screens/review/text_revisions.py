@@ -160,7 +160,7 @@ class TextRevisions:
         if self._part_asked is None:
             return False
         item_id, codes, edits = self._part_asked
-        still, item = self._shared.choices and not self._judging.reasons.is_asked, self._shared.item
+        still, item = self._shared.choices and self._judging.reasons.asked is None, self._shared.item
         if not still or item is None or item.item_id != item_id:
             self._part_asked = None
             return False

@@ -46,7 +46,8 @@ _DIGITS = 18  # a number of more digits is no key, and too large for its column
 class RecordView:
     """One line of an item's history: a judgment or a mark, of any rater.
 
-    `what` is the name of the question or the kind of the mark.
+    `what` is the name of the question or the kind of the mark; `holds` says whether it counts now: nothing
+    took its place, and it is not itself what took something back.
     """
 
     id: UUID
@@ -62,6 +63,7 @@ class RecordView:
     created_at: datetime
     target: QuestionTarget | None = None
     citations: tuple[Citation, ...] = ()
+    holds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +364,9 @@ def load_own(connection: Connection, scope: Scope, item_id: int) -> OwnState:
 def load_history(
     connection: Connection, item_id: int, scope: Scope = EVERYTHING, access: ItemAccess | None = None
 ) -> tuple[RecordView, ...]:
-    """Read the judgments and marks of an item that a rater may see, oldest first.
+    """Read the judgments and marks of an item that a rater may see, by the time that they state.
+
+    A label that was given its reason afterwards is one record, with the reason.
 
     Others' records are left out where they are hidden. In a study the rater's own are those of the sitting,
     so that an item that comes again is met as at first; where everything is revealed they are all there.
@@ -394,14 +398,20 @@ def load_history(
         judgments = judgments.where(_in_history(scope, judgment, access))
         marks = marks.where(_in_history(scope, mark, access))
     shared = ("id", "rater", "rater_kind", "origin", "created_at")
+    labels = connection.execute(judgments).mappings().all()
+    marked = connection.execute(marks).mappings().all()
+    replaced = {row["supersedes"] for row in (*labels, *marked)}
+    completed = {(row["supersedes"], row["action"], row["value"]) for row in labels}
     seen = [
         RecordView(
             **{name: row[name] for name in (*shared, "what", "value", "reason", "elapsed_ms", "blind")},
             target=QuestionTarget(row["question_id"], row["response_ref_id"]),
             text=row["comment"],
             citations=readable_citations(row["evidence"]),
+            holds=row["value"] is not None and row["id"] not in replaced,
         )
-        for row in connection.execute(judgments).mappings()
+        for row in labels
+        if (row["id"], row["action"], row["value"]) not in completed
     ]
     seen += [
         RecordView(
@@ -412,10 +422,11 @@ def load_history(
             text=row["text"],
             elapsed_ms=None,
             blind=False,
+            holds=row["active"] and row["id"] not in replaced,
         )
-        for row in connection.execute(marks).mappings()
+        for row in marked
     ]
-    return tuple(sorted(seen, key=lambda record: record.id.int))
+    return tuple(sorted(seen, key=lambda record: (record.created_at, record.id.int)))
 
 
 def _in_history(scope: Scope, records: Table, access: ItemAccess) -> ColumnElement[bool]:

@@ -81,6 +81,10 @@ class TinyScreen(BaseScreen):
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
         return (), None
 
+    @property
+    def pane_in_use(self) -> str:
+        return ""
+
     def without_test(self, item, value):
         return "", ""
 

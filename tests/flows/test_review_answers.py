@@ -106,8 +106,8 @@ async def test_a_reason_is_changed_and_a_score_undone_after_the_next_question_is
         assert said(app).startswith("Reason: judge overlooks an error · o changes it")
         await press(pilot, "o")
         assert said(app) == "Why another label than ◆ for completeness of answer A?"
-        assert "k reason and score disagree" in line_of(app, JudgingKeyLine)
-        await press(pilot, "k")
+        assert "c reason and score disagree" in line_of(app, JudgingKeyLine)
+        await press(pilot, "c")
         # What is not named any more is no reason: the letters do what they do elsewhere.
         await press(pilot, "2", "f", "h")
         assert said(app).startswith("⚑ flagged")
@@ -148,6 +148,8 @@ async def test_the_answer_that_is_scored_stays_beside_what_is_read(tmp_path: Pat
         async with app.run_test(size=SIZE) as pilot:
             await painted(pilot, 1)
             await press(pilot, "right_square_bracket")
+            assert "answer A · Accuracy" in line_of(app, ClaimLine)
+            await press(pilot, "t")
             assert "answer B · Accuracy" in line_of(app, ClaimLine)
             await press(pilot, "right_square_bracket", "x")
             # What stood on the left is empty, and no other answer comes in its place.
@@ -214,11 +216,11 @@ async def test_what_is_asked_and_what_is_told_about_it_can_be_read(workspace: Wo
         assert [line.split(":")[0] for line in lines if line.startswith(COUNTS)] == [*COUNTS, *COUNTS[:3]]
         assert "completeness: not parsed" in lines
         assert "-1" not in "".join(lines)
-        # The tabs went over answer B, which is asked about since.
-        assert "answer B · Accuracy" in line_of(app, ClaimLine)
+        # The tabs went over answer B; the question is about answer A as before.
+        assert "answer A · Accuracy" in line_of(app, ClaimLine)
         pointed = [row for row in screen_text(app).splitlines() if "▸" in row]
         assert len(pointed) == 1
-        assert f"▸ ── answer B · {MODELS[1]} · retrieval · judge-ibis ──" in pointed[0]
+        assert f"▸ ── answer A · {MODELS[0]} · retrieval · judge-ibis ──" in pointed[0]
 
 
 async def test_questions_that_nobody_answered(tmp_path: Path) -> None:
@@ -310,24 +312,28 @@ async def test_answers_of_twelve_models_are_scored_one_by_one(tmp_path: Path) ->
 async def test_keys_score_the_answer_in_view_one_by_one_or_all_in_one_line(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
-        # The answer that is brought into view is the one that keys score.
+        # An answer that is read is none that keys score, until the key for questions is pressed.
         screen = await painted(pilot, 1)
         assert screen.item is not None
         screen.panes.show_pane("response-B")
         await settled(pilot.app)
         assert screen.item is not None
+        assert screen.item.at == 0
+        assert line_of(app, JudgingKeyLine).startswith("accuracy of answer A: 1 2 ")
+        await press(pilot, "t")
         assert screen.item.at == 4
         assert screen.guard.is_painted
         assert "answer B · Accuracy" in line_of(app, ClaimLine)
+        assert line_of(app, JudgingKeyLine).startswith("accuracy of answer B: 1 2 ")
         await press(pilot, "3")
         assert len(given(workspace)) == 1
         assert given(workspace)[0][1] == f"answer.accuracy@{MODELS[1]}[retrieval]"
-        # Back at an answer, what is still open of it is asked; a pane of no answer changes nothing.
+        # Back at an answer, what is still open of it is asked; at a pane of no answer the next question is.
         screen.panes.show_pane("judges")
-        await settled(pilot.app)
-        assert screen.item.at == 5
+        await press(pilot, "t")
+        assert screen.item.at == 6
         screen.panes.show_pane("response-A")
-        await settled(pilot.app)
+        await press(pilot, "t")
         assert screen.item is not None
         assert screen.item.at == 0
         assert screen.guard.is_painted
@@ -335,7 +341,7 @@ async def test_keys_score_the_answer_in_view_one_by_one_or_all_in_one_line(works
         await pilot.resize_terminal(*SIZE)
         await press(pilot, "u")
         screen.panes.show_pane("response-A")
-        await press(pilot, "S")
+        await press(pilot, "t", "S")
         assert said(app) == "accuracy _ ◆9 · completeness _ ◆7 · relevance _ ◆10 · clarity _ ◆8"
         await pilot.press("7", "8", "enter")
         assert said(app) == "Not recorded: relevance and clarity have no score yet."

@@ -97,7 +97,7 @@ async def test_chosen_lines_go_with_the_next_label_and_the_history_goes_to_them(
         await press(pilot, "enter")
         assert review_of(app).panes.active == "test"
         assert pane(app, "test").cursor_lines == range(4, 5)
-        assert said(app).startswith("▸ test 4 · v cite")
+        assert said(app).startswith("▸ test 4 · v or Enter cite")
         await press(pilot, "escape")
         assert pane(app, "test").cursor_lines is None
         await press(pilot, "enter")
@@ -192,6 +192,34 @@ async def test_what_cannot_be_cited_is_said_and_the_cursor_goes_by_pages_and_wit
         assert len(lines) == 2
         await press(pilot, "n", "p")
         assert pane(app, "run").cursor_lines is None
+
+
+async def test_the_cursor_names_its_line_enter_cites_and_an_empty_line_is_not_cited(
+    workspace: Workspace,
+) -> None:
+    empty = TEST.splitlines().index("") + 1
+    app = review_app(workspace, at=3)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "v", "down")
+        assert said(app).startswith("▸ code 2 · ↑ ↓ choose")
+        await press(pilot, "shift+down")
+        assert said(app).startswith("▸ code 2-3 · ↑ ↓ choose")
+        await press(pilot, "enter")
+        assert said(app) == "▌ Cited: code 2-3 · your next label of this item cites code 2-3"
+        await press(pilot, "escape", "tab", *["right_square_bracket"] * 4)
+        while review_of(app).panes.active != "test":
+            await press(pilot, "right_square_bracket")
+        await press(pilot, "v", "home", *["down"] * (empty - 1))
+        assert said(app).startswith(f"▸ test {empty}, empty · ")
+        await press(pilot, "enter")
+        assert said(app) == f"Not cited: test {empty} is empty."
+        # With lines around it it can be; it is part of what they say.
+        await press(pilot, "shift+up", "v")
+        assert said(app).startswith(f"▌ Cited: test {empty - 1}-{empty}")
+        # A label is not overwritten by the line that the cursor was on.
+        await press(pilot, "up", "1")
+        assert said(app).startswith("● 1 match")
+    assert evidence(workspace)[-1] == [("code", 2, 3), ("test", empty - 1, empty)]
 
 
 async def test_the_agents_test_is_not_cited_blindly_and_nobody_cites_without_a_rater(

@@ -142,6 +142,59 @@ async def test_labels_are_saved_and_an_override_is_asked_why(workspace: Workspac
         ]
 
 
+async def test_another_reason_is_asked_for_its_words(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, "0")
+        await painted(pilot, 2)
+        await press(pilot, "x")
+        assert said(app) == "Other reason for clear-match, in your words:"
+        await pilot.press(*"10 at once", "enter")
+        assert said(app).startswith("Reason: other: 10 at once")
+        assert judgments(workspace)[-1] == (1, 0, "override", "other: 10 at once")
+        # Without words it is "other"; Escape gives none, and keeps no draft of it as a comment.
+        await press(pilot, "o", "x", "enter")
+        assert judgments(workspace)[-1] == (1, 0, "override", "other")
+        before = judgments(workspace)
+        await press(pilot, "o", "x")
+        await pilot.press("1", "escape")
+        assert said(app) == "No reason was given."
+        assert judgments(workspace) == before
+        await press(pilot, "m")
+        assert app.screen.query_one("#comment", Input).value == ""
+        await press(pilot, "escape", "d", "x")
+        await pilot.press(*"both", "enter")
+        await painted(pilot, 3)
+        assert [row[:4] for row in marks(workspace)] == [(2, "cannot_decide", True, "other: both")]
+
+
+async def test_a_comment_while_a_reason_is_asked_is_on_the_labelled_item(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, "0")
+        await painted(pilot, 2)
+        assert "why?" in said(app)
+        await press(pilot, "m")
+        assert said(app) == "Comment on clear-match:"
+        await pilot.press(*"odd", "enter")
+        assert said(app) == "Comment on clear-match given · u undo"
+        assert [row[:4] for row in marks(workspace)] == [(1, "comment", True, "odd")]
+        assert review_of(app).order.item_id == 2
+        # Its reason can be given still, and the comment is there to be changed.
+        await press(pilot, "o", "m")
+        assert app.screen.query_one("#comment", Input).value == "odd"
+        await pilot.press("!", "enter")
+        await press(pilot, "o", "w")
+        assert judgments(workspace)[-1] == (1, 0, "override", "wrong result")
+        # Where no reason is asked for, a comment is on the item on the screen, which the line names.
+        await press(pilot, "m")
+        assert said(app) == "Comment on clear-no:"
+        await pilot.press("b", "enter")
+        assert [(row[0], row[3]) for row in marks(workspace)] == [(1, "odd"), (1, "odd!"), (2, "b")]
+
+
 async def test_reasons_are_configured(workspace: Workspace) -> None:
     settings = ScreenSettings(reasons={"l": "exit code"}, undecided={"i": "I am tired"})
     app = review_app(workspace, settings=settings)
@@ -286,7 +339,7 @@ async def test_flags_comments_and_what_cannot_be_decided_are_saved_as_marks(work
         assert marks(workspace)[-1] == (1, "comment", False, "", "independent")
         assert len(rows(workspace, MarkRow)) == 7
         # What cannot be decided is asked for a reason, and the question can be left.
-        await press(pilot, "d", "escape", "k")
+        await press(pilot, "d", "escape", "i")
         await painted(pilot, 1)
         assert marks(workspace)[7:] == []
         # With its reason it withdraws a label.
@@ -295,7 +348,7 @@ async def test_flags_comments_and_what_cannot_be_decided_are_saved_as_marks(work
         # A wrong key does nothing: neither a label, nor skipping, undoing or going on.
         await press(pilot, "1", "s", "u", "n", "J", "ctrl+r")
         assert said(app) == "Cannot decide, because:"
-        await press(pilot, "k")
+        await press(pilot, "i")
         await painted(pilot, 2)
         assert judgments(workspace) == [(1, 1, "accept", ""), (1, None, "withdraw", "")]
         assert marks(workspace)[7:] == [(1, "cannot_decide", True, "beyond my knowledge", "independent")]

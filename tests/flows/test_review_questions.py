@@ -49,13 +49,15 @@ async def test_three_questions_are_asked_one_after_another_and_undone(kinds: Wor
         for item, size in ((2, (80, 24)), (3, SIZE)):
             await pilot.resize_terminal(*size)
             await asked(pilot, item, 1)
-            assert line_of(app, JudgingKeyLine).startswith("a yes · b this file is enough · c no such name")
+            assert line_of(app, JudgingKeyLine).startswith(
+                "cross file: a yes · b this file is enough · c no such"
+            )
             assert " 1 of 3 · Does the reference use a name" in line_of(app, ClaimLine)
             assert line_of(app, ClaimLine).rstrip().endswith("[○] · ○ · ○")
             await pilot.press("a")
             await asked(pilot, item, 2)
             assert said(app) == f"● cross file: A yes · sum/{item - 1} · u undo"
-            assert line_of(app, JudgingKeyLine).startswith("a no · b nearly · c yes")
+            assert line_of(app, JudgingKeyLine).startswith("predictable: a no · b nearly · c yes")
             # A key that is a value is no comment and no acceptance while the question is asked.
             await pilot.press("c")
             await asked(pilot, item, 3)
@@ -153,7 +155,7 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
         assert screen.item.label.reason == "judge sees a false error"
         await press(pilot, "o")
         assert said(app) == "Why another label than ◆? Now: judge sees a false error."
-        await press(pilot, "k")
+        await press(pilot, "c")
         assert said(app).startswith("Reason: reason and score disagree")
         await settled(pilot.app)
     assert given(kinds) == [

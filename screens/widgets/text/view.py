@@ -136,6 +136,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._tells_rest = self._is_seen = False
         self._painting = False
         self._painter = Painter(self)
+        # Called when the reader has moved the cursor.
+        self.cursor_moved: Callable[[], None] = lambda: None
 
     # -- the text -------------------------------------------------------------------------------------
 
@@ -833,6 +835,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self._marks.anchor = line
         self.refresh()
         self._bring_into_view(line - 1, 0, 0)
+        self.cursor_moved()
 
     # -- keys: at once, since nothing should move under a reader's eyes -------------------------------
 
