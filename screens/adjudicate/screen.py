@@ -112,7 +112,9 @@ class AdjudicateScreen(BaseScreen):
         self.judging = JudgingController(
             self, shared, self.order, comments, lambda cited: format_citations(cited, self.item)
         )
-        self.tests = ItemTests(shared, self._show_view, self._forget, self._reread, lambda: None)
+        self.tests = ItemTests(
+            shared, self._show_view, self._forget, self._reread, lambda: None, panes=self.panes
+        )
         self.citations = Citations(shared, self.panes, lambda: None, self.tests.show_execution, "ruling")
         own = self._handlers()
         taken = {command.id for command in all_commands()} - own.keys()

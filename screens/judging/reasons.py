@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -48,6 +49,7 @@ class ReasonMenu:
         self._shared = shared
         self._give = give
         self._asked: ReasonRequest | None = None
+        self._asked_at = 0.0
         # The codes that were offered last.
         self._codes: Mapping[str, str] = {}
 
@@ -64,7 +66,7 @@ class ReasonMenu:
 
     def open(self, request: ReasonRequest) -> None:
         """Take the next code for a reason."""
-        self._asked = request
+        self._asked, self._asked_at = request, time.monotonic()
 
     def choices(self) -> list[tuple[str, str]]:
         """Return the codes to offer for the reason that is asked for; none where none is."""
@@ -78,7 +80,7 @@ class ReasonMenu:
         """Offer the reasons for the override that was recorded last."""
         override = self._shared.context.recorder.last_override
         if override is not None:
-            self._asked = ReasonRequest(override.action, override.item, by_key=True)
+            self.open(ReasonRequest(override.action, override.item, by_key=True))
             choices = self._offered(override.codes, "no reason")
             about = one_line(override.about, 40)
             self._shared.show_message(f"Why another label than ◆ for {about}?", choices=choices)
@@ -126,10 +128,23 @@ class ReasonMenu:
             return asked.undecided and says_something and key_name(key.key) != self._shared.keys.ending
         if reason is None:
             self.leave()
+        elif self._is_early(asked, key.time):
+            message = (
+                "No reason was recorded: the question was not on the screen when you pressed. Press again."
+            )
+            self._shared.show_message(message, alarm=True, choices=self._shared.choices)
         else:
             self._asked = None
             self._give(asked, reason)
         return True
+
+    def _is_early(self, asked: ReasonRequest, moment: float) -> bool:
+        """Return whether a key was pressed before the question could be seen.
+
+        That of a label given just now comes onto the screen with the next item.
+        """
+        follows_label = asked.action is not None and not asked.by_key and self._shared.item is not None
+        return moment <= self._asked_at or bool(follows_label and self._shared.guard.missing_at(moment))
 
     def leave(self) -> None:
         """End the question for a reason without one; that of an override can be given later."""

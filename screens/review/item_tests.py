@@ -14,6 +14,7 @@ from screens.items.views import ItemView, PaneText
 from screens.judging.context import JudgingContext
 from screens.judging.drafts import text_drafts
 from screens.judging.judgment_builder import IDLE_SECONDS, Stopwatch
+from screens.review.panes import PaneController
 from screens.review.text_editor import TextEditor, can_edit_here, edit_externally
 from screens.test_runner import TestEnded
 from screens.widgets.text.sanitize import one_line
@@ -129,6 +130,7 @@ class ItemTests:
         forget: Drops an item that was read before, by its key.
         reload: Reads an item again if it is the one shown, by its key.
         changed: Called when a draft has changed.
+        panes: The panes.
 
     Attributes:
         drafts: The edited tests.
@@ -143,8 +145,13 @@ class ItemTests:
         forget: Callable[[int], None],
         reload: Callable[[int], None],
         changed: Callable[[], None],
+        *,
+        panes: PaneController,
     ) -> None:
         self._shared = shared
+        self._panes = panes
+        # The items whose edited test runs, so that its result is brought into view.
+        self._edited_items: set[int] = set()
         self._show = show
         self._forget = forget
         self._reload = reload
@@ -230,7 +237,16 @@ class ItemTests:
                 self._changed()
             self._forget(test.item_id)
             self._chosen_runs[test.item_id] = test.executed.id
+            self._show_result(test.item_id)
             self._reload(test.item_id)
+
+    def _show_result(self, item_id: int) -> None:
+        """Bring the result of an edited test into view, if its item is on the screen and no line is open."""
+        item = self._shared.item
+        is_shown = item is not None and item.item_id == item_id
+        if item_id in self._edited_items and is_shown and not self._shared.is_writing:
+            self._panes.show_pane("run")
+        self._edited_items.discard(item_id)
 
     # -- choosing -------------------------------------------------------------------------------------
 
@@ -312,7 +328,7 @@ class ItemTests:
         self._edited_ms[item.item_id] += active
         self._shared.guard.watch.touch(away=(elapsed - active) / 1000)
         if text is not None:
-            self.run(item, text)
+            self._run_edited(item, text)
         elif item.item_id in self.drafts:
             self._shared.show_message(f"Draft kept; {self._shared.key('edit')} opens it again.")
         else:
@@ -352,7 +368,11 @@ class ItemTests:
         elif not text.strip():
             self._shared.show_message("There is nothing to run.", alarm=True)
         else:
-            self.run(item, text)
+            self._run_edited(item, text)
+
+    def _run_edited(self, item: ItemView, test: str) -> None:
+        self._edited_items.add(item.item_id)
+        self.run(item, test)
 
     def _keep_test(self, item: ItemView, shown: str, text: str) -> None:
         """Keep what was written for a test as the draft of it."""

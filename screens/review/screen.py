@@ -138,7 +138,9 @@ class ReviewScreen(BaseScreen):
         self.judging = JudgingController(
             self, shared, self.order, self.comments, lambda cited: format_citations(cited, self.item)
         )
-        self.tests = ItemTests(shared, self._show_chosen, self.items.forget, self._reload, self._changed)
+        self.tests = ItemTests(
+            shared, self._show_chosen, self.items.forget, self._reload, self._changed, panes=self.panes
+        )
         self.citations = Citations(shared, self.panes, self._changed, self.tests.show_execution)
         self.comparison = RunComparison(shared, self.panes, self._show_chosen)
         self.candidates = Candidates(shared)

@@ -57,6 +57,8 @@ class TextEditor(ModalScreen[str | None]):
         self.context = context
         self._text = text
         self._keep = keep
+        # The text of which an alarm says what is wrong; the alarm goes with the next change.
+        self._wrong: str | None = None
 
     # -- texts of each editor ---------------------------------------------------------------------------
 
@@ -147,6 +149,7 @@ class TextEditor(ModalScreen[str | None]):
         self._show_message(f"! {text}" if alarm else text, alarm=alarm)
 
     def _show_message(self, text: str, *, alarm: bool = False) -> None:
+        self._wrong = self.area.text if alarm else None
         self.query_one("#editor-say", MessageLine).show(text, alarm=alarm)
 
     # -- editing --------------------------------------------------------------------------------------
@@ -155,6 +158,8 @@ class TextEditor(ModalScreen[str | None]):
     def _changed(self, event: TextArea.Changed) -> None:
         event.stop()
         self._keep(self.area.text)
+        if self._wrong not in (None, self.area.text):
+            self._show_message("")
 
     def action_leave(self) -> None:
         """Put the text aside."""

@@ -30,6 +30,7 @@ from review_bench import (
 from scopes import scope
 from settling import Gate, settled, until
 from small_workspace import BEGAN, label, recorded, rows
+from textual import events
 from textual.command import CommandPalette
 from textual.geometry import Region
 from textual.strip import Strip
@@ -140,6 +141,23 @@ async def test_labels_are_saved_and_an_override_is_asked_why(workspace: Workspac
             (4, 1, "override", ""),
             (5, 1, "accept", ""),
         ]
+
+
+async def test_a_reason_is_given_by_no_key_from_before_it_was_asked(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot, 1)
+        await press(pilot, "0")
+        await painted(pilot, 2)
+        assert screen.guard.on_screen is not None
+        early = events.Key("b", "b")
+        early.time = (screen.guard.on_screen.painted_at or 0.0) - 0.01
+        screen.on_key(early)
+        assert said(app).startswith("No reason was recorded: the question was not on the screen")
+        assert judgments(workspace) == [(1, 0, "override", "")]
+        # It is asked still.
+        await press(pilot, "b")
+        assert judgments(workspace)[-1] == (1, 0, "override", "boundary case")
 
 
 async def test_another_reason_is_asked_for_its_words(workspace: Workspace) -> None:

@@ -170,7 +170,10 @@ async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(
             await pilot.press("ctrl+o")
             assert editor(app).message.startswith(answer)
             assert area.text == DOUBLES
-            await pilot.press("escape")
+            # What is wrong is said until something is typed.
+            await pilot.press("x")
+            assert editor(app).message == ""
+            await pilot.press("backspace", "escape")
         # It is edited, and fails.
         await edit(pilot, WRONG)
         await pilot.press("1", "backspace")
@@ -180,6 +183,8 @@ async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(
         assert said(app) == "Test of doubles: 0 of 1 passed"
         assert text_of(app, "test") == WRONG
         assert heading(app, "test").startswith("Your test, run ")
+        # Its result is what is shown, though the code was read before.
+        assert review_of(app).panes.shown_in_case == "run"
         await press(pilot, "G")
         assert "test_two  AssertionError" in text_of(app, "run")
         # It is edited once more, and passes.
