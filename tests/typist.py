@@ -163,6 +163,9 @@ QUESTIONS = {
 }
 """By the words that stand above the item: the question, and its keys in the order of its values, from 1."""
 
+ANSWERS = {"pair.match": "01", **{name: keys for name, keys in QUESTIONS.values()}}
+"""The keys of each question."""
+
 PREFERENCES = {"1": 2.0, "2": 1.0, "3": 0.0, "4": -1.0, "5": -2.0}
 """What the keys of a comparison say of the candidate on the left."""
 
@@ -236,6 +239,11 @@ class Seen:
         return float(found[1]) if found else None
 
     @property
+    def asked(self) -> str:
+        """The question for a reason at the foot; empty for none."""
+        return next((one for one in ("why?", "Why another label", "Cannot decide, because") if one in self.message), "")
+
+    @property
     def codes(self) -> dict[str, str]:
         """The codes that are offered at the foot, with what they mean."""
         words = " · ".join(row.strip() for row in self.keys.splitlines())
@@ -290,7 +298,11 @@ class Record:
 
 
 class Tables:
-    """Reads what a rater has recorded since it was read last."""
+    """Reads what a rater has recorded since it was read last.
+
+    Attributes:
+        firsts: The candidate of each comparison that is its first one, as a letter.
+    """
 
     JUDGMENTS = """
         SELECT j.rowid, j.id, action, target_action, i.external_id, q.name, coalesce(f.model, ''), assignment_id, value,
@@ -306,6 +318,13 @@ class Tables:
         self._workspace = workspace
         self._rater = ensure_rater(workspace, rater).id
         self._last = {self.JUDGMENTS: -1, self.MARKS: -1}
+        first = "SELECT external_id, first FROM comparison JOIN item ON item_id = id"
+        self.firsts = {item: re.findall(r"markd\d+([ab])", text)[0] for item, text in _rows(workspace, first)}
+
+    def sitting_of(self, assignment: Any) -> Any:
+        """Return the study and the sitting of an assignment; None outside studies."""
+        found = "SELECT study_id, sitting FROM assignment WHERE id = ?"
+        return assignment and _rows(self._workspace, found, assignment)[0]
 
     def read(self) -> list[Record]:
         """Return what is new, in the order of its keys."""
@@ -336,13 +355,13 @@ REFUSED = re.compile(
 UNDO = {"u": "undo", "U": "redo", "ctrl+r": "redo"}
 
 
-def answer(key: str, seen: Seen, left: str) -> Wanted | None:
+def answer(key: str, seen: Seen, *, swapped: bool) -> Wanted | None:
     """What a key answers to the question on the screen; None where it is no answer.
 
     Args:
         key: The key.
         seen: The screen.
-        left: The candidate of a comparison that is on the left, as its letter.
+        swapped: Whether the first candidate of a comparison is on the right.
     """
     wanted: Wanted = {"item": seen.item, "question": seen.question, "about": seen.about}
     if seen.question == "pair.match":
@@ -351,8 +370,8 @@ def answer(key: str, seen: Seen, left: str) -> Wanted | None:
         if key == "0":
             return wanted | {"value": 0.0, "text": "both-bad"}
         value = PREFERENCES.get(key)
-        return None if value is None else wanted | {"value": value if left == "a" else -value}
-    keys = next((keys for name, keys in QUESTIONS.values() if name == seen.question), "")
+        return None if value is None else wanted | {"value": -value if swapped else value}
+    keys = ANSWERS.get(seen.question, "")
     return wanted | {"value": 1.0 + keys.index(key)} if len(key) == 1 and key in keys else None
 
 
@@ -402,6 +421,7 @@ class Reader:
         self._done: dict[Any, list[Record]] = {}
         self._undone: list[Any] = []
         self._current: dict[tuple[str, Any], list[Record]] = {}
+        self._of_item: dict[str, list[Record]] = {}
         # The candidate or response behind a name of the screen, by the item and whether it is asked again.
         self._behind: dict[tuple[str, bool, str], str] = {}
         # The screen below a palette, or before a line for the reason of a ruling; its key.
@@ -413,11 +433,18 @@ class Reader:
         """Take note of which side is which; return what is wrong with it."""
         if seen.screen != "ReviewScreen" or not seen.item:
             return ""
-        for title, letter in seen.panes().items():
+        panes = seen.panes()
+        if letter := panes.get("Right"):
+            panes.setdefault("Left", MODELS.replace(letter, ""))
+        for title, letter in panes.items():
             known = self._behind.setdefault((seen.item, self._again(seen), title), letter)
             if known != letter:
                 return f"{title} of {seen.item} shows {letter}, and showed {known} before"
         return ""
+
+    def _is_swapped(self, seen: Seen) -> bool:
+        left = self._behind.get((seen.item, self._again(seen), "Left"))
+        return left is not None and left != self.tables.firsts.get(seen.item)
 
     @staticmethod
     def _again(seen: Seen) -> bool:
@@ -433,13 +460,20 @@ class Reader:
         records = self.tables.read()
         actions: list[list[Record]] = []
         for record in records:
-            if actions and actions[-1][0].action == record.action:
+            same = actions and actions[-1][0].action == record.action
+            # A reason repeats the label that it explains, in the same action.
+            if same and record.unit not in {one.unit for one in actions[-1]}:
                 actions[-1].append(record)
             else:
                 actions.append([record])
         wrong = ""
         rest = list(pressed)
-        for action in actions:
+        for place, action in enumerate(actions):
+            if place and rest and action[0].action == actions[place - 1][0].action and action[0].text:
+                # The code of a reason is taken as soon as it follows its label, before it is offered.
+                self._take(action)
+                rest = rest[1:]
+                continue
             why = "no key was pressed"
             while rest:
                 key, seen = rest.pop(0)
@@ -464,7 +498,8 @@ class Reader:
             return self._differs_from_undo(wants, seen, action)
         if wants is None:
             return f"{key} records nothing here"
-        action = [one for one in action if not self._ends_mark(one)]
+        undecided = any(wanted.get("question") == "cannot_decide" for wanted in wants)
+        action = [one for one in action if not self._ends(one, undecided=undecided)]
         if len(wants) != len(action):
             return f"{key} stands for {len(wants)} records, not {len(action)}"
         for wanted, record in zip(wants, action, strict=True):
@@ -474,11 +509,14 @@ class Reader:
                     return f"{key} stands for {name} {value!r}, not {found!r}"
         return ""
 
-    def _ends_mark(self, record: Record) -> bool:
-        """Return whether a record takes back a mark that an answer puts an end to."""
-        before = self._current.get((record.item, record.unit), ())
-        is_set = bool(before) and bool(before[-1].value)
-        return record.unit[0] in ("skip", "cannot_decide") and not record.value and is_set
+    def _ends(self, record: Record, *, undecided: bool) -> bool:
+        """Return whether a record takes back what another one puts an end to: a mark, or answers if undecided."""
+        before = self._current.get((record.item, record.unit))
+        if not before or not (before[-1].value if "." not in record.unit[0] else before[-1].value is not None):
+            return False
+        if "." in record.unit[0]:
+            return undecided and record.value is None
+        return record.unit[0] in ("skip", "cannot_decide") and not record.value
 
     def _field(self, name: str, record: Record, seen: Seen) -> Any:
         if name == "question":
@@ -498,20 +536,19 @@ class Reader:
             return self._of_palette(self._below[1])
         if seen.screen == "RevisionEditor" and key == "ctrl+s":
             return [{"text": seen.written}]
-        if seen.screen not in ("ReviewScreen", "AdjudicateScreen"):
+        if seen.screen not in JUDGED:
             return None
         if seen.written is not None:
             return self._of_line(key, seen)
-        asked = next((one for one in ("why?", "Why another label", "Cannot decide, because") if one in seen.message), "")
+        asked = seen.asked
         if asked and key in seen.codes:
             return self._of_reason(asked, seen, seen.codes[key])
         if asked.startswith("Cannot") and len(key) == 1:
             return None
         if key in UNDO:
             return UNDO[key]
-        left = self._behind.get((seen.item, self._again(seen), "Left"), "")
         ruling = seen.screen == "AdjudicateScreen"
-        given = answer(key, seen, "a" if ruling else left)
+        given = answer(key, seen, swapped=not ruling and self._is_swapped(seen))
         if given is not None:
             origin = "independent" if seen.claim is None else "accept" if seen.claim == given["value"] else "override"
             return [given | {"origin": "ruling" if ruling else origin}]
@@ -535,7 +572,7 @@ class Reader:
             return scores(seen) or None
         if seen.line == "note" and self._below is not None:
             before, on = self._below
-            given = answer(before, on, "a")
+            given = answer(before, on, swapped=False)
             if given is not None:
                 return [given | {"comment": text}]
             return [{"item": seen.item, "question": seen.question, "about": seen.about, "comment": text}]
@@ -588,7 +625,7 @@ class Reader:
 
     def _area(self, action: Any) -> tuple[bool, Any]:
         made = self._done_records(action)
-        return (made[0].phase == "adjudicate", bool(made[0].unit[2])) if made else (False, None)
+        return (made[0].phase == "adjudicate", self.tables.sitting_of(made[0].unit[2])) if made else (False, None)
 
     def _before(self, made: Record) -> float | None:
         """Return what was in force before an action."""
@@ -612,15 +649,17 @@ class Reader:
             self._done.setdefault(record.action, []).extend(action)
         for one in action:
             self._current.setdefault((one.item, one.unit), []).append(one)
+            self._of_item.setdefault(one.item, []).append(one)
 
     # -- the screen afterwards ------------------------------------------------------------------------
 
     def _lost(self, pressed: list[tuple[str, Seen]], actions: list[list[Record]], after: Seen) -> str:
         """Return which key the screen took, or says that it took, of which nothing is recorded."""
         key, seen = pressed[-1]
-        if actions or after.screen not in ("ReviewScreen", "AdjudicateScreen"):
+        if actions or after.screen not in JUDGED:
             return ""
-        if after.message.startswith(SIGNED) and after.message != seen.message and after.screen == seen.screen:
+        is_new = after.screen == seen.screen and not after.message.startswith(seen.message[:20] or "\n")
+        if after.message.startswith(SIGNED) and is_new:
             return f"says {after.message!r}, and nothing is recorded"
         if after.message.startswith("…"):
             return f"is still saving: {after.message!r}"
@@ -632,7 +671,37 @@ class Reader:
 
     def _shown(self, after: Seen) -> str:
         """Return in what the rater's own label on the screen differs from the one that is recorded."""
-        return ""
+        own = re.search(r"\[(?:○|●[^\]]*)\]", after.top) or re.search("● .*|○", after.top)
+        if after.screen != "ReviewScreen" or own is None or not after.question:
+            return ""
+        key = re.search(r"\d+|[ABC]", own[0].partition(":")[2] or own[0])
+        shown: float | None = None
+        if key is not None and after.question == "comparison.preference":
+            shown = PREFERENCES[key[0]] * (-1 if self._is_swapped(after) else 1)
+        elif key is not None:
+            shown = float("_ABC".find(key[0])) if key[0] in "ABC" else float(key[0])
+        elif "○" not in own[0]:
+            return ""
+        letter = self._behind.get((after.item, self._again(after), f"Answer {after.about}"), "")
+        recorded = self._in_force(after.item, after.question, letter)
+        return "" if shown in recorded else f"shows {own[0]!r} for {after.question} of {after.item}, recorded is {recorded}"
+
+    def _in_force(self, item: str, question: str, letter: str) -> set[float | None]:
+        """Return the labels of a question under each of its assignments."""
+        labels: dict[Any, float | None] = {}
+        hidden: dict[Any, float | None] = {}
+        for record in self._of_item.get(item, ()):
+            name, model, assignment = record.unit
+            if record.phase == "adjudicate":
+                continue
+            if (name, model) == (question, letter):
+                labels[assignment] = record.value
+            elif name == "cannot_decide" and record.value:
+                hidden[assignment], labels[assignment] = labels.get(assignment), None
+            elif name == "cannot_decide" and record.origin == "undo":
+                labels[assignment] = hidden.get(assignment)
+        # An item that is asked again has no label under its second assignment at first.
+        return {*labels.values()} | ({None} if any(labels) or not labels else set())
 
 
 # -- the typist --------------------------------------------------------------------------------------------------
@@ -642,13 +711,16 @@ NEVER = {"ctrl+q", "ctrl+c"}
 TEXTS = ("ok", "7 8 9 9", "7899", "0", "1", "markp1", "so [x] ", "", ADDED, "SELECT 1")
 """What is typed into lines."""
 USUAL = ("enter", "escape", "tab", "up", "down", "left", "right", "question_mark", "n", "n", "p", "j", "t", "z")
-ANSWERS = "0123456789abcadsfmuuU"
+BESIDE = "adsfmmuuUo"
+"""Keys that record something, or ask what, beside the answers to a question."""
 ROOMS = {
     "HomeScreen": ("enter", "enter", "enter", "tab", "tab", "a", "a", "i", "g", "f", "x", "s", "p", "r", "S", "J", "2", "t"),
     "StudyHomeScreen": ("enter", "enter", "enter", "tab", "o", "c", "S"),
 }
 """The keys of Home, by how often each is pressed there."""
-STAY = 60
+JUDGED = ("ReviewScreen", "AdjudicateScreen")
+"""The screens on which keys record something."""
+STAY = 45
 """Keys after which one goes back to Home."""
 MOST_BACK = 12
 """Keys that lead from any screen back to Home."""
@@ -660,12 +732,12 @@ class Typist:
     Args:
         pilot: Drives the app.
         reader: Knows what the rater has recorded.
-        chance: The source of all that is random.
+        seed: The seed; what is pressed depends on it, on the number of the key and on the screen.
         number: The number of the first key.
         most: The number of the last one.
     """
 
-    def __init__(self, pilot: Pilot[Any], reader: Reader, chance: random.Random, number: int, most: int) -> None:
+    def __init__(self, pilot: Pilot[Any], reader: Reader, seed: int, number: int, most: int) -> None:
         self.number = number
         self.findings: list[Finding] = []
         self.screens: Counter[str] = Counter()
@@ -673,7 +745,7 @@ class Typist:
         self._app: WorkbenchApp = pilot.app  # type: ignore[assignment]
         self._pilot = pilot
         self._reader = reader
-        self._chance = chance
+        self._seed = seed
         self._most = most
         self._text: list[str] = []
 
@@ -685,11 +757,12 @@ class Typist:
     async def type(self) -> None:
         """Press keys until the app ends or there are enough."""
         while not self.is_done:
-            for _ in range(self._chance.randint(STAY // 2, STAY)):
+            for _ in range(STAY):
                 if self.is_done:
                     return
-                count = 1 if self._chance.random() < 0.9 else self._chance.randint(2, 3)
-                await self.press([self._choose() for _ in range(count)])
+                chance = random.Random(f"{self._seed} {self.number}")
+                count = 1 if chance.random() < 0.9 else 2 + round(chance.random())
+                await self.press([self._choose(chance) for _ in range(count)])
             await self.go_home()
 
     async def press(self, keys: list[str]) -> None:
@@ -720,9 +793,9 @@ class Typist:
     def _find(self, keys: list[str], why: str, seen: Seen, after: Seen, records: tuple[Record, ...]) -> None:
         self.findings.append(Finding(self.number, tuple(keys), why, seen, after, records))
 
-    def _choose(self) -> str:
+    def _choose(self, chance: random.Random) -> str:
         """Choose a key that people press where the app is."""
-        chance, screen = self._chance, type(self._app.screen).__name__
+        screen = type(self._app.screen).__name__
         if screen == "ConfirmScreen":
             # Nothing is confirmed: it would end the studies that the sealed part takes place in.
             return chance.choice(("escape", "n", "down", "x"))
@@ -741,7 +814,16 @@ class Typist:
         bound = sorted(set(self._app.active_bindings) - NEVER)
         if screen == "CommandPalette":
             bound = [key for key in bound if not key.startswith("page")]
-        return chance.choice((chance.choice(USUAL), chance.choice(ANSWERS), chance.choice(ANSWERS), chance.choice(bound)))
+        if screen not in JUDGED and chance.random() < (0.5 if screen == "KeysScreen" else 0.15):
+            return "escape"
+        usual, others = chance.choice(USUAL), chance.choice(bound)
+        if screen not in JUDGED:
+            return chance.choice((usual, others))
+        seen = Seen.now(self._app)
+        codes = [key for key in seen.codes if len(key) == 1] if seen.asked else []
+        keys = codes or [*ANSWERS.get(seen.question, "1")]
+        answer = keys[int(chance.random() * len(keys))]
+        return chance.choice((usual, answer, answer, answer, chance.choice(BESIDE), others))
 
     async def go_home(self) -> None:
         """Go back to Home by the keys that every screen has for that."""
@@ -770,11 +852,11 @@ def importing(workspace: Workspace, folder: Path, number: int) -> Iterator[None]
         try:
             for place in range(number * 1000, number * 1000 + 1000):
                 predictions = [{"task_id": f"c{one}", "pred": f"sum()  # markc{one}z", "model": f"m{place}"} for one in _numbers("c")]
-                pairs = [_pair(100 + place * 10 + one) for one in range(10)]
+                pairs = [_pair(100 + place * 10 + one) for one in range(3)]
                 import_files(workspace, [_write(folder / "pairs-more.jsonl", pairs)])
                 if place % 5 == 0:
                     import_files(workspace, [_write(folder / "predictions-more.jsonl", predictions)])
-                if ended.wait(0.5):
+                if ended.wait(1.0):
                     return
         except (WorkbenchError, OSError) as error:
             errors.append(error)
@@ -791,17 +873,17 @@ def importing(workspace: Workspace, folder: Path, number: int) -> Iterator[None]
 
 
 def annotation(folder: Path, number: int) -> JobSettings:
-    """A job, another one for each number, that gives all pairs labels one after the other."""
+    """A job, another one for each number, that gives the pairs labels one after the other."""
     words = ("clear_match", "clear_nonmatch")
     replies = [
         {
-            "role": "screener", "subject": f"p{one}", "delay_seconds": 0.4,
+            "role": "screener", "subject": f"p{one}", "delay_seconds": 2.0,
             "reply": {"assessment": words[(one + number) % 2], "justification": "as it reads"},
         }
-        for one in [*_numbers("p"), *range(100, 160)]
+        for one in _numbers("p")
     ]  # fmt: skip
     path = _write(folder / f"replies-{number}.jsonl", replies)
-    return JobSettings(model=f"scripted:{path}", concurrency=1, stop_seconds=0.0, cache=False)
+    return JobSettings(model=f"scripted:{path}", item_ids=_numbers("p"), concurrency=1, stop_seconds=0.0)
 
 
 def no_tests() -> Any:
@@ -840,7 +922,7 @@ async def type_at_random(folder: Path, seed: int, keys: int, session: int = SESS
         keys: How many keys.
         session: How many of them in one session of the app.
     """
-    chance, typed = random.Random(seed), Typed()
+    typed = Typed()
     _write(folder / ADDED, [_pair(number) for number in range(90, 96)])
     with copied(_make, folder / "typed.duckdb") as workspace:
         readers = {rater: Reader(Tables(workspace, rater)) for rater in ("dana", "ana")}
@@ -852,7 +934,7 @@ async def type_at_random(folder: Path, seed: int, keys: int, session: int = SESS
             with importing(workspace, folder, number):
                 async with app.run_test(size=SIZES[number % 3]) as pilot:
                     app.context.jobs.runner.start(JobRequest(annotation(folder, number)))
-                    typist = Typist(pilot, readers[rater], chance, typed.keys, min(keys, typed.keys + session))
+                    typist = Typist(pilot, readers[rater], seed, typed.keys, min(keys, typed.keys + session))
                     try:
                         await typist.type()
                     finally:
