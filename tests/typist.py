@@ -516,7 +516,7 @@ class Reader:
         if not wrong:
             wrong = self._lost(pressed, actions, after) or self._shown(after)
         (key, seen) = pressed[-1]
-        if after.screen == "CommandPalette" != seen.screen or (after.line == "note" and seen.line != "note"):
+        if after.screen == "Palette" != seen.screen or (after.line == "note" and seen.line != "note"):
             self._below = key, seen
         return wrong, tuple(records)
 
@@ -567,7 +567,7 @@ class Reader:
 
     def _wants(self, key: str, seen: Seen) -> list[Wanted] | str | None:
         """Return what a key stands for: records, an undo or redo, or nothing."""
-        if seen.screen == "CommandPalette" and self._below is not None and key == "enter":
+        if seen.screen == "Palette" and self._below is not None and key == "enter":
             return self._of_palette(self._below[1])
         if seen.screen == "RevisionEditor" and key == "ctrl+s":
             return [{"text": seen.written}]
@@ -785,6 +785,7 @@ USUAL = (
     "left",
     "right",
     "question_mark",
+    "pagedown",
     "n",
     "n",
     "p",
@@ -901,7 +902,7 @@ class Typist:
             return chance.choice(("escape", "n", "down", "x"))
         if screen in ROOMS:
             return chance.choice(ROOMS[screen])
-        if screen == "CommandPalette" and chance.random() < 0.5:
+        if screen == "Palette" and chance.random() < 0.5:
             return chance.choice(("down", "up", "enter", "escape"))
         if isinstance(self._app.focused, Input | TextArea):
             if not self._text:
@@ -917,8 +918,6 @@ class Typist:
                 }.get(key, key)
         self._text = []
         bound = sorted(set(self._app.active_bindings) - NEVER)
-        if screen == "CommandPalette":
-            bound = [key for key in bound if not key.startswith("page")]
         if screen not in JUDGED and chance.random() < (0.5 if screen == "KeysScreen" else 0.15):
             return "escape"
         usual, others = chance.choice(USUAL), chance.choice(bound)
