@@ -521,7 +521,7 @@ class WorkbenchApp(App[None]):
         """Search all actions by name."""
         from screens.palette import Palette
 
-        if not Palette.is_open(self):
+        if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
     def action_show_keys(self) -> None:

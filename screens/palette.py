@@ -14,7 +14,7 @@ from screens.help import help_on, key_name, keys_of
 
 
 class Palette(CommandPalette):
-    """The palette, whose list takes no key before it is laid out: Textual's goes down with a page key then."""
+    """The palette, whose list takes no key before it is laid out: a page key would end the app."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a key means an action now."""

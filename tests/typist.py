@@ -950,7 +950,7 @@ class Typist:
 @contextmanager
 def importing(workspace: Workspace, folder: Path, number: int) -> Iterator[None]:
     """Import files, one after the other, until the end; an error of an import is raised then."""
-    ended, errors = threading.Event(), list[BaseException]()
+    ended, errors = threading.Event(), list[Exception]()
 
     def work() -> None:
         try:
@@ -965,7 +965,7 @@ def importing(workspace: Workspace, folder: Path, number: int) -> Iterator[None]
                     import_files(workspace, [_write(folder / "predictions-more.jsonl", predictions)])
                 if ended.wait(1.0):
                     return
-        except (WorkbenchError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - raised at the end, whatever it is
             errors.append(error)
 
     thread = threading.Thread(target=work)

@@ -268,7 +268,7 @@ async def test_a_page_key_before_the_list_of_the_palette_is_laid_out_does_nothin
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         typed(app, "ctrl+p")
-        while not isinstance(app.screen, Palette):
+        while not isinstance(app.screen, Palette):  # noqa: ASYNC110 - settled, its list would be laid out
             await asyncio.sleep(0)
         typed(app, "pagedown")
         await settled(app)
