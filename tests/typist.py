@@ -956,12 +956,12 @@ def importing(workspace: Workspace, folder: Path, number: int) -> Iterator[None]
         try:
             for place in range(number * 1000, number * 1000 + 1000):
                 predictions = [
-                    {"task_id": f"c{one}", "pred": f"sum()  # markc{one}z", "model": f"m{place}"}
+                    {"task_id": f"c{one}", "pred": f"sum()  # markc{one}z", "model": f"m{number % 4}"}
                     for one in _numbers("c")
                 ]
                 pairs = [_pair(100 + place * 10 + one) for one in range(3)]
                 import_files(workspace, [_write(folder / "pairs-more.jsonl", pairs)])
-                if place % 5 == 0:
+                if place == number * 1000:
                     import_files(workspace, [_write(folder / "predictions-more.jsonl", predictions)])
                 if ended.wait(1.0):
                     return
