@@ -517,6 +517,13 @@ class WorkbenchApp(App[None]):
         self.then = then
         self.call_later(self._leave)
 
+    def action_command_palette(self) -> None:
+        """Search all actions by name."""
+        from screens.palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
     def action_show_keys(self) -> None:
         """List the keys of the screen that is shown, and of its parts and dialogs."""
         from screens.keys_screen import KeysScreen

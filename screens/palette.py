@@ -1,4 +1,4 @@
-"""The palette's part that comes from the catalogue of actions."""
+"""The palette, and its part that comes from the catalogue of actions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, cast
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, commands_of
 from screens.help import help_on, key_name, keys_of
+
+
+class Palette(CommandPalette):
+    """The palette, whose list takes no key before it is laid out: a page key would end the app."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key means an action now."""
+        is_laid_out = action != "command_list" or self.query_one(CommandList).size.height > 0
+        return is_laid_out and super().check_action(action, parameters)
 
 
 class CatalogueProvider(Provider):

@@ -23,6 +23,7 @@ from textual.widgets import Input
 
 from screens.app import WorkbenchApp
 from screens.input_guard.terminal import InputDecoder, text_times
+from screens.palette import Palette
 from screens.settings import ScreenSettings
 from store.workspace.duckdb import Workspace
 
@@ -258,3 +259,19 @@ async def test_a_label_that_came_while_the_item_was_hidden_is_not_judged_unseen(
         await settled(pilot.app)
         assert said(app).startswith("Not recorded: the agents' label has just arrived")
         assert judgments(workspace) == []
+
+
+async def test_a_page_key_before_the_list_of_the_palette_is_laid_out_does_nothing(
+    workspace: Workspace,
+) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        typed(app, "ctrl+p")
+        while not isinstance(app.screen, Palette):  # noqa: ASYNC110 - settled, its list would be laid out
+            await asyncio.sleep(0)
+        typed(app, "pagedown")
+        await settled(app)
+        assert isinstance(app.screen, Palette)
+        await pilot.press("escape")
+        assert review_of(app).is_active
