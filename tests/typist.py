@@ -455,6 +455,8 @@ class Reader:
         self._of_item: dict[str, list[Record]] = {}
         # The candidate or response behind a name of the screen, by the item and whether it is asked again.
         self._behind: dict[tuple[str, bool, str], str] = {}
+        # What another reason was asked for, and the screen at its key.
+        self._other: tuple[str, Seen] | None = None
         # The screen below a palette, or before a line for the reason of a ruling; its key.
         self._below: tuple[str, Seen] | None = None
         for record in tables.read():
@@ -499,12 +501,7 @@ class Reader:
                 actions.append([record])
         wrong = ""
         rest = list(pressed)
-        for place, action in enumerate(actions):
-            if place and rest and action[0].action == actions[place - 1][0].action and action[0].text:
-                # The code of a reason is taken as soon as it follows its label, before it is offered.
-                self._take(action)
-                rest = rest[1:]
-                continue
+        for action in actions:
             why = "no key was pressed"
             while rest:
                 key, seen = rest.pop(0)
@@ -576,6 +573,9 @@ class Reader:
         if seen.written is not None:
             return self._of_line(key, seen)
         asked = seen.asked
+        if asked and seen.codes.get(key) == "other":
+            self._other = asked, seen
+            return None
         if asked and key in seen.codes:
             return self._of_reason(asked, seen, seen.codes[key])
         if asked.startswith("Cannot") and len(key) == 1:
@@ -615,8 +615,12 @@ class Reader:
         text = (seen.written or "").strip()
         if key != "enter":
             return None
+        if seen.line == "comment" and seen.message.startswith("Other reason") and self._other is not None:
+            return self._of_reason(*self._other, f"other: {text}" if text else "other")
         if seen.line == "comment":
-            return [{"item": seen.item, "question": "comment", "value": float(bool(text)), "text": text}]
+            named = re.search(r"Comment on ([pcqd]\d+):", seen.message)
+            item = named[1] if named else seen.item
+            return [{"item": item, "question": "comment", "value": float(bool(text)), "text": text}]
         if seen.line == "scores":
             return scores(seen) or None
         if seen.line == "note" and self._below is not None:
@@ -719,7 +723,7 @@ class Reader:
         if actions or after.screen not in JUDGED:
             return ""
         is_new = after.screen == seen.screen and not after.message.startswith(seen.message[:20] or "\n")
-        if after.message.startswith(SIGNED) and is_new:
+        if after.message.startswith(SIGNED) and not after.message.endswith(":") and is_new:
             return f"says {after.message!r}, and nothing is recorded"
         if after.message.startswith("…"):
             return f"is still saving: {after.message!r}"
