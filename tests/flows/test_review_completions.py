@@ -126,6 +126,11 @@ async def test_completions_are_compared_and_read_one_by_one(workspace: Workspace
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         assert tabs(app) == "[Context] Compare  A  B  C  History  Guide"
+        # The file with the reference and the completions beside it are shown alike.
+        compared = [review_of(app).panes.by_id[name] for name in ("subject", "response-A", "response-C")]
+        for wraps in (False, True):
+            assert all(pane.wrap is not wraps for pane in compared)
+            await press(pilot, "W")
         await press(pilot, "right_square_bracket")
         assert text_of(app, "comparison").split("\n") == [
             "Reference · 1 line",
