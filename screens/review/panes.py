@@ -284,7 +284,7 @@ class PaneController:
     def fit_prompt(self) -> None:
         """Give the prompt as many rows as it has for every item, so that no pane moves.
 
-        A longer one has the rows as well that two sides leave free.
+        A longer one has the rows as well that compared texts leave free.
         """
         pane, size = self.prompt, self._shared.screen.app.size
         zoomed = self._shared.screen.has_class("-zoom")
@@ -299,20 +299,25 @@ class PaneController:
             pane.styles.height = height
 
     def _free_rows(self, rows: int) -> int:
-        """Return how many rows the sides of a comparison leave to a prompt that has more than some rows."""
+        """Return how many rows compared texts leave to a prompt that has more than some rows."""
         item = self._shared.item
-        if item is None or not item.has_sides:
+        if item is None or not item.subject.compared:
             return 0
-        shown = [self.by_id[pane_id] for pane_id in (SUBJECT, self.shown_in_case)]
+        seen = {self.active} if self.narrow else {SUBJECT, self.shown_in_case}
+        shown = [self.by_id[pane_id] for pane_id in seen if pane_id in self.by_id]
         wanted = [pane.rows_wanted for pane in (self.prompt, *shown)]
         known = [each for each in wanted if each is not None]
         if len(known) < len(wanted):
             return 0
         asked, *texts = known
-        body = self._shared.screen.query_one("#body")
+        body, above = (self._shared.screen.query_one(f"#{part}") for part in ("body", ABOVE))
         room = self.prompt.content_size.height + body.size.height - rows
-        high = max(texts) + shown[0].styles.gutter.height
-        return max(0, min(asked - rows, room - (2 * high if self.is_small else high)))
+        if above.display:
+            room -= above.outer_size.height
+        high = max(texts) + self.by_id[SUBJECT].styles.gutter.height
+        if self.is_small and self.has_both:
+            high *= 2
+        return max(0, min(asked - rows, room - high))
 
     def _choose(self, pane_id: str) -> None:
         self.active = pane_id
@@ -395,6 +400,8 @@ class PaneController:
 
     def _add(self, pane_id: str, pane: TextPane) -> None:
         self.by_id.add(pane_id, pane)
+        # How many rows a text needs, and so how many are free, is known once it is laid out.
+        self._shared.screen.watch(pane, "virtual_size", self.fit_prompt, init=False)
         pane.begin_code(
             wrap=self._shared.context.settings.wrap, numbers=self._shared.context.settings.line_numbers
         )

@@ -67,8 +67,6 @@ class Sides:
     def _watch(self, pane: TextPane) -> None:
         for axis in ("scroll_x", "scroll_y"):
             self._shared.screen.watch(pane, axis, lambda: self._follow(pane), init=False)
-        # How many rows a side needs, and so how many are free, is known once it is laid out.
-        self._shared.screen.watch(pane, "virtual_size", self._panes.fit_prompt, init=False)
 
     def _follow(self, pane: TextPane) -> None:
         item = self._shared.item
