@@ -192,6 +192,33 @@ async def test_line_ends_empty_texts_and_wide_characters() -> None:
         assert all(cell_len(row) <= 32 for row in texts(pane))
 
 
+async def test_seen_counts_the_ends_of_lines_as_well_as_rows() -> None:
+    # 30 lines in 10 rows, of which the first and the 21st are longer than the 34 cells of a row.
+    lines = [f"line {number}" + "." * (60 if number in (1, 21) else 0) for number in range(1, 31)]
+    app = Reading(lambda pane: pane.load("\n".join(lines), tells_rest=True))
+    async with app.run_test(size=(42, 13)) as pilot:
+        pane = app.pane
+        pane.focus()
+        await quiet(pilot)
+        assert pane.note == "20 lines more"
+        for keys, note in (
+            (["end"], "2 lines go on to the right"),
+            # Only what was in sight at the right counts: of these rows the 21st.
+            (["right"] * 40, "1 line goes on to the right"),
+            (["home"], "1 line goes on to the right"),
+            (["right"] * 40, "seen to the end ✓"),
+            (["home"], "seen to the end ✓"),
+        ):
+            await pilot.press(*keys)
+            await quiet(pilot)
+            assert pane.note == note, keys
+        pane.load("another", tells_rest=True)
+        pane.load("\n".join(lines), tells_rest=True)
+        await pilot.press("end")
+        pane.toggle_wrap()
+        assert pane.note == "seen to the end ✓"
+
+
 async def test_scrolling_keys_scroll_and_letters_go_on_to_the_screen() -> None:
     app = Reading(lambda pane: pane.load("\n".join(f"line {at} {'-' * 100}" for at in range(1, 101))))
     async with app.run_test(size=(60, 13)) as pilot:
