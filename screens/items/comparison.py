@@ -55,7 +55,7 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     question = QuestionPrompt(
         replace(PREFERENCE, scale=words),
         QuestionTarget(entry.question_ids[PREFERENCE.name]),
-        claim=judges_claim(case, imported, order, spoken, words.allowed),
+        claim=judges_claim(case, imported, order, spoken, words.allowed, sides=sides),
         pane="" if scope.adjudicates else RIGHT,
         both_bad=SAME in words.allowed,
     )
@@ -108,7 +108,12 @@ def view(
         )
         subject, other = _compared(subject, other), _compared(other, subject)
     reference = PaneText(
-        "reference", "Reference", entry.fields["reference"], kind=_kind(entry), part="reference"
+        "reference",
+        "Reference",
+        entry.fields["reference"],
+        kind=_kind(entry),
+        part="reference",
+        compared=True,
     )
     return ItemView(
         item_id=entry.item_id,
@@ -153,6 +158,7 @@ def _candidate(entry: ItemDetails, part: str, title: str, *, named: bool) -> Pan
         empty="This candidate is empty.",
         part="first" if part == "first" else "second",
         heading=f"{title} · {name}" if name else "",
+        compared=True,
     )
 
 

@@ -103,6 +103,7 @@ def _file_with(entry: ItemDetails, reference: str, state: str) -> PaneText:
         spans=(Span(cursor, cursor, "cursor"), Span(cursor, end, "reference")),
         gutter={first: "▸"} | dict.fromkeys(range(first + 1, last + 1), "│"),
         start=first,
+        compared=True,
     )
 
 
@@ -191,6 +192,7 @@ def _completion(response: ResponseView, found: Differences, language: str | None
         gutter=found.gutter,
         heading=f"Completion {named(response)}",
         above=f"{found.sentence[:1].upper()}{found.sentence[1:]}. {_SIGNS}" if found.text else "",
+        compared=True,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agents.pipelines.pairwise_judging.configurations import INCONSISTENT, JUDGE, JUDGE_SWAPPED, LEVELS
@@ -25,6 +26,9 @@ from store.record.scales import Scale
 DIFFER = "≠ the order decides"
 """Marks a verdict whose winner is not the same in both orders."""
 
+_LETTERS = re.compile(r"\b[AB]\b")
+"""The names under which a judge is asked about the candidates."""
+
 _ROLES = {JUDGE: AS_LISTED, JUDGE_SWAPPED: SWAPPED}
 """The order in which each role is asked."""
 
@@ -35,6 +39,8 @@ def judges_claim(
     order: str,
     words: Scale,
     allowed: Collection[float],
+    *,
+    sides: tuple[str, str],
 ) -> Claim | None:
     """Return the verdict that is shown: that of the run that is shown, or of an imported judge.
 
@@ -47,24 +53,33 @@ def judges_claim(
         order: The order in which the rater sees the candidates.
         words: All values in the words of the screen.
         allowed: The values that the rater may give.
+        sides: What the screen calls the first candidate and the second.
     """
     verdict = None if case is None else case.verdict
     if case is not None and verdict is not None:
         key, execution, value = verdict.id, verdict.execution_id, verdict.value
         role = next(role for role, asked in _ROLES.items() if asked == order)
-        reason = str(case.reply_of(role).get("reason") or verdict.reason)
+        reason = _placed(str(case.reply_of(role).get("reason") or ""), order, sides)
+        # Without replies there is what was said in both orders, of the first and the second.
+        reason = reason or f"{sides[0]} is the first: {verdict.reason}"
         judge, differs = "", verdict.path == INCONSISTENT
     else:
         found = next((one for one in imported if one.value is not None and one.id is not None), None)
         if found is None or found.value is None or found.id is None:
             return None
         key, execution, value = found.id, None, found.value
-        reason = found.orders[order][1] if order in found.orders else ""
+        reason = _placed(found.orders[order][1], order, sides) if order in found.orders else ""
         judge, differs = f"{found.judge}: ", _differs(found)
     if value not in allowed:
         value = float(_winner(value))
     said = (f"◆ {judge}{words.word(value)}", DIFFER if differs else "", reason)
     return Claim(key, execution, value, " · ".join(filter(None, said)))
+
+
+def _placed(reason: str, order: str, sides: tuple[str, str]) -> str:
+    """Return a reason that speaks of A or B after the words for where these are on the screen."""
+    a, b = sides if order == AS_LISTED else sides[::-1]
+    return f"A is {a}, B is {b}: {reason}" if _LETTERS.search(reason) else reason
 
 
 def describe_judges(

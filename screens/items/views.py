@@ -96,6 +96,7 @@ class PaneText:
         side: The word for its place in a comparison, left or right; empty for a text that is in none.
         differing: Stretches, and glyphs of lines, that mark what the other side does not have.
         as_source: Whether Markdown is shown as it stands, since what is marked are its lines.
+        compared: Whether it is compared with the text beside it, so that both are shown alike.
     """
 
     id: str
@@ -122,6 +123,7 @@ class PaneText:
     side: str = ""
     differing: tuple[tuple[Span, ...], Mapping[int, str]] = field(default=((), {}), hash=False)
     as_source: bool = False
+    compared: bool = False
 
     @property
     def border(self) -> str:
@@ -142,6 +144,7 @@ class PaneText:
             start=self.start,
             tells_rest=bool(self.side),
             as_source=self.as_source,
+            compared=self.compared,
         )
 
 
@@ -444,10 +447,13 @@ class ItemView:
         """
         subject, word = self.replaced or (self.subject, self.subject_word)
         named = [(own, (runs or {}).get(own.id, "")) for own in self.case]
-        case = tuple(own if own.run == run else replace(own, run=run) for own, run in named)
+        case = tuple(
+            own if own.run == run else replace(own, run=run, compared=bool(run)) for own, run in named
+        )
         if part is None:
             return replace(self, subject=subject, subject_word=word, replaced=None, case=case)
-        return replace(self, subject=part, subject_word=part.title, replaced=(subject, word), case=case)
+        beside = replace(part, compared=True)
+        return replace(self, subject=beside, subject_word=part.title, replaced=(subject, word), case=case)
 
     def with_first_test(self, text: str, heading: str) -> ItemView:
         """Return the item with another beginning of a test of one's own in its pane."""

@@ -177,13 +177,15 @@ class ClaimLine(Static):
         elif several:
             place = f"{item.at + 1} of {len(item.questions)} · {item.current.title}"
             claim = f"{place} · {claim}" if claim else place
-        elif _cells(claim) + _cells(right) + 2 > width and rows > 1:
+        elif _cells(claim) + _cells(right) + 2 > width and self.screen.has_class("-tall"):
             claim, below = _split_row(claim, width - _cells(right) - 1)
         beside = width - lead.cell_length - _cells(right)
         if above and _cells(above) > width and beside >= LEAST_BESIDE:
             # Beside the answers is room for the rest of the question, before the claim.
             above, rest = _split_row(above, width)
             claim = f"{rest} · {claim}" if claim else rest
+        # Where rows are few, a second one is for what the first has no room for.
+        self.set_class(not above and not below and not (item.signs and not several), "-one-row")
         line = _pad(f" {claim.strip()}", right, width - lead.cell_length)
         split = len(line) - len(right)
         style = "$text-primary" if self._claim(item) or not several else "bold $foreground"

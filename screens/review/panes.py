@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from textual.content import Content
@@ -70,6 +70,12 @@ class LazyPanes(Mapping[str, TextPane]):
         """Take the cursors of all panes away; return whether there was one."""
         # Not looked up, since nothing need be filled for it.
         return any([pane.end_cursor() for pane in tuple(self._panes.values())])  # noqa: C419 - all of them
+
+    def look_like(self, pane: TextPane, pane_ids: Iterable[str]) -> None:
+        """Let panes show their texts as another one does; none is filled for it."""
+        for pane_id in pane_ids:
+            if pane_id in self._panes:
+                self._panes[pane_id].look_like(pane)
 
     def fill(self) -> None:
         """Fill the panes that still wait for their texts."""
@@ -233,7 +239,7 @@ class PaneController:
         note = self._shown_part(part_id).empty if without == CASE else ""
         settings = self._shared.context.settings
         self._shared.screen.query_one(CaseTabs).show(self._tabs(), shown, with_keys(settings, note))
-        self._fit_prompt()
+        self.fit_prompt()
 
     def update_classes(self) -> None:
         """Give the screen its classes, all at once: each change has everything on it styled again."""
@@ -275,17 +281,43 @@ class PaneController:
             box.update(Content(words))
             box.display = bool(words)
 
-    def _fit_prompt(self) -> None:
-        """Give the prompt as many rows as it has for every item, so that no pane moves."""
+    def fit_prompt(self) -> None:
+        """Give the prompt as many rows as it has for every item, so that no pane moves.
+
+        A longer one has the rows as well that compared texts leave free.
+        """
         pane, size = self.prompt, self._shared.screen.app.size
-        rows = next(rows for least, rows in PROMPT_ROWS if size.height >= least)
         zoomed = self._shared.screen.has_class("-zoom")
+        rows = next(rows for least, rows in PROMPT_ROWS if size.height >= least)
+        if not zoomed:
+            rows += self._free_rows(rows)
         height: int | str = rows if self.is_small or zoomed else rows + 2
         if self._in_prompt and zoomed:
             height = "1fr"
         if height != self._prompt_height:
             self._prompt_height = height
             pane.styles.height = height
+
+    def _free_rows(self, rows: int) -> int:
+        """Return how many rows compared texts leave to a prompt that has more than some rows."""
+        item = self._shared.item
+        if item is None or not item.subject.compared:
+            return 0
+        seen = {self.active} if self.narrow else {SUBJECT, self.shown_in_case}
+        shown = [self.by_id[pane_id] for pane_id in seen if pane_id in self.by_id]
+        wanted = [pane.rows_wanted for pane in (self.prompt, *shown)]
+        known = [each for each in wanted if each is not None]
+        if len(known) < len(wanted):
+            return 0
+        asked, *texts = known
+        body, above = (self._shared.screen.query_one(f"#{part}") for part in ("body", ABOVE))
+        room = self.prompt.content_size.height + body.size.height - rows
+        if above.display:
+            room -= above.outer_size.height
+        high = max(texts) + self.by_id[SUBJECT].styles.gutter.height
+        if self.is_small and self.has_both:
+            high *= 2
+        return max(0, min(asked - rows, room - high))
 
     def _choose(self, pane_id: str) -> None:
         self.active = pane_id
@@ -315,6 +347,7 @@ class PaneController:
         """Lay the tabs out for another size; panes keep their places themselves."""
         if self._shared.item is not None:
             self.show_active()
+            self._shared.screen.call_after_refresh(self.fit_prompt)
             # A pane that has no room any more cannot keep the focus.
             focused = self._shared.screen.focused
             if isinstance(focused, TextPane) and focused.id in self.by_id:
@@ -367,6 +400,8 @@ class PaneController:
 
     def _add(self, pane_id: str, pane: TextPane) -> None:
         self.by_id.add(pane_id, pane)
+        # How many rows a text needs, and so how many are free, is known once it is laid out.
+        self._shared.screen.watch(pane, "virtual_size", self.fit_prompt, init=False)
         pane.begin_code(
             wrap=self._shared.context.settings.wrap, numbers=self._shared.context.settings.line_numbers
         )
@@ -393,6 +428,8 @@ class PaneController:
         for pane_id in (SUBJECT, case):
             # These are seen; the others are filled when they are painted.
             self.by_id[pane_id]
+        # What was chosen for another item's subject holds for all of them.
+        self._look_alike(view, self.by_id[SUBJECT])
         if self._shared.guard.is_painted:
             self.by_id.fill()
 
@@ -453,16 +490,27 @@ class PaneController:
         self._shared.show_message(f"Zoomed; {self._shared.key('zoom')} shows all panes." if zoomed else "")
 
     def wrap(self) -> None:
-        """Wrap long lines of the focused pane, or let them run on."""
+        """Wrap long lines of the focused pane, or let them run on; of compared texts all of them."""
         left, right = self._shared.key("text.left"), self._shared.key("text.right")
         run_on = f"Long lines are not wrapped; {left} {right} scroll."
         self._shared.show_message("Long lines are wrapped." if self.pane.toggle_wrap() else run_on)
+        self._look_alike(self._shared.item, self.pane)
+        self.fit_prompt()
 
     def number_lines(self) -> None:
-        """Show or hide the line numbers of the focused pane."""
+        """Show or hide the line numbers of the focused pane, and of those that it is compared with."""
         self._shared.show_message(
             "Line numbers shown." if self.pane.toggle_numbers() else "Line numbers hidden."
         )
+        self._look_alike(self._shared.item, self.pane)
+        self.fit_prompt()
+
+    def _look_alike(self, view: ItemView | None, pane: TextPane) -> None:
+        """Show all texts that are compared as one of them is shown; the others are left as they are."""
+        parts = () if view is None else ((SUBJECT, view.subject), *((part.id, part) for part in view.case))
+        compared = [pane_id for pane_id, part in parts if part.compared]
+        if pane.id in compared:
+            self.by_id.look_like(pane, compared)
 
     def show_source(self) -> None:
         """Show the Markdown of the focused pane as source, or rendered."""
@@ -472,6 +520,8 @@ class PaneController:
             self._shared.show_message(f"Differences are marked in the source of a text; {key} hides them.")
             return
         show, shown, key = self._shared.show_message, self.pane.toggle_source(), self._shared.key("source")
+        self._look_alike(self._shared.item, self.pane)
+        self.fit_prompt()
         if shown is None:
             show("This text is not Markdown.")
         elif shown:

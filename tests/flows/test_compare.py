@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from apps import context_of
 from comparisons_bench import STUDY, comparisons, firsts, judged, recorded, study_of
+from reading_pane import texts
 from review_bench import (
     line_of,
     marks,
@@ -31,11 +32,12 @@ from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
 from screens.study_place import StudyPlace
 from store.ingest.importing import import_files
-from store.kinds.comparison import AS_LISTED, scale_values, shown_scale
+from store.kinds.comparison import AS_LISTED, SWAPPED, scale_values, shown_scale
 from store.measures.preference_report import Options, preference_report
 from store.queries.judged_comparisons import ImportedVerdict
 from store.queries.preferences import preference_votes
 from store.record.evidence import citations_of
+from store.record.raters import register_kinds
 from store.workspace.duckdb import Workspace
 
 LONG = 0
@@ -122,6 +124,80 @@ async def _read_together(app: WorkbenchApp, pilot) -> None:
     await pilot.press("equals_sign", "x")
     assert said(app) == "The sides of a comparison cannot be swapped."
     await painted(pilot)
+
+
+HEAD = "value = transform(first_argument, second_argument, third_argument, "
+"""The beginning of a line that fills a pane of 120 cells; what differs comes after it."""
+
+PROMPT = " ".join(f"word{number}" for number in range(90))
+
+
+def long_lines(folder: Path, about: str) -> Workspace:
+    """A workspace of one comparison whose candidates differ where their only line goes on."""
+    folder.mkdir(exist_ok=True)
+    record = {
+        "id": "long", "prompt": PROMPT, "about": about, "language": "python",
+        "first": f"{HEAD}rounding='up')", "second": f"{HEAD}rounding='down')",
+        "reference": f"{HEAD}rounding='none')", "first_name": "a", "second_name": "b",
+    }  # fmt: skip
+    (folder / "long.jsonl").write_text(json.dumps(record))
+    workspace = Workspace.create(folder / "long.duckdb")
+    register_kinds(workspace)
+    import_files(workspace, [folder / "long.jsonl"])
+    return workspace
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_what_differs_at_the_end_of_a_line_is_shown(tmp_path: Path, size: tuple[int, int]) -> None:
+    """Both sides wrap, and so does the reference; not wrapped, they say that lines go on."""
+    with long_lines(tmp_path, "completions") as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=size) as pilot:
+            await painted(pilot, 1)
+            panes = review_of(app).panes.by_id
+            sides = (panes["subject"], panes["right"])
+            ends = {"".join(row.strip() for row in texts(pane))[-7:] for pane in sides}
+            assert ends == {"g='up')", "'down')"}
+            assert all(pane.wrap for pane in sides)
+            assert screen_text(app).count("seen to the end ✓") == 2
+            # Whichever has the focus, the key is for both.
+            for key in ("W", "tab"):
+                await press(pilot, key)
+            assert not any(pane.wrap for pane in (*sides, panes["reference"]))
+            assert screen_text(app).count("› ") - screen_text(app).count(" › ") == 2
+            assert "up" not in screen_text(app)
+            assert screen_text(app).count("1 line goes on to the right") == 2
+            # They scroll together: what was scrolled to on one side was in sight on the other, too.
+            await press(pilot, "right", *["right"] * 9)
+            assert screen_text(app).count("seen to the end ✓") == 2
+            assert screen_text(app).count("‹") == 2
+            await press(pilot, "L", "W")
+            assert all(pane.wrap and not pane.numbers for pane in (*sides, panes["reference"]))
+            if size[0] == 120:
+                await press(pilot, "right_square_bracket")
+                assert "rounding='none')" in "".join(row.strip() for row in texts(panes["reference"]))
+
+
+async def test_rows_that_both_sides_leave_free_are_the_prompts(tmp_path: Path) -> None:
+    """A long prompt is seen whole where there is room; a long text takes its rows back."""
+    with long_lines(tmp_path, "codes") as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await painted(pilot, 1)
+            prompt = review_of(app).panes.prompt
+            assert prompt.max_scroll_y == 0
+            assert PROMPT.split()[-1] in screen_text(app)
+            # Both texts are still seen whole.
+            assert screen_text(app).count("seen to the end ✓") == 2
+            await pilot.resize_terminal(80, 24)
+            await settled(app)
+            assert screen_text(app).count("seen to the end ✓") == 2
+            assert prompt.content_size.height > 2
+    with comparisons(tmp_path / "long", count=1) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await painted(pilot, 1)
+            assert review_of(app).panes.prompt.content_size.height == 2
 
 
 async def test_differences_of_answers_are_marked_in_their_source(tmp_path: Path) -> None:
@@ -223,13 +299,16 @@ async def test_a_judges_verdict_is_accepted_or_overridden(tmp_path: Path) -> Non
                 left, right = ("left", "right") if listed else ("right", "left")
                 asked = "judge" if listed else "judge_swapped"
                 level = LEVELS.get(name, ("", ""))[0 if listed else 1]
+                # The judge's answer that is shown had the candidate on the left as A, in either order.
+                said_of_a = f"A is left, B is right: A is {level} in {asked}."
                 claim = {
-                    "d/0": f"◆ {'2 left' if listed else '4 right'} · A is {level} in {asked}.",
-                    "d/1": f"◆ 3 same · ≠ the order decides · A is better in {asked}.",
-                    "d/2": f"◆ {'5 right much' if listed else '1 left much'} · A is {level} in {asked}.",
+                    "d/0": f"◆ {'2 left' if listed else '4 right'} · {said_of_a}",
+                    "d/1": f"◆ 3 same · ≠ the order decides · {said_of_a}",
+                    "d/2": f"◆ {'5 right much' if listed else '1 left much'} · {said_of_a}",
                     "d/3": "◆ gpt-4: 3 same · ≠ the order decides",
                 }
-                assert claim[name] in line_of(app, ClaimLine)
+                first_row, _, second_row = line_of(app, ClaimLine).partition("\n")
+                assert claim[name] in f"{first_row.partition(' ○')[0].strip()} {second_row.strip()}"
                 assert "alpha" not in screen_text(app)
                 await press(pilot, "right_square_bracket")
                 shown = text_of(app, "steps")
@@ -276,10 +355,31 @@ def test_a_verdict_is_shown_in_the_levels_that_the_rater_has(
     """A judge always has five levels; a tie where one has to be better cannot be accepted."""
     imported = ImportedVerdict(uuid4(), "gpt-4", given, {})
     allowed = scale_values(scale)
-    claim = judges_claim(None, [imported], AS_LISTED, shown_scale(AS_LISTED), allowed)
+    claim = judges_claim(
+        None, [imported], AS_LISTED, shown_scale(AS_LISTED), allowed, sides=("left", "right")
+    )
     assert claim is not None
     assert claim.summary == f"◆ gpt-4: {shown}"
     assert (claim.value in allowed) == is_answer
+
+
+@pytest.mark.parametrize(
+    ("order", "sides", "placed"),
+    [
+        (AS_LISTED, ("left", "right"), "A is left, B is right: "),
+        (SWAPPED, ("right", "left"), "A is left, B is right: "),
+        (AS_LISTED, ("first", "second"), "A is first, B is second: "),
+    ],
+)
+def test_a_reason_that_names_a_or_b_says_where_these_are(
+    order: str, sides: tuple[str, str], placed: str
+) -> None:
+    """A is the candidate that the judge was shown first, which is on the left for a rater."""
+    for reason, before in (("B forgets the empty list.", placed), ("Both are right.", "")):
+        imported = ImportedVerdict(uuid4(), "gpt-4", 0.0, {order: (0.0, reason)})
+        claim = judges_claim(None, [imported], order, shown_scale(order), scale_values("five"), sides=sides)
+        assert claim is not None
+        assert claim.summary == f"◆ gpt-4: 3 same · {before}{reason}"
 
 
 def _import_verdicts(workspace: Workspace, folder: Path, name: str, orders: dict[str, int]) -> None:

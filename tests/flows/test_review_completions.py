@@ -90,6 +90,26 @@ async def test_three_keys_judge_a_task_and_the_next_one_comes(workspace: Workspa
         assert said(app).startswith("Undone: keep B unsure")
 
 
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_a_long_reference_has_the_rows_that_its_file_leaves_free(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    reference = "\n".join(f"step_{number}(value)" for number in range(7))
+    long = task(1, groundtruth=reference, right_context="\n")
+    with entries(tmp_path, tasks=[long], predictions=[prediction(1, "step_0(value)")]) as made:
+        app = review_app(made)
+        async with app.run_test(size=size) as pilot:
+            await painted(pilot, 1)
+            pane = review_of(app).panes.by_id["response-A"]
+            # A narrow terminal has a tab for the file as well.
+            await press(pilot, *["right_square_bracket"] * (2 if size[0] == 120 else 3))
+            assert review_of(app).panes.active == pane.id
+            prompt = review_of(app).panes.prompt
+            assert prompt.max_scroll_y == 0
+            assert all(line in screen_text(app) for line in reference.split("\n"))
+            assert pane.max_scroll_y == 0
+
+
 async def test_marks_and_citations_of_a_task(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
@@ -126,6 +146,11 @@ async def test_completions_are_compared_and_read_one_by_one(workspace: Workspace
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         assert tabs(app) == "[Context] Compare  A  B  C  History  Guide"
+        # The file with the reference and the completions beside it are shown alike.
+        compared = [review_of(app).panes.by_id[name] for name in ("subject", "response-A", "response-C")]
+        for wraps in (False, True):
+            assert all(pane.wrap is not wraps for pane in compared)
+            await press(pilot, "W")
         await press(pilot, "right_square_bracket")
         assert text_of(app, "comparison").split("\n") == [
             "Reference · 1 line",

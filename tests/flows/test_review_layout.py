@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 from kinds import task
+from reading_pane import texts
 from review_bench import (
     bench,
     line_of,
     painted,
     press,
     review_app,
+    review_of,
     said,
     screen_text,
     text_of,
@@ -96,8 +98,13 @@ async def test_panes_stay_where_they_are(tmp_path: Path, size: tuple[int, int]) 
                     now = {{"case": "subject"}.get(name, name): region for name, region in now.items()}
                 if size[0] < 120 and item.has_sides:
                     # One above the other, in the place of the one pane.
-                    assert now["subject"].union(now.pop("case")) == first["subject"]
-                    now["subject"] = first["subject"]
+                    now["subject"] = now["subject"].union(now.pop("case"))
+                if item.has_sides:
+                    # The rows that both leave free are the prompt's, which has four.
+                    assert now["prompt"].height == first["prompt"].height + 2
+                    assert now["subject"].y == now["tabs"].bottom
+                    assert now["subject"].bottom == first["subject"].bottom
+                    now |= {name: first[name] for name in now if name != "foot"}
                 assert now == first, item.external_id
                 assert "[ ] tabs" in line_of(app, JudgingKeyLine)
                 assert "? keys" in line_of(app, JudgingKeyLine)
@@ -153,6 +160,10 @@ async def test_the_cursor_of_a_completion_is_in_view_sideways(tmp_path: Path, si
             screen = await painted(pilot, 11)
             assert text_of(app, "prompt") == "thing(value)[0])"
             whole = "third=▮thing(value)[0])"
+            shown = "".join(row.strip() for row in texts(review_of(app).panes.by_id["subject"]))
+            assert whole in shown
+            # Not wrapped, it is scrolled to.
+            await press(pilot, "W")
             assert whole in screen_text(app)
             await press(pilot, "z")
             assert whole in screen_text(app)

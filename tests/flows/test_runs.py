@@ -226,6 +226,11 @@ async def test_two_runs_stand_side_by_side(workspace: Workspace, size: tuple[int
         await pilot.press("right_square_bracket", "right_square_bracket", "right_square_bracket")
         assert f"Steps · {SINGLE}" in screen_text(app)
         assert "Screener" in text_of(app, "subject")
+        # Both parts are shown alike, whichever of them has the focus.
+        panes = [screen.panes.by_id[pane_id] for pane_id in ("subject", "steps")]
+        for wraps in (False, True):
+            await pilot.press("tab", "W")
+            assert [pane.wrap for pane in panes] == [wraps, wraps]
         await pilot.press("tab", "v")
         assert "cursor" not in said(app)
         assert not screen.citations.cited

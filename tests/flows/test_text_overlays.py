@@ -134,15 +134,16 @@ async def test_a_text_opens_at_its_cursor_sideways_too() -> None:
     async with app.run_test(size=(200, 20)) as pilot:
         pane = app.pane
         for before, reference, width, shown in (
-            # 5 cells are the number's, 1 the scrollbar's, 2 the border's: what fits is not moved.
+            # 5 cells are the number's, 1 the scrollbar's, 1 that of the mark of what goes on, 2 the border's:
+            # what fits is not moved.
             (20, 10, 60, "x" * 20 + "▮" + "R" * 10),
-            (20, 31, 60, "x" * 20 + "▮" + "R" * 31),
+            (20, 30, 60, "x" * 20 + "▮" + "R" * 30),
             # All of the reference, with as much before it as there is room for.
-            (100, 20, 60, "x" * 31 + "▮" + "R" * 20),
-            (100, 40, 60, "x" * 11 + "▮" + "R" * 40),
+            (100, 20, 60, "x" * 30 + "▮" + "R" * 20),
+            (100, 40, 60, "x" * 10 + "▮" + "R" * 40),
             # Of a long one the start, with a little before it.
-            (100, 90, 60, "x" * 6 + "▮" + "R" * 45),
-            (100, 90, 30, "x" * 2 + "▮" + "R" * 19),
+            (100, 90, 60, "x" * 6 + "▮" + "R" * 44 + "›"),
+            (100, 90, 30, "x" * 2 + "▮" + "R" * 18 + "›"),
         ):
             load(pane, before, reference)
             await quiet(pilot)

@@ -114,7 +114,9 @@ async def test_a_line_of_200000_characters() -> None:
                 pane.toggle_wrap()
             await quiet(pilot)
             assert "plain: a line of 200,000 characters" in pane.note or "200 kB" in pane.note
-            assert texts(pane)[0] == line[:width]
+            # Not wrapped, the last cell says that the line goes on.
+            shown = width if wrap else width - 1
+            assert texts(pane)[0] == line[:shown] + ("" if wrap else "›")
             if wrap:
                 assert "".join(texts(pane)[:22]) == line[: 22 * width]
                 await pilot.press("end")
@@ -123,7 +125,8 @@ async def test_a_line_of_200000_characters() -> None:
             else:
                 pane.scroll_to(100_000, animate=False, force=True)
                 await quiet(pilot)
-                assert texts(pane)[0] == line[100_000 : 100_000 + width]
+                assert texts(pane)[0] == line[100_000 : 100_000 + shown] + "›"
+                assert rows(pane)[0].startswith("  1‹")
 
 
 async def test_a_snippet_of_5_mb() -> None:
@@ -144,7 +147,7 @@ async def test_a_snippet_of_5_mb() -> None:
             assert any(row.startswith(lines[70_000][:60]) for row in texts(pane))
             await pilot.press("end")
             await quiet(pilot)
-            shown = [row for row in texts(pane) if row]
+            shown = [row.removesuffix("›") for row in texts(pane) if row]
             assert lines[-1].endswith(shown[-1]) if wrap else lines[-1].startswith(shown[-1])
             pane.search("line 79999 ")
             await quiet(pilot)
@@ -178,15 +181,42 @@ async def test_line_ends_empty_texts_and_wide_characters() -> None:
         pane.load(line)
         await pilot.resize_terminal(40, 10)
         await quiet(pilot)
-        # 33 cells: a wide character that would be cut in two is left out, at either end.
-        assert texts(pane)[0] == ("漢字" * 60)[:16]
+        # 32 cells and a mark: a wide character that would be cut in two is left out, at either end.
+        assert texts(pane)[0] == ("漢字" * 60)[:16] + "›"
         pane.scroll_to(1, animate=False, force=True)
         await quiet(pilot)
-        assert texts(pane)[0] == " " + ("漢字" * 60)[1:17]
+        assert texts(pane)[0] == " " + ("漢字" * 60)[1:16] + " ›"
         pane.toggle_wrap()
         await quiet(pilot)
         assert "".join(texts(pane)) == line
         assert all(cell_len(row) <= 32 for row in texts(pane))
+
+
+async def test_seen_counts_the_ends_of_lines_as_well_as_rows() -> None:
+    # 30 lines in 10 rows, of which the first and the 21st are longer than the 34 cells of a row.
+    lines = [f"line {number}" + "." * (60 if number in (1, 21) else 0) for number in range(1, 31)]
+    app = Reading(lambda pane: pane.load("\n".join(lines), tells_rest=True))
+    async with app.run_test(size=(42, 13)) as pilot:
+        pane = app.pane
+        pane.focus()
+        await quiet(pilot)
+        assert pane.note == "20 lines more"
+        for keys, note in (
+            (["end"], "2 lines go on to the right"),
+            # Only what was in sight at the right counts: of these rows the 21st.
+            (["right"] * 40, "1 line goes on to the right"),
+            (["home"], "1 line goes on to the right"),
+            (["right"] * 40, "seen to the end ✓"),
+            (["home"], "seen to the end ✓"),
+        ):
+            await pilot.press(*keys)
+            await quiet(pilot)
+            assert pane.note == note, keys
+        pane.load("another", tells_rest=True)
+        pane.load("\n".join(lines), tells_rest=True)
+        await pilot.press("end")
+        pane.toggle_wrap()
+        assert pane.note == "seen to the end ✓"
 
 
 async def test_scrolling_keys_scroll_and_letters_go_on_to_the_screen() -> None:

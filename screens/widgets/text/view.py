@@ -17,6 +17,7 @@ from typing import ClassVar, Self
 
 from rich.cells import get_character_cell_size
 from rich.segment import Segment
+from rich.style import Style
 from textual.actions import SkipAction
 from textual.binding import BindingType
 from textual.cache import LRUCache
@@ -48,6 +49,9 @@ PAUSE_SECONDS = 0.002
 
 RENDERED_AT_ONCE = 2_000
 """Characters of a Markdown source that is rendered before it is painted; a longer one is shown meanwhile."""
+
+LEFT, RIGHT = "‹", "›"
+"""Mark a row whose line goes on beyond the pane."""
 
 _TITLE_WIDTH = 120
 _STRIPS_KEPT = 1024
@@ -110,11 +114,13 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         # The sentence shown when there is no text, and in rows.
         self._empty = ""
         self._empty_rows: list[str] = []
+        self._title = ""
         self._awaits_rendering = False
         # Whether the reader asked for the Markdown source; whether this text is shown so in any case.
         self._as_source = self._given_as_source = False
-        # The reader's choice; None follows the kind of text.
-        self._wrap: bool | None = None
+        # The reader's choices, by whether the text is compared; without one the kind of text says it.
+        self._wrap: dict[bool, bool] = {}
+        self._is_compared = False
         self._numbers: bool | None = None
         # The defaults for code.
         self._code_wrap, self._code_numbers = False, True
@@ -132,8 +138,10 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._landmarks: list[int] = []
         self._marks = LineMarks()
         self._search: TextSearch | None = None
-        # Whether the note tells how much is below; and whether the reader has come to the end of the text.
+        # Whether the note tells what was not seen; whether the reader has come to the last row; and the cells
+        # that were seen of lines that are not wrapped, of each that was scrolled to.
         self._tells_rest = self._is_seen = False
+        self._seen_cells: dict[int, int] = {}
         self._painting = False
         self._painter = Painter(self)
         # Called when the reader has moved the cursor.
@@ -155,6 +163,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         start: int | None = None,
         tells_rest: bool = False,
         as_source: bool = False,
+        compared: bool = False,
     ) -> None:
         """Show a text; loading the same text again keeps place, search and citations.
 
@@ -172,10 +181,12 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
                 the line is not cited or pointed at.
             start: The source line, from 1, that is in view when the text is first shown, sideways as far as
                 something is marked in it; None for the first.
-            tells_rest: Whether the lower border tells how much is below, or that the end was seen.
+            tells_rest: Whether the border tells what was not seen yet, or that the end was seen.
             as_source: Whether Markdown is shown as source, whatever the reader asked for.
+            compared: Whether it is compared with a text beside it: its lines are wrapped until the reader
+                turns that off for such texts.
         """
-        self._tells_rest = tells_rest
+        self._tells_rest, self._is_compared = tells_rest, compared
         laid = Spans(spans)
         another = (text, language, kind) != (self._given.text, self._language, self._kind)
         if another or laid.insets != self._given.spans.insets:
@@ -194,7 +205,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             is_code = language is not None and kind != "markdown"
             self._plain_reason = highlight.why_plain(text, self._given.longest) if is_code else ""
             self._marks, self._search = LineMarks(), None
-            self._is_seen = False
+            self._is_seen, self._seen_cells = False, {}
             self._place, self._begins = Place(), False
             self._beginning = (0, 0, 0)
             self._rendered, self._awaits_rendering = None, False
@@ -207,7 +218,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             self._show_view()
         self._landmarks = sorted({line for line in landmarks if 1 <= line <= self._document.last_number})
-        self.border_title = Content(one_line(title, _TITLE_WIDTH)) if title else None
+        self._title = one_line(title, _TITLE_WIDTH) if title else ""
         if another and start:
             self.begin_at(start)
         else:
@@ -260,17 +271,39 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         return " · ".join(filter(None, notes))
 
     def _rest(self) -> str:
-        """Return how many lines are below, or that the end was seen; empty where that is not told."""
+        """Return how much was not seen, below or to the right; empty where that is not told."""
         flow, height = self._flow, self.scrollable_content_region.height
         if not self._tells_rest or not self.text or flow is None or not height:
             return ""
         bottom = round(self.scroll_y) + height
-        if self._is_seen or (flow.done and bottom >= flow.rows):
+        if not self._is_seen and not (flow.done and bottom >= flow.rows):
+            below = self.line_count - 1 - flow.locate(bottom - 1)[0]
+            return f"{pluralize(max(1, below), 'line')} more"
+        cut = self._lines_cut(flow)
+        if not cut:
             return "seen to the end ✓"
-        return f"{pluralize(max(1, self.line_count - 1 - flow.locate(bottom - 1)[0]), 'line')} more"
+        return f"{pluralize(cut, 'line goes', 'lines go')} on to the right"
+
+    def _lines_cut(self, flow: Flow) -> int:
+        """Return how many lines have an end that was not in sight yet."""
+        if flow.width is not None or flow.cells <= self._text_width:
+            return 0
+        seen = self._seen_cells | self._cells_in_sight()
+        cells, first = self._document.cells, self._text_width
+        return sum(cells(line) > seen.get(line, first) for line in range(self.line_count))
+
+    def _cells_in_sight(self) -> dict[int, int]:
+        """Return the cells that were seen of each line in sight, where lines are not wrapped."""
+        top, right = round(self.scroll_y), round(self.scroll_x) + self._text_width
+        rows = range(top, top + self.scrollable_content_region.height)
+        return {line: max(right, self._seen_cells.get(line, 0)) for line in rows}
 
     def _update_note(self) -> None:
-        self.border_subtitle = Content(self.note) if self.note else None
+        title, note = self._title, self.note
+        if not self.styles.border_bottom[0]:
+            title, note = " · ".join(filter(None, (title, note))), ""
+        self.border_title = Content(title) if title else None
+        self.border_subtitle = Content(note) if note else None
 
     # -- Markdown -------------------------------------------------------------------------------------
 
@@ -415,7 +448,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def wrap(self) -> bool:
         """Whether long lines go on in the next row."""
-        return self._wrap if self._wrap is not None else self._kind not in _CODE or self._code_wrap
+        chosen = self._wrap.get(self._is_compared)
+        by_kind = self._is_compared or self._kind not in _CODE or self._code_wrap
+        return by_kind if chosen is None else chosen
 
     @property
     def numbers(self) -> bool:
@@ -436,9 +471,18 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def toggle_wrap(self) -> bool:
         """Wrap long lines, or stop to; the top line stays. Return whether they are wrapped now."""
-        self._wrap = not self.wrap
+        wraps = self._wrap[self._is_compared] = not self.wrap
         self._reflow()
-        return self._wrap
+        return wraps
+
+    def look_like(self, other: TextPane) -> None:
+        """Show texts as another pane does: wrapped or not, with or without numbers, as source or not."""
+        if (self._wrap, self._numbers) != (other._wrap, other._numbers):
+            self._wrap, self._numbers = other._wrap.copy(), other._numbers
+            self._reflow()
+        if self._as_source != other._as_source:
+            self._as_source = other._as_source
+            self._turn()
 
     def toggle_numbers(self) -> bool:
         """Show line numbers, or hide them. Return whether they are shown now."""
@@ -461,11 +505,22 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _text_width(self) -> int:
-        return max(1, self.scrollable_content_region.width - self._gutter_width)
+        # Where lines are not wrapped, the last cell has the mark of those that go on.
+        beside = self._gutter_width + (not self.wrap)
+        return max(1, self.scrollable_content_region.width - beside)
+
+    @property
+    def rows_wanted(self) -> int | None:
+        """Rows in which the whole text is seen, as it is shown; None before that is known."""
+        flow = self._flow
+        if flow is None or not flow.done:
+            return None
+        return flow.rows + (flow.width is None and flow.cells > self._text_width)
 
     def on_resize(self) -> None:
         """Lay the text out in the new width, at the same place."""
         self._reflow()
+        self._update_note()
 
     def _reflow(self) -> None:
         self.refresh()
@@ -522,7 +577,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self._settling = before
 
     def _fit(self, flow: Flow) -> None:
-        width = 0 if flow.width is not None else self._gutter_width + flow.cells
+        width = 0 if flow.width is not None else self._gutter_width + flow.cells + 1
         self.virtual_size = Size(width, flow.rows if self.text else len(self._empty_rows))
 
     async def _work(self, turns: SlicedWork, is_wanted: Callable[[], bool], show: Callable[[], None]) -> None:
@@ -639,10 +694,24 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             if self._painting:
                 text = self._painter.text(row, document, self._colours, self.text_selection, self._search)
         if self._painting:
-            self._strips[number] = Strip([*gutter, *text]).adjust_cell_length(width, base)
+            strip = Strip([*gutter, *text])
+            if flow is not None and flow.width is None and self.text:
+                strip = self._with_marks(strip, row, base)
+            self._strips[number] = strip.adjust_cell_length(width, base)
             return self._strips[number]
         shown = document.shown(row.line).text(row.start, row.end)
         return places(row, shown, sum(len(segment.text) for segment in gutter), width)
+
+    def _with_marks(self, strip: Strip, row: Row, base: Style) -> Strip:
+        """Return a row of a line that is not wrapped with the marks of what is beyond its ends."""
+        lead, shown = self._gutter_width, self._document.shown(row.line)
+        style = base + self._painter.palette.gutter
+        if lead and row.start and strip.crop(lead - 1, lead).text == " ":
+            strip = Strip.join([strip.crop(0, lead - 1), Strip([Segment(LEFT, style)]), strip.crop(lead)])
+        if row.end < shown.length:
+            end = lead + self._text_width
+            strip = Strip.join([strip.adjust_cell_length(end, base), Strip([Segment(RIGHT, style)])])
+        return strip
 
     def _gutter(self, row: Row) -> list[Segment]:
         if not (width := self._gutter_width):
@@ -849,7 +918,13 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             # Not by a layout, which may be that of a moment: the reader has scrolled here.
             bottom = round(new_value) + self.scrollable_content_region.height
             self._is_seen = self._is_seen or (self._flow.done and bottom >= self._flow.rows)
-        if self._tells_rest:
+        self._note_seen()
+
+    def _note_seen(self) -> None:
+        """Note what the reader has scrolled to."""
+        if self._tells_rest and not self._settling and self._flow is not None:
+            if self._flow.width is None:
+                self._seen_cells |= self._cells_in_sight()
             self._update_note()
 
     def watch_show_horizontal_scrollbar(self) -> None:
@@ -864,6 +939,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self._strips.clear()
         if not self._settling and old_value <= self.max_scroll_x:
             self._place = replace(self._place, x=round(new_value))
+        self._note_seen()
 
     def action_sideways(self, cells: int) -> None:
         """Scroll to the right, or to the left."""
