@@ -336,12 +336,25 @@ class Tables:
         self._rater = ensure_rater(workspace, rater).id
         self._last = {self.JUDGMENTS: -1, self.MARKS: -1}
         first = "SELECT external_id, first FROM comparison JOIN item ON item_id = id"
+        # The item whose query a pair has that was made of it, by that pair's id.
+        self._queries: dict[str, str] = {}
         self.firsts = {item: re.findall(r"markd\d+([ab])", text)[0] for item, text in _rows(workspace, first)}
 
     def sitting_of(self, assignment: Any) -> Any:
         """Return the study and the sitting of an assignment; None outside studies."""
         found = "SELECT study_id, sitting FROM assignment WHERE id = ?"
         return assignment and _rows(self._workspace, found, assignment)[0]
+
+    def item_of(self, name: str) -> str:
+        """Return the item as the screen names it: of a candidate, which has no mark of its own, that of its query."""
+        if name.startswith("candidate-") and name not in self._queries:
+            found = "SELECT query FROM pair JOIN item ON item_id = id WHERE external_id = ?"
+            self._queries[name] = re.findall(r"mark(p\d+)", _rows(self._workspace, found, name)[0][0])[0]
+        return self._queries.get(name, name)
+
+    def has_candidates(self, item: str) -> bool:
+        """Return whether there are records of several pairs that the screen gives one name."""
+        return item in self._queries.values()
 
     def read(self) -> list[Record]:
         """Return what is new, in the order of its keys."""
@@ -351,7 +364,7 @@ class Tables:
             found += rows
             self._last[query] = max((row[0] for row in rows), default=last)
         return [
-            Record(action, target, item, (name, model[-1:], assignment), *rest)
+            Record(action, target, self.item_of(item), (name, model[-1:], assignment), *rest)
             for _, _, action, target, item, name, model, assignment, *rest in sorted(
                 found, key=lambda row: row[1]
             )
@@ -445,6 +458,9 @@ class Reader:
 
     Args:
         tables: What the rater has recorded.
+
+    Attributes:
+        blind: Whether the names of models are hidden in the session.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -454,7 +470,8 @@ class Reader:
         self._current: dict[tuple[str, Any], list[Record]] = {}
         self._of_item: dict[str, list[Record]] = {}
         # The candidate or response behind a name of the screen, by the item and whether it is asked again.
-        self._behind: dict[tuple[str, bool, str], str] = {}
+        self._behind: dict[tuple[str, tuple[bool, bool], str], str] = {}
+        self.blind = False
         # What another reason was asked for, and the screen at its key.
         self._other: tuple[str, Seen] | None = None
         # The screen below a palette, or before a line for the reason of a ruling; its key.
@@ -479,9 +496,9 @@ class Reader:
         left = self._behind.get((seen.item, self._again(seen), "Left"))
         return left is not None and left != self.tables.firsts.get(seen.item)
 
-    @staticmethod
-    def _again(seen: Seen) -> bool:
-        return " again" in seen.rows[0]
+    def _again(self, seen: Seen) -> tuple[bool, bool]:
+        """Return what decides which side is which: whether the item comes again, and whether models are hidden."""
+        return " again" in seen.rows[0], self.blind
 
     def compare(self, pressed: list[tuple[str, Seen]], after: Seen) -> tuple[str, tuple[Record, ...]]:
         """Return what is wrong with the records of the keys just pressed, and the records.
@@ -739,6 +756,8 @@ class Reader:
         """Return in what the rater's own label on the screen differs from the one that is recorded."""
         own = re.search(r"\[(?:○|●[^\]]*)\]", after.top) or re.search("● .*|○", after.top)
         if after.screen != "ReviewScreen" or own is None or not after.question:
+            return ""
+        if self.tables.has_candidates(after.item):
             return ""
         key = re.search(r"\d+|[ABC]", own[0].partition(":")[2] or own[0])
         shown: float | None = None
@@ -1046,6 +1065,7 @@ async def type_at_random(folder: Path, seed: int, keys: int, session: int = SESS
                 if rater == "ana"
                 else WorkbenchApp(context_of(workspace, rater, blind=blind, **changes))
             )
+            readers[rater].blind = blind
             with importing(workspace, folder, number):
                 async with app.run_test(size=SIZES[number % 3]) as pilot:
                     app.context.jobs.runner.start(JobRequest(annotation(folder, number)))
