@@ -1,6 +1,6 @@
 """The app on a workspace, with a load behind it from its first moment: `busy_app.py PATH LOAD FOLDER [bare]`.
 
-LOAD is idle, importing (a file of 412,080 pairs in FOLDER, made by `synthetic.py`), annotating (scripted
+LOAD is idle, importing (a file of 412,080 pairs in FOLDER, made by `synthetic.py`, from SIGUSR1 on), annotating (scripted
 replies that take as long as a quick service's) or merging (the packets in FOLDER, made by `merge_speed.py`). Run by
 `screen_speed.py` and `merge_speed.py` in a pseudo-terminal.
 
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 import sys
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -34,7 +36,7 @@ from workbench.wiring import make_context
 
 ANNOTATED = 8_000
 FIRST = 200_000
-IMPORTED = "more.jsonl"
+IMPORTED, IMPORT_ENDED = "more.jsonl", "import-ended.txt"
 PACKETS, MERGED = "packets", "merged.txt"
 
 
@@ -47,6 +49,18 @@ def annotation(folder: Path) -> JobSettings:
             line = {"role": "screener", "subject": f"pair-{number}", "reply": reply, "delay_seconds": 0.3}
             file.write(json.dumps(line) + "\n")
     return JobSettings(model=f"scripted:{path}", item_ids=tuple(range(FIRST, FIRST + ANNOTATED)))
+
+
+def import_more(workspace: Workspace, folder: Path) -> None:
+    """Import the file of a folder, and note in another one when that ended, and its error."""
+    error = ""
+    try:
+        import_files(workspace, [folder / IMPORTED])
+    except Exception as raised:  # noqa: BLE001 - the figures would look good without it
+        error = repr(raised)
+    noted = folder / f"{IMPORT_ENDED}.part"
+    noted.write_text(json.dumps([time.perf_counter(), error]))
+    noted.rename(folder / IMPORT_ENDED)
 
 
 def merge_all(workspace: Workspace, folder: Path) -> None:
@@ -111,7 +125,8 @@ def main() -> None:
                 make_context(workspace, LazyConfig(), RATER, runners, annotation=job, start_with="queue")
             )
         if load == "importing":
-            threading.Thread(target=import_files, args=(workspace, [folder / IMPORTED]), daemon=True).start()
+            importing = threading.Thread(target=import_more, args=(workspace, folder), daemon=True)
+            signal.signal(signal.SIGUSR1, lambda *_: importing.start())
         if load == "merging":
             threading.Thread(target=merge_all, args=(workspace, folder), daemon=True).start()
         app.run()

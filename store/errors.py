@@ -27,6 +27,7 @@ WorkbenchErrors: they end the program with a traceback.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from store.formatting import pluralize
 
@@ -61,6 +62,10 @@ class WorkbenchError(Exception):
         self.title = title
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the error as it is: not every subclass is made of its text."""
+        return Exception.__new__, (type(self), *self.args), self.__dict__
 
 
 class WorkspaceError(WorkbenchError):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, OrderedDict
+from collections.abc import Mapping
 from dataclasses import replace
+from uuid import UUID
 
 from sqlalchemy import Connection, select
 
@@ -13,8 +16,9 @@ from screens.widgets.text.sanitize import one_line
 from store.errors import UnknownName
 from store.kinds.spec import task_kinds
 from store.queries.item import load_own
+from store.queries.runs import shown_by_kind
 from store.queries.sent_back import notes_for
-from store.record.scope import REVEAL, Scope, Visibility
+from store.record.scope import REVEAL, RunRef, Scope, Visibility
 from store.studies.studies import StudyGuideline, study_guideline
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -51,30 +55,38 @@ class ItemReader:
         # How often each item changed: what was read before a change must not be kept after it.
         self._changes: Counter[int] = Counter()
         self._everything = 0
+        self._turns: dict[int, threading.Lock] = {}
+        self._runs: dict[Scope, Mapping[str, RunRef]] = {}
 
     def look_as(self, scope: Scope) -> None:
         """Read everything again, as another scope shows it."""
         self._everything += 1
         self._scope = scope
         self._kept.clear()
+        self._runs = {}
 
     def kept(self, item_id: int) -> ItemView | None:
         """Return an item that is kept, without reading."""
         return self._kept.get(item_id)
 
     def read(self, item_id: int) -> ItemView:
-        """Read an item from the workspace and keep it.
+        """Return an item that is kept, or read it from the workspace and keep it.
+
+        Who asks for an item that another thread is reading waits for that read.
 
         Raises:
             UnknownName: There is no such item, or nothing that shows its kind is installed.
         """
-        for _ in range(_TRIES):
-            before = self._changes[item_id], self._everything
-            view = self._load(item_id)
-            if (self._changes[item_id], self._everything) == before:
-                self._keep(view)
-                break
-        return view
+        with self._turns.setdefault(item_id, threading.Lock()):
+            if (kept := self.kept(item_id)) is not None:
+                return kept
+            for _ in range(_TRIES):
+                before = self._changes[item_id], self._everything
+                view = self._load(item_id)
+                if (self._changes[item_id], self._everything) == before:
+                    self._keep(view)
+                    break
+            return view
 
     def _load(self, item_id: int) -> ItemView:
         item = table_of(Item)
@@ -90,7 +102,7 @@ class ItemReader:
                     else f"Unknown task kind {kind!r}.",
                     "See `workbench doctor`.",
                 )
-            view = part.load(connection, self._scope, item_id)
+            view = part.load(connection, self._with_run(connection, self._scope, part.kind), item_id)
             if self._scope.blind and self._is_revealed(view):
                 view = self._revealed_view(connection, part, view)
             if self._scope.sitting is not None:
@@ -102,6 +114,18 @@ class ItemReader:
                 rendered(pane.text, pane.spans)
         return view
 
+    def _with_run(self, connection: Connection, scope: Scope, kind: str) -> Scope:
+        """Return a scope that names the run it shows of a kind, which takes longer to find than an item.
+
+        Where all is hidden, no run is looked for.
+        """
+        if scope.blind:
+            return scope
+        kept = self._runs  # what is read before it is replaced is not kept after it
+        if (runs := kept.get(scope)) is None:
+            runs = kept[scope] = shown_by_kind(connection, scope)
+        return replace(scope, run=runs.get(kind, scope.run))
+
     def _is_revealed(self, view: ItemView) -> bool:
         """Return whether an item that was read blind is shown with what was hidden of it."""
         if self._revealed is None:
@@ -110,7 +134,8 @@ class ItemReader:
 
     def _revealed_view(self, connection: Connection, part: ReviewPart, blind: ItemView) -> ItemView:
         """Return an item with what was hidden of it, and the answers of the rater that were changed since."""
-        view = part.load(connection, replace(self._scope, visibility=REVEALED), blind.item_id)
+        revealed = replace(self._scope, visibility=REVEALED)
+        view = part.load(connection, self._with_run(connection, revealed, part.kind), blind.item_id)
         later = load_own(connection, replace(self._scope, phase=REVEAL), blind.item_id)
         undecided = blind.own.cannot_decide is not None
         stands = {one.target for one in blind.questions if undecided or one.target in blind.own.labels}
@@ -122,8 +147,16 @@ class ItemReader:
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
 
-    def forget(self, item_id: int) -> None:
-        """Drop an item of which something was recorded."""
+    def forget(self, item_id: int, run_id: UUID | None = None) -> None:
+        """Drop an item of which something was recorded.
+
+        Args:
+            item_id: The item.
+            run_id: The run of the agents that recorded it: another one than is shown may now be the one.
+        """
+        shown = {run.id for runs in self._runs.values() for run in runs.values()}
+        if run_id is not None and run_id not in shown:
+            self._runs = {}
         self._changes[item_id] += 1
         self._kept.pop(item_id, None)
 

@@ -325,7 +325,7 @@ class QueueScreen(BaseScreen):
 
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, ItemEnded):
-            self.reader.forget(event.item_id)
+            self.reader.forget(event.item_id, event.run_id)
             self.items.items_changed([event.item_id])
 
     def _show_unsaved(self) -> None:
@@ -404,10 +404,8 @@ class QueueScreen(BaseScreen):
         if not self.has_class("-wide"):
             return
 
-        def read() -> ItemView:
-            return self.reader.kept(item_id) or self.reader.read(item_id)
-
         # The list shows read errors; the preview stays with the item before.
+        read = partial(self.reader.read, item_id)
         in_thread(self, read, self._show_preview, group="preview")
 
     async def _show_preview(self, view: ItemView) -> None:

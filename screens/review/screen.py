@@ -283,7 +283,7 @@ class ReviewScreen(BaseScreen):
 
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, ItemEnded):
-            self.items.forget(event.item_id)
+            self.items.forget(event.item_id, event.run_id)
             self.comparison.forget(event.item_id)
             is_hidden = self.context.scope.blind and (self.item is None or self.item.blind)
             if event.outcomes and not is_hidden:
@@ -341,8 +341,7 @@ class ReviewScreen(BaseScreen):
     def _read_ahead(self, ids: tuple[int, ...]) -> None:
         def read() -> None:
             for item_id in ids:
-                if self.items.kept(item_id) is None:
-                    self.items.read(item_id)
+                self.items.read(item_id)
 
         # The error is shown when the item is.
         in_thread(self, read, group="ahead", exclusive=False)

@@ -12,7 +12,7 @@ FieldType = Literal[
     "text", "id", "integer", "number", "scores", "object", "list", "uuid", "boolean", "moment"
 ]
 Sort = str
-"""A sort of record: the name of a task kind for its items, or one of those in `store.ingest.staging`."""
+"""A sort of record: the name of a task kind for its items, or one of those in `store.ingest.rows`."""
 
 STAGED: dict[FieldType, str] = {
     "text": "VARCHAR",

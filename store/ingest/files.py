@@ -126,7 +126,7 @@ def prepare(
         ImportFailed: It cannot be read, is empty, has a line that is too long for a record, or its gzip
             stream is damaged.
     """
-    csv.field_size_limit(record_bytes)  # for whoever reads of it: its sample, and both readers
+    csv.field_size_limit(record_bytes)  # for whoever reads its sample
     try:
         size = path.stat().st_size
         digest = hashlib.sha256()

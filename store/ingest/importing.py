@@ -7,9 +7,10 @@ transaction, beside the write lane, which goes on recording judgments meanwhile.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from store.events import Progress, Report, silent
 from store.formats.corpus import PYTHON
 from store.formats.labels import is_earlier_export, is_export
 from store.formatting import pluralize
+from store.ingest.child import yielded_by_child
 from store.ingest.contents import content_entities
 from store.ingest.corpus import CorpusImport, is_corpus, is_sources
 from store.ingest.files import RECORD_BYTES, InputFile, prepare
-from store.ingest.inputs import Input, detect_inputs, listed, make_converters
+from store.ingest.inputs import Input, detect_inputs, listed
 from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import Problem, refused, write_rejects
 from store.ingest.report import FileReport, ImportReport
@@ -61,8 +63,9 @@ from store.ingest.resolve_responses import (
     response_counts,
 )
 from store.ingest.resolve_traces import new_runs, publish_traces, resolve_traces, trace_counts
+from store.ingest.rows import Batch, FileRead, read_files, shared_sorts, stage_columns
 from store.ingest.sources import add_source, publishing
-from store.ingest.staging import Stages, Staging, shared_sorts, stage_columns
+from store.ingest.staging import Stages
 from store.kinds.comparison import COMPARISON
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.processes import temporary_folder
@@ -174,6 +177,10 @@ def import_files(
             cursor.close()
 
 
+_CHILD_BYTES = 8 << 20
+"""Bytes of files from which a process of its own reads them; its start takes longer than to read fewer."""
+
+
 class _Import:
     """One import: its staged files, and their problems."""
 
@@ -194,8 +201,8 @@ class _Import:
         self._match_from = match_from
         self._progress = progress
         self._problems: list[Problem] = []
-        self._stages = Stages(cursor, workspace.lane.wait_for_keys)
-        self._staged: list[Staging] = []
+        self._stages = Stages(cursor)
+        self._staged: list[FileRead] = []
         self._label_ids = (0, 0)
         self._label_as: str | None = None
         self._items_alone = False
@@ -212,21 +219,40 @@ class _Import:
 
     def stage(self, prefix: str, model: str, setting: str, mapping: Mapping[str, str] | None) -> None:
         """Read every file into the staging tables."""
-        known = self._comparisons(prefix)
-        converters = make_converters(self._inputs, model, setting, mapping, known)
-        for given in self._inputs:
-            staging = self._stages.add(given, prefix, self._progress, converters.get(given.file.number))
-            if staging.records == 0:
-                raise ImportFailed(
-                    "Empty file",
-                    f"{place(given.file.name, given.sample.first_line)}: the file holds no records. "
-                    "Nothing was imported.",
-                    "Check where it came from.",
-                )
-            self._staged.append(staging)
-            self._problems += staging.problems
+        read = partial(
+            read_files,
+            self._inputs,
+            model=model,
+            setting=setting,
+            mapping=mapping,
+            comparisons=self._comparisons(prefix),
+        )
+        if sum(given.file.size for given in self._inputs) < _CHILD_BYTES:
+            self._take(read(give_way=self._workspace.lane.wait_for_keys), prefix)
+        else:
+            with yielded_by_child(read) as events:
+                self._take(events, prefix)
         if self._problems and self._rejects is None:
             raise refused(self._problems, self._inputs)
+
+    def _take(self, events: Iterator[Progress | Batch | FileRead], prefix: str) -> None:
+        for event in events:
+            if isinstance(event, Progress):
+                self._progress(event)
+            elif isinstance(event, Batch):
+                self._stages.insert(event)
+            else:
+                given = self._inputs[event.file]
+                if event.records == 0:
+                    raise ImportFailed(
+                        "Empty file",
+                        f"{place(given.file.name, given.sample.first_line)}: the file holds no records. "
+                        "Nothing was imported.",
+                        "Check where it came from.",
+                    )
+                self._stages.end_file(event, prefix)
+                self._staged.append(event)
+                self._problems += event.problems
 
     def _comparisons(self, prefix: str) -> frozenset[str]:
         """Return the ids of the comparisons of the workspace, without the prefix, if files hold some."""

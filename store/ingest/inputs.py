@@ -216,6 +216,15 @@ class Input:
     detected: bool
     why: str
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the format by its name, since it holds functions."""
+        found = self.layout, self.detected, self.why
+        return _unpickled, (self.file, self.sample, self.format.name, *found)
+
+
+def _unpickled(file: InputFile, sample: Sample, name: str, *found: Any) -> Input:
+    return Input(file, sample, find_format(name), *found)
+
 
 def listed(paths: Iterable[Path | str]) -> list[Path]:
     """Return the files, folders replaced by the data files in them.

@@ -358,6 +358,7 @@ def _broken_off(source: _Source, error: Exception) -> tuple[int, str]:
 
 
 def _csv(file: InputFile, delimiter: str) -> Iterator[RawRecord]:
+    csv.field_size_limit(file.record_bytes)
     with file.plain.open(encoding="utf-8", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         header: list[str] = []

@@ -10,6 +10,7 @@ import duckdb
 
 from store.formats.fields import STAGED, FieldType
 from store.ingest.problems import Problem, problems_of
+from store.ingest.rows import shared_sorts
 from store.ingest.stages import (
     FRESH_ITEM,
     ITEM_KEY,
@@ -19,7 +20,7 @@ from store.ingest.stages import (
     STAGED_KEY,
     Stage,
 )
-from store.ingest.staging import Stages, shared_sorts
+from store.ingest.staging import Stages
 from store.kinds.pair import RELEVANCE
 from store.kinds.spec import SharedText, TaskKind, task_kinds
 from store.sql import any_row, count

@@ -215,8 +215,13 @@ def _shown_run(connection: Connection, scope: Scope, item_id: int) -> RunRef | N
     """Return the run that is shown of the items of an item's kind; None where there is none."""
     run, item = table_of(Run), table_of(Item)
     kind = select(item.c.kind).where(item.c.id == item_id).scalar_subquery()
-    of_kind = select(run.c.id, run.c.name).where(run.c.id.in_(shown_runs(scope)), run.c.kind == kind)
-    found = connection.execute(of_kind).first()
+    of_kind = select(run.c.id, run.c.name).where(run.c.kind == kind)
+    found = None
+    if scope.run is not None:
+        # The default one takes a look at every verdict.
+        found = connection.execute(of_kind.where(run.c.id == scope.run.id)).first()
+    if found is None:
+        found = connection.execute(of_kind.where(run.c.id.in_(shown_runs(scope)))).first()
     return None if found is None else RunRef(*found)
 
 

@@ -21,7 +21,7 @@ from store.export.labels import label_columns
 from store.export.records import RECORD_COLUMNS
 from store.formats.judgments import JUDGMENTS
 from store.ingest.importing import import_files
-from store.ingest.staging import stage_columns
+from store.ingest.rows import stage_columns
 from store.kinds.pair import PAIR
 from store.record.actions import Action, Recorder
 from store.record.ids import now

@@ -1,13 +1,24 @@
-"""An import of judgments of somebody who is judging: what stands, and what undo brings back."""
+"""An import beside somebody who is judging: what stands, what undo brings back, and the process that reads the files."""
 
 import json
+import operator
+import os
+import select
 import shutil
+import signal
+import subprocess
+import sys
+from functools import partial
 
 import pytest
 from judging import Desk, judgments, only_label
 from scopes import scope
 
+from store.errors import ImportFailed, UnknownName
 from store.export.exporting import export
+from store.formats.protocol import find_format
+from store.ingest import importing
+from store.ingest.child import yielded_by_child
 from store.ingest.importing import import_files
 from store.queries.item import load_own
 from store.record.raters import register_kinds
@@ -114,5 +125,144 @@ def test_keys_are_given_way_while_records_are_read(workspace, tmp_path, monkeypa
     )
     waits = []
     monkeypatch.setattr(WriteLane, "wait_for_keys", lambda lane: waits.append("key"))
+    monkeypatch.setattr(importing, "yielded_by_child", None)
     import_files(workspace, [path])
     assert waits == ["key"] * 2
+
+
+# -- the process that reads large files ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def children(monkeypatch):
+    """The processes that are started; all files are large."""
+    started = []
+
+    class Noted(subprocess.Popen):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    monkeypatch.setattr(importing, "_CHILD_BYTES", 0)
+    return started
+
+
+def mixed_files(folder):
+    """Files of three forms: one record has no code, one is no JSON, one has a field of its own, one a long cell."""
+    lines = [{"id": f"m{n}", "query": f"q{n}", "code": f"d{n}", "rank": n} for n in range(1, 2_001)]
+    del lines[7]["code"]
+    lines[8]["note"] = "kept"
+    texts = [json.dumps(line) for line in lines]
+    texts[9] = "{broken"
+    (folder / "lines.jsonl").write_text("\n".join(texts))
+    (folder / "table.csv").write_text(f"id,query,code\nt1,q,{'c' * 200_000}\nt2,q\n")
+    mtbench = {
+        "question_id": 1,
+        "model_a": "one",
+        "model_b": "two",
+        "winner": "model_a",
+        "judge": "expert_1",
+        "turn": 1,
+    }
+    said = [{"role": "user", "content": "How?"}, {"role": "assistant", "content": "So."}]
+    other = [said[0], {"role": "assistant", "content": "Thus."}]
+    (folder / "votes.json").write_text(
+        json.dumps(
+            [{**mtbench, "conversation_a": said, "conversation_b": other}, {**mtbench, "winner": "who"}]
+        )
+    )
+    return [folder / name for name in ("lines.jsonl", "table.csv", "votes.json")]
+
+
+def test_a_process_of_its_own_reads_the_same(tmp_path, monkeypatch, children):
+    paths = mixed_files(tmp_path)
+
+    def imported(size):
+        monkeypatch.setattr(importing, "_CHILD_BYTES", size)
+        rejects, stages = tmp_path / "rejects.jsonl", []
+        with Workspace.create(tmp_path / f"{size}.duckdb") as made:
+            report = import_files(made, paths, rejects=rejects, progress=stages.append).to_dict()
+            with made.native() as cursor:
+                rows = cursor.execute(
+                    "SELECT i.id, external_id, extra, kind, query_id, code_id, rank FROM item i "
+                    "LEFT JOIN pair ON item_id = i.id ORDER BY i.id"
+                ).fetchall()
+        text = rejects.read_text()
+        rejects.unlink()
+        return report, rows, text, stages
+
+    here, there = imported(1 << 30), imported(0)
+    assert len(children) == 1
+    assert there == here
+    report, rows, text, _ = there
+    assert [(one["records"], one["rejected"]) for one in report["files"]] == [(2_000, 2), (2, 1), (2, 1)]
+    assert len(rows) == 2_001 - 2 + 1
+    assert [json.loads(line)["line"] for line in text.splitlines()[:3]] == [8, 10, 3]
+
+
+def test_an_import_that_is_stopped_ends_the_process(workspace, tmp_path, children):
+    class Stopped(Exception):
+        pass
+
+    def stop(progress):
+        if progress.done and progress.stage.startswith("checking"):
+            assert children[0].poll() is None
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        import_files(workspace, mixed_files(tmp_path)[:1], progress=stop)
+    assert [child.returncode for child in children] == [-signal.SIGKILL]
+
+
+def test_a_process_that_is_killed_ends_the_import(workspace, tmp_path, children):
+    def kill(progress):
+        if progress.stage.startswith("checking"):
+            children[0].kill()
+            children[0].wait()
+
+    # What it sent before is in the pipe, all of a small file: so one that it waits to send.
+    (tmp_path / "large.jsonl").write_text(json.dumps({"id": "m", "query": "q", "code": "d" * (4 << 20)}))
+    with pytest.raises(ImportFailed, match=r"ended too early \(exit status -9\)\. Nothing was imported"):
+        import_files(workspace, [tmp_path / "large.jsonl"], progress=kill)
+    with workspace.native() as cursor:
+        assert cursor.execute("SELECT count(*) FROM item").fetchall() == [(4,)]
+
+
+@pytest.mark.parametrize(
+    ("work", "error", "said"),
+    [
+        (partial(map, find_format, ["none"]), UnknownName, "No format is called 'none'"),
+        (partial(map, os.stat, ["/nowhere/at/all"]), FileNotFoundError, "/nowhere/at/all"),
+        (partial(map, int, ["x"]), RuntimeError, "ValueError: invalid literal"),
+    ],
+)
+def test_errors_of_the_process_are_raised_here(work, error, said):
+    with yielded_by_child(work) as yielded, pytest.raises(error, match=said):
+        list(yielded)
+
+
+def test_the_process_waits_for_others_and_may_print():
+    work = partial(map, operator.call, [partial(os.nice, 0), partial(print, "printed")])
+    with yielded_by_child(work) as yielded:
+        assert list(yielded) == [min(os.nice(0) + 10, 19), None]
+
+
+def test_the_process_ends_with_the_one_that_started_it():
+    program = (
+        "import operator, os, time\n"
+        "from functools import partial\n"
+        "from store.ingest.child import yielded_by_child\n"
+        "work = partial(map, operator.call, [os.getpid, partial(time.sleep, 3600)])\n"
+        "with yielded_by_child(work) as yielded:\n"
+        "    for each in yielded:\n"
+        "        print(each, flush=True)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    child = os.pidfd_open(int(parent.stdout.readline()))
+    try:
+        parent.kill()
+        parent.communicate()
+        assert select.select([child], [], [], 60)[0]
+    finally:
+        os.close(child)

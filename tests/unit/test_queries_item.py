@@ -11,6 +11,7 @@ from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import event, insert
 
 from screens.items.pair import load
+from screens.items.reader import ItemReader
 from store.errors import UnknownName
 from store.kinds.pair import PAIR
 from store.queries.agent_case import OtherVerdict, load_case
@@ -259,6 +260,30 @@ def test_before_a_verdict_the_steps_of_the_newest_fullest_run_are_shown(workspac
         ("ok", 1, {"assessment": "clear_match"}),
     ]
     assert case.reply_of("screener") == {"assessment": "clear_match"}
+
+
+def test_the_shown_run_is_looked_for_once_until_another_one_has_worked(workspace):
+    agents, looked = AgentsWork(workspace), []
+
+    def look(connection, cursor, statement, *_):
+        looked.extend(["looked"] if "WITH shown_run" in statement else [])
+
+    def labels():
+        return [reader.read(item).claim.summary[2:9] for item in (1, 2)]
+
+    single, full = agents.run("single"), agents.run("full", fullness=6)
+    for item in (1, 2):
+        agents.verdict(single, item, 1.0, "read")
+    reader = ItemReader(workspace, scope(1))
+    event.listen(workspace.engine, "before_cursor_execute", look)
+    assert (labels(), looked) == (["1 match"] * 2, ["looked"])
+    for item in (1, 2):
+        reader.forget(item, single)
+    assert (labels(), looked) == (["1 match"] * 2, ["looked"])
+    for item in (1, 2):
+        agents.verdict(full, item, 0.0)
+        reader.forget(item, full)
+    assert (labels(), looked) == (["0 no ma"] * 2, ["looked"] * 2)
 
 
 @pytest.mark.parametrize("reply", ["", "[1]", "null", "3", '"x"', "{broken", "nul\0"])

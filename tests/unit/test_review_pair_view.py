@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -382,6 +384,28 @@ def test_an_item_that_changed_while_it_was_read_is_read_again(fresh: Workspace) 
     assert reader.read(1).item_id == 1
     assert reads == [1, 1]
     assert reader.kept(1) is not None
+
+
+def test_who_asks_for_an_item_that_is_being_read_waits_for_that_read(fresh: Workspace) -> None:
+    reader = ItemReader(fresh, scope(1))
+    reads: list[int] = []
+    begun, go_on = threading.Event(), threading.Event()
+    load = reader._load
+
+    def slow(item_id: int) -> ItemView:
+        reads.append(item_id)
+        begun.set()
+        assert go_on.wait(60)
+        return load(item_id)
+
+    reader._load = slow  # type: ignore[method-assign]
+    with ThreadPoolExecutor(5) as threads:
+        first = threads.submit(reader.read, 1)
+        assert begun.wait(60)
+        others = [threads.submit(reader.read, 1) for _ in range(4)]
+        go_on.set()
+        assert {id(each.result()) for each in (first, *others)} == {id(reader.kept(1))}
+    assert reads == [1]
 
 
 # -- what an action leaves standing -------------------------------------------------------------------
