@@ -353,8 +353,9 @@ class Tables:
         return self._queries.get(name, name)
 
     def has_candidates(self, item: str) -> bool:
-        """Return whether there are records of several pairs that the screen gives one name."""
-        return item in self._queries.values()
+        """Return whether the screen gives several pairs one name, that of their query."""
+        found = "SELECT count(*) FROM pair WHERE query LIKE '%mark' || ?"
+        return _rows(self._workspace, found, item)[0][0] > 1
 
     def read(self) -> list[Record]:
         """Return what is new, in the order of its keys."""

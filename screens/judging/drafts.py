@@ -129,6 +129,7 @@ class CommentEditor:
         self._shared.show_message(message, choices=choices)
         box = self._box
         box.value, box.cursor_position = text, len(text)
+        box.placeholder = "reason" if self._give_words is not None else "comment"
         self.item = item
         box.display = True
         box.focus()

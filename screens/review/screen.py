@@ -210,7 +210,7 @@ class ReviewScreen(BaseScreen):
         with Foot():
             yield LineInput(id=FIND, placeholder="find in this pane")
             yield LineInput(id=SCORES, placeholder="7 8 9 9, or 7899; 0 is 10")
-            yield LineInput(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
+            yield LineInput(id=COMMENT, select_on_focus=False)
             yield MessageLine(id="say")
             yield JobLine(self.context)
             yield JudgingKeyLine(self.shared.keys)

@@ -176,7 +176,7 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     into_review(terminal)
     for number in range(1, 6):
         terminal.press_at_item("a", f"{number + 1} of 118")
-    terminal.press_at_item("m", "comment on this item")
+    terminal.press_at_item("m", "Comment on ")
     terminal.type("half a thought")
     terminal.wait_for("half a thought")
     program = terminal.program
