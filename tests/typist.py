@@ -348,13 +348,13 @@ class Tables:
     def item_of(self, name: str) -> str:
         """Return the item as the screen names it: of a candidate, which has no mark of its own, that of its query."""
         if name.startswith("candidate-") and name not in self._queries:
-            found = "SELECT query FROM pair JOIN item ON item_id = id WHERE external_id = ?"
+            found = "SELECT q.text FROM pair JOIN query q ON q.id = query_id JOIN item i ON i.id = item_id WHERE external_id = ?"
             self._queries[name] = re.findall(r"mark(p\d+)", _rows(self._workspace, found, name)[0][0])[0]
         return self._queries.get(name, name)
 
     def has_candidates(self, item: str) -> bool:
         """Return whether the screen gives several pairs one name, that of their query."""
-        found = "SELECT count(*) FROM pair WHERE query LIKE '%mark' || ?"
+        found = "SELECT count(*) FROM pair JOIN query q ON q.id = query_id WHERE q.text LIKE '%mark' || ?"
         return _rows(self._workspace, found, item)[0][0] > 1
 
     def read(self) -> list[Record]:
