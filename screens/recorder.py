@@ -40,12 +40,14 @@ class Override:
         about: Its item, in words.
         codes: The reasons that there are, by their codes.
         item: Its item, as that was left.
+        is_last: Whether nothing was recorded after it, so that the next undo takes it back.
     """
 
     action: Action
     about: str
     codes: Mapping[str, str]
     item: ItemView
+    is_last: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -427,7 +427,8 @@ class JudgingController:
         def give(words: str) -> None:
             self._record_reason(asked, f"{OTHER}: {words.strip()}" if words.strip() else OTHER)
 
-        self._comments.ask_for_words(asked.item, give)
+        ending = "cancel" if asked.undecided else "no reason"
+        self._comments.ask_for_words(asked.item, give, ending=ending)
 
     def _record_reason(self, asked: ReasonRequest, reason: str) -> None:
         item, builder, recorder = self._shared.item, self.builder, self._shared.context.recorder
@@ -445,11 +446,13 @@ class JudgingController:
             self.record(action)
             self._go_on(action, f"? cannot decide: {reason}{back} · {self._undo_hint}")
         elif asked.action is not None:
-            override = recorder.last_override
-            self.record(builder.with_reason(asked.action, reason))
-            recorder.last_override = override
-            change, undo = self._shared.key("reason"), self._shared.key("undo")
-            changes = f"{change} changes it · {undo} undo takes back label and reason"
+            override, action = recorder.last_override, builder.with_reason(asked.action, reason)
+            self.record(action)
+            if override is not None:
+                recorder.last_override = replace(override, action=action)
+            changes = f"{self._shared.key('reason')} changes it · {self._undo_hint}"
+            if override is None or override.is_last:
+                changes += " takes back label and reason"
             self._shared.show_message(f"Reason: {reason} · {changes}")
         elif item is not None and is_shown and item.label is not None:
             (cited, execution), watch = self._shows.evidence(), self._shared.guard.watch
@@ -493,14 +496,15 @@ class JudgingController:
         override = self._shared.context.recorder.last_override
         action = self.builder.mark(item, "comment", active=bool(text), text=text)
         self.record(action)
+        why = ""
         if override is not None and override.item.item_id == item.item_id:
             # Its reason may be given still.
             left = override.item.with_own(apply_action(override.item.own, action))
-            self._shared.context.recorder.last_override = replace(override, item=left)
+            self._shared.context.recorder.last_override = replace(override, item=left, is_last=False)
+            why = f" · {self._shared.key('reason')} gives the reason"
         about = one_line(item.external_id, 24)
-        self._shared.show_message(
-            f"Comment on {about} {'given' if text else 'taken away'} · {self._undo_hint}"
-        )
+        given = "given" if text else "taken away"
+        self._shared.show_message(f"Comment on {about} {given}{why} · {self._undo_hint}")
 
     # -- undoing --------------------------------------------------------------------------------------
 
@@ -526,9 +530,13 @@ class JudgingController:
             # Text typed meanwhile belongs to the item on the screen.
             self._shared.context.notices.toast(self._describe_undo(undone, None))
             return
+        shown = self._shared.item
         self._shows.leave_for(undone)
         self._order.go_to(action.item_id)
         self._wanted_question = target_of(action)
+        if self._wanted_question is None and shown is not None and shown.item_id == action.item_id:
+            # A comment or a flag is of the item: its question stays.
+            self._wanted_question = shown.current.target
         self._undone = undone
         self._shared.show_message(self._describe_undo(undone, self._shared.item))
         self._shows.show_item()

@@ -110,19 +110,20 @@ class CommentEditor:
             [("Enter", "save the comment"), (self._shared.key("line.close"), "keep as a draft")],
         )
 
-    def ask_for_words(self, item: ItemView, give: Callable[[str], None]) -> None:
+    def ask_for_words(self, item: ItemView, give: Callable[[str], None], *, ending: str) -> None:
         """Open the line for the words of a reason, of which no draft is kept.
 
         Args:
             item: The item that the reason is about.
             give: Takes the words, when they are given.
+            ending: What it means to close the line, in a word or two.
         """
         self._give_words = give
         self._open(
             item,
             "",
             f"Other reason for {one_line(item.external_id, 40)}, in your words:",
-            [("Enter", "save the reason"), (self._shared.key("line.close"), "no reason")],
+            [("Enter", "save the reason"), (self._shared.key("line.close"), ending)],
         )
 
     def _open(self, item: ItemView, text: str, message: str, choices: list[tuple[str, str]]) -> None:
@@ -163,7 +164,7 @@ class CommentEditor:
             return False
         if self._give_words is not None:
             self._close(focus=focus)
-            self._shared.show_message("No reason was given.")
+            self._shared.show_message("Nothing was recorded.")
             return True
         self.note()
         self._close(focus=focus)

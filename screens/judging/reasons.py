@@ -125,7 +125,11 @@ class ReasonMenu:
         if reason is None and key.key != "enter":
             # Any other key that says something would close the question why: it would judge, or go on.
             says_something = key.is_printable or key.key.startswith("ctrl+")
-            return asked.undecided and says_something and key_name(key.key) != self._shared.keys.ending
+            swallowed = asked.undecided and says_something and key_name(key.key) != self._shared.keys.ending
+            for command, meant in (("cite", "citation"), ("comment", "comment")) if swallowed else ():
+                if key_name(key.key) == self._shared.key(command):
+                    self._shared.lose_key(meant)
+            return swallowed
         if reason is None:
             self.leave()
         elif self._is_early(asked, key.time):

@@ -147,6 +147,8 @@ class PaneController:
         self.by_id = LazyPanes()
         self.active = SUBJECT
         self.preferred = ""
+        # The item that is shown; None before the first.
+        self._item_id: int | None = None
         self.comparing = False
         self._shared = shared
         self._chosen = chosen
@@ -420,6 +422,9 @@ class PaneController:
         for pane_id, part in ((SUBJECT, view.subject), *((part.id, part) for part in view.case)):
             shown = view.as_shown(part)
             self.by_id.show(pane_id, replace(shown, empty=with_keys(settings, shown.empty)))
+        if view.item_id != self._item_id:
+            self._item_id = view.item_id
+            self._begin_item(view)
         case = self.part_shown(view)
         if self.active != SUBJECT:
             self.active = case
@@ -432,6 +437,17 @@ class PaneController:
         self._look_alike(view, self.by_id[SUBJECT])
         if self._shared.guard.is_painted:
             self.by_id.fill()
+
+    def _begin_item(self, view: ItemView) -> None:
+        """Show of another item what its question is about, where another response was looked at before.
+
+        Where only one pane is shown, that of the subject takes the place of one that this item lacks.
+        """
+        about = {question.pane for question in view.questions}
+        if view.current.pane and self.preferred in about:
+            self.preferred = view.current.pane
+        if self.narrow and self.part_shown(view) not in (self.preferred, view.current.pane):
+            self.active = SUBJECT
 
     def _load_prompt(self, view: ItemView) -> None:
         """Show the prompt, or what covers it, and how texts are shown that have no sides to say that."""

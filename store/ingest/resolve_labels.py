@@ -365,7 +365,8 @@ def outdated_matches(cursor: duckdb.DuckDBPyConnection) -> int:
         WHERE n.fresh AND n.question = {quoted(RELEVANCE.name)} AND EXISTS (
             FROM judgment j JOIN question q ON q.id = j.question_id
             WHERE q.name = {quoted(MATCH.name)} AND (j.item_id, j.rater_id) = (n.item_id, n.rater_id)
-                AND {_MADE.format("j.comment")})
+                AND {_MADE.format("j.comment")}
+                AND NOT EXISTS (FROM judgment later WHERE later.supersedes = j.id))
         AND NOT EXISTS (
             FROM judged_label m
             WHERE m.question = {quoted(MATCH.name)} AND (m.item_id, m.rater_id) = (n.item_id, n.rater_id)

@@ -366,7 +366,7 @@ def load_history(
 ) -> tuple[RecordView, ...]:
     """Read the judgments and marks of an item that a rater may see, by the time that they state.
 
-    A label that was given its reason afterwards is one record, with the reason.
+    A label that was given its reason afterwards is one record, with the label's time and the last reason.
 
     Others' records are left out where they are hidden. In a study the rater's own are those of the sitting,
     so that an item that comes again is met as at first; where everything is revealed they are all there.
@@ -402,6 +402,9 @@ def load_history(
     marked = connection.execute(marks).mappings().all()
     replaced = {row["supersedes"] for row in (*labels, *marked)}
     completed = {(row["supersedes"], row["action"], row["value"]) for row in labels}
+    began: dict[UUID, datetime] = {}
+    for row in sorted(labels, key=lambda row: row["id"].int):
+        began.setdefault(row["action"], row["created_at"])
     seen = [
         RecordView(
             **{name: row[name] for name in (*shared, "what", "value", "reason", "elapsed_ms", "blind")},
@@ -410,7 +413,7 @@ def load_history(
             citations=readable_citations(row["evidence"]),
             holds=row["value"] is not None and row["id"] not in replaced,
         )
-        for row in labels
+        for row in ({**row, "created_at": began[row["action"]]} for row in labels)
         if (row["id"], row["action"], row["value"]) not in completed
     ]
     seen += [

@@ -358,6 +358,22 @@ def test_a_corrected_file_of_grades_brings_their_matches(workspace, lines, tmp_p
     assert current == {"pair.match": 0, "pair.relevance": 0}
 
 
+def test_a_match_of_ones_own_in_place_of_a_made_one_is_none_of_an_earlier_grade(workspace, lines, tmp_path):
+    table = tmp_path / "grades.csv"
+    import_files(workspace, [lines(PAIRS)])
+    head = "item,rater,value,question,judged_at\n"
+    table.write_text(f"{head}a/1,dana,3,pair.relevance,2024-01-01T00:00:00Z\n")
+    import_files(workspace, [table], match_from=2)
+    table.write_text(f"{head}a/1,dana,0,pair.match,2025-01-01T00:00:00Z\n")
+    import_files(workspace, [table])
+    table.write_text(f"{head}a/1,dana,1,pair.relevance,2026-01-01T00:00:00Z\n")
+    import_files(workspace, [table])
+    current = {
+        row[1]: row[2] for row in rows(workspace, LABELS.replace("ORDER BY q.name, i.id", "ORDER BY j.id"))
+    }
+    assert current == {"pair.match": 0, "pair.relevance": 1}
+
+
 def test_what_is_rejected_counts_though_nothing_is_added(workspace, lines, tmp_path):
     import_files(workspace, [lines(PAIRS)])
     bad = lines([{**PAIRS[0], "label": 7}], "bad.jsonl")

@@ -544,6 +544,14 @@ UNRUN = {
     "by exec": ("for n in range(2):\n    exec(f'def test_{n}(): assert False')\n", ["test_0", "test_1"]),
     "deleted": ("def test_a():\n    assert False\ndel test_a\n", ["test_a"]),
     "replaced": ("def test_a():\n    assert False\ndef test_a():\n    pass\n", ["test_a (line 3)"]),
+    "assertions behind the main guard": (
+        "def test_a():\n    pass\nif __name__ == '__main__':\n    assert add(1, 1) == 3\n",
+        ["__main__ (line 5)"],
+    ),
+    "a TestCase without tests": (
+        "class TestAdd(unittest.TestCase):\n    def check_a(self):\n        self.assertEqual(add(1, 1), 3)\n",
+        ["TestAdd.check_a"],
+    ),
     "replaced under a condition": (
         "def test_a():\n    assert False\nif True:\n    def test_a():\n        pass\n",
         ["test_a (line 3)"],
@@ -578,6 +586,12 @@ async def test_what_looks_like_a_test_and_was_not_run_is_named_and_has_no_result
         "def check(n):\n    assert n\nif __name__ == '__main__':\n    check(1)\n",
         "def check(n):\n    assert n\nglobals()['check'](1)\n",
         "def check(n):\n    assert n\ndef test_a():\n    pass\nif test_a.__name__ == 'test_a':\n    check(1)\n",
+        "def check_a():\n    assert add(1, 1) == 2\nfor n, f in list(globals().items()):\n"
+        "    if n.startswith('check_'):\n        f()\n",
+        "class T(unittest.TestCase):\n    def check_1(self):\n        self.assertTrue(add)\n"
+        "    def test_a(self):\n        getattr(self, f'check_{1}')()\n",
+        "def test_a():\n    assert True\ndef main():\n    found = [f for n, f in globals().items() if n[:5] == 'test_']\n"
+        "    assert found\nif __name__ == '__main__':\n    main()\n",
         "def assert_even(n):\n    assert n % 2 == 0\n",  # an auxiliary function by its name
         "def test_a():\n    assert True\ndef run_all():\n    test_a()\n    assert True\n",
         "class Stand:\n    def write(self, text):\n        assert text\nadd.out = Stand()\n",  # the code may call it

@@ -130,6 +130,8 @@ def list_tests(tree: _ast.Module) -> Listing:
                     listing.parameters[label] = parameter
             elif isinstance(owner, _ast.If):
                 guarded[node.name] = GUARDED
+        elif isinstance(node, _ast.Assert) and isinstance(owner, _ast.If):
+            guarded[f"__main__ (line {owner.lineno})"] = GUARDED
         elif is_test(name := bound_name(node)):
             if owner is tree:
                 listing.tests.setdefault(name, [])
@@ -146,7 +148,7 @@ def list_tests(tree: _ast.Module) -> Listing:
         node
         for node, path in paths.items()
         if node is not tree
-        and listing.tests[path]
+        and (listing.tests[path] or any(last_name(base).endswith("TestCase") for base in node.bases))
         and all(name in classes or name.endswith("TestCase") for name in map(last_name, node.bases))
     }
     listing.unrun.update((name, NEVER_CALLED) for name in never_called(tree, nodes, known, listing))
@@ -330,6 +332,10 @@ def never_called(
             if node not in reached and owner in reached and may_run(node, owner, known, mentioned, listing)
         }
         reached |= added
+    if any(looks_up(node) for node, _ in nodes):
+        reached.update(
+            node for node, _ in scopes if isinstance(node, FUNCTIONS) and node.name != "load_tests"
+        )
     unreached = []
     guarded: set[Any] = set()  # with what stands behind an `if __name__ == "__main__"` that is not run
     for node, owner in scopes:
@@ -376,6 +382,13 @@ def may_run(node: Any, owner: Any, known: set[Any], mentioned: set[str], listing
     if owner in known:
         return node.name in METHOD_HOOKS or node.name.startswith("__")
     return owner.name in mentioned or bool(owner.bases or owner.keywords or owner.decorator_list)
+
+
+def looks_up(node: Any) -> bool:
+    """Tell whether a node finds what it calls by a name that the source does not tell."""
+    if isinstance(node, _ast.Call) and last_name(node.func) == "getattr":
+        return len(node.args) > 1 and not isinstance(node.args[1], _ast.Constant)
+    return last_name(node) in ("globals", "locals", "vars", "dir", "getmembers", "__dict__")
 
 
 def names_in(node: Any) -> set[str]:
