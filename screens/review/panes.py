@@ -357,6 +357,8 @@ class PaneController:
 
     def focused(self, widget: Widget) -> None:
         """Take a pane that has got the focus for the active one."""
+        if not widget.display:
+            return  # another item has come meanwhile, which shows another pane
         if widget.id is not None and widget.id in self.by_id and widget.id != self.active:
             self._choose(widget.id)
         else:
@@ -446,8 +448,10 @@ class PaneController:
         about = {question.pane for question in view.questions}
         if view.current.pane and self.preferred in about:
             self.preferred = view.current.pane
-        if self.narrow and self.part_shown(view) not in (self.preferred, view.current.pane):
+        lacks_pane = self.part_shown(view) not in (self.preferred, view.current.pane)
+        if self.narrow and lacks_pane and self.active != SUBJECT:
             self.active = SUBJECT
+            self.focus_active()
 
     def _load_prompt(self, view: ItemView) -> None:
         """Show the prompt, or what covers it, and how texts are shown that have no sides to say that."""

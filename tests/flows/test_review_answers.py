@@ -162,6 +162,28 @@ async def test_the_answer_that_is_scored_stays_beside_what_is_read(tmp_path: Pat
         assert [row[1] for row in given(workspace)] == [f"answer.accuracy@{MODELS[1]}[retrieval]"]
 
 
+async def test_another_item_shows_the_answer_that_is_asked_about(tmp_path: Path) -> None:
+    questions = [{"id": name, "question": "Why?", "answer": "So."} for name in ("one", "two")]
+    answers = [{**one, "question_id": name} for name in ("one", "two") for one in ANSWERS]
+    with entries(tmp_path, questions=questions, answers=answers) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=SIZE) as pilot:
+            screen = await painted(pilot, 1)
+            await press(pilot, "right_square_bracket", "t")
+            assert screen.panes.shown_in_case == "response-B"
+            await press(pilot, "d", "l")
+            await pilot.press(*"so", "enter")
+            await painted(pilot, 2)
+            assert "answer A · Accuracy" in line_of(app, ClaimLine)
+            assert screen.panes.shown_in_case == "response-A"
+            # An undo of what is about the item leaves its question.
+            await press(pilot, "t", "m")
+            await pilot.press(*"hm", "enter")
+            await press(pilot, "u")
+            assert screen.item is not None
+            assert screen.item.at == 1
+
+
 async def test_what_is_asked_and_what_is_told_about_it_can_be_read(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:

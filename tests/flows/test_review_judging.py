@@ -177,7 +177,7 @@ async def test_another_reason_is_asked_for_its_words(workspace: Workspace) -> No
         before = judgments(workspace)
         await press(pilot, "o", "x")
         await pilot.press("1", "escape")
-        assert said(app) == "No reason was given."
+        assert said(app) == "Nothing was recorded."
         assert judgments(workspace) == before
         await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == ""
@@ -185,6 +185,28 @@ async def test_another_reason_is_asked_for_its_words(workspace: Workspace) -> No
         await pilot.press(*"both", "enter")
         await painted(pilot, 3)
         assert [row[:4] for row in marks(workspace)] == [(2, "cannot_decide", True, "other: both")]
+
+
+async def test_a_citation_that_a_question_swallowed_is_missed(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, "d", "v", "escape", "1")
+        assert said(app).startswith("Not recorded: the citation before it was not taken.")
+        assert judgments(workspace) == []
+
+
+async def test_where_one_pane_is_shown_an_item_without_that_pane_begins_with_its_code(
+    workspace: Workspace,
+) -> None:
+    app = review_app(workspace, at=2)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await painted(pilot)
+        screen.panes.show_pane("test")
+        await press(pilot, "p")
+        assert screen.item is not None
+        assert not next(part for part in screen.item.case if part.id == "test").text
+        assert screen.panes.active == "subject"
 
 
 async def test_a_comment_while_a_reason_is_asked_is_on_the_labelled_item(workspace: Workspace) -> None:
@@ -197,7 +219,7 @@ async def test_a_comment_while_a_reason_is_asked_is_on_the_labelled_item(workspa
         await press(pilot, "m")
         assert said(app) == "Comment on clear-match:"
         await pilot.press(*"odd", "enter")
-        assert said(app) == "Comment on clear-match given · u undo"
+        assert said(app) == "Comment on clear-match given · o gives the reason · u undo"
         assert [row[:4] for row in marks(workspace)] == [(1, "comment", True, "odd")]
         assert review_of(app).order.item_id == 2
         # Its reason can be given still, and the comment is there to be changed.
@@ -206,6 +228,9 @@ async def test_a_comment_while_a_reason_is_asked_is_on_the_labelled_item(workspa
         await pilot.press("!", "enter")
         await press(pilot, "o", "w")
         assert judgments(workspace)[-1] == (1, 0, "override", "wrong result")
+        # An undo takes back the comment first; that is not promised otherwise, nor a reason asked for again.
+        assert said(app) == "Reason: wrong result · o changes it · u undo"
+        assert review_of(app).judging.reasons.missing_reason == ""
         # Where no reason is asked for, a comment is on the item on the screen, which the line names.
         await press(pilot, "m")
         assert said(app) == "Comment on clear-no:"
