@@ -27,7 +27,6 @@ WorkbenchErrors: they end the program with a traceback.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from store.formatting import pluralize
 
@@ -63,7 +62,7 @@ class WorkbenchError(Exception):
         self.message = message
         self.hint = hint
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle the error as it is: not every subclass is made of its text."""
         return Exception.__new__, (type(self), *self.args), self.__dict__
 

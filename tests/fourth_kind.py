@@ -259,7 +259,7 @@ async def on_screen(file: Path) -> None:
             await press(pilot, "0")
             await painted(pilot, 2)
             # The same key is a value of a report's first question.
-            assert line_of(app, JudgingKeyLine).startswith("b bug · f feature · n neither"), line_of(
+            assert line_of(app, JudgingKeyLine).startswith("sort: b bug · f feature · n neither"), line_of(
                 app, JudgingKeyLine
             )
             assert " 1 of 2 · What is this report?" in line_of(app, ClaimLine)
@@ -267,7 +267,9 @@ async def on_screen(file: Path) -> None:
             await until(pilot, lambda: screen.item.at == 1)
             assert not screen.item.own.flagged
             assert said(app) == "● sort: 2 feature · 1 · u undo"
-            assert line_of(app, JudgingKeyLine).startswith("0 rude · 1 polite"), line_of(app, JudgingKeyLine)
+            assert line_of(app, JudgingKeyLine).startswith("manners: 0 rude · 1 polite"), line_of(
+                app, JudgingKeyLine
+            )
             assert "● 2 feature · [○]" in line_of(app, ClaimLine)
             await press(pilot, "u")
             await until(pilot, lambda: screen.item.at == 0 and screen.item.label is None)

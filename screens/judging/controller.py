@@ -420,7 +420,7 @@ class JudgingController:
 
     def _give_reason(self, asked: ReasonRequest, reason: str) -> None:
         """Record a reason; of another one than those that have a code, ask for the words first."""
-        if reason != OTHER:
+        if reason != OTHER or self._was_undone(asked):
             self._record_reason(asked, reason)
             return
 
@@ -430,11 +430,14 @@ class JudgingController:
         ending = "cancel" if asked.undecided else "no reason"
         self._comments.ask_for_words(asked.item, give, ending=ending)
 
+    def _was_undone(self, asked: ReasonRequest) -> bool:
+        return asked.action is not None and asked.action.id in self._shared.context.recorder.taken_back
+
     def _record_reason(self, asked: ReasonRequest, reason: str) -> None:
         item, builder, recorder = self._shared.item, self.builder, self._shared.context.recorder
         if builder is None:
             return
-        if asked.action is not None and asked.action.id in recorder.taken_back:
+        if self._was_undone(asked):
             message = "Not recorded: its label was undone."
             self._shared.show_message(message, alarm=True)
             return

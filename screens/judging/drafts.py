@@ -144,8 +144,10 @@ class CommentEditor:
         """Give the words of a reason, and close the line; return whether they were asked for."""
         give = self._give_words
         if give is not None:
-            self._close()
+            self._close(focus=False)
             give(text)
+            # Of another item, which may have come with that, another pane is the active one.
+            self._leave()
         return give is not None
 
     def take(self) -> ItemView | None:

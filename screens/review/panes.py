@@ -357,8 +357,6 @@ class PaneController:
 
     def focused(self, widget: Widget) -> None:
         """Take a pane that has got the focus for the active one."""
-        if not widget.display:
-            return  # another item has come meanwhile, which shows another pane
         if widget.id is not None and widget.id in self.by_id and widget.id != self.active:
             self._choose(widget.id)
         else:
@@ -446,8 +444,12 @@ class PaneController:
         Where only one pane is shown, that of the subject takes the place of one that this item lacks.
         """
         about = {question.pane for question in view.questions}
-        if view.current.pane and self.preferred in about:
-            self.preferred = view.current.pane
+        asked = view.current.pane
+        if asked and asked != self.preferred and self.preferred in about:
+            self.preferred = asked
+            if self.active != SUBJECT:
+                # What had the focus may be on its way to get it again, from a line that was closed.
+                self.by_id[asked].focus()
         lacks_pane = self.part_shown(view) not in (self.preferred, view.current.pane)
         if self.narrow and lacks_pane and self.active != SUBJECT:
             self.active = SUBJECT

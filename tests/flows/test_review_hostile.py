@@ -99,7 +99,7 @@ async def test_what_is_said_of_hostile_names_comments_and_pastes_is_harmless(wor
         assert harmless(screen_text(app))
         assert "a[/]b" in said(app)
         assert "[bold" in said(app)
-        await press(pilot, "x", "p")
+        await press(pilot, "w", "p")
         await press(pilot, "m")
         event = events.Paste(HOSTILE)
         event.set_sender(app)
