@@ -55,7 +55,7 @@ class ReasonMenu:
 
     @property
     def asked(self) -> ReasonRequest | None:
-        """What a reason is asked for; None where none is."""
+        """The label or mark that a reason is asked for; None while there is no such question."""
         return self._asked
 
     def drop(self) -> None:

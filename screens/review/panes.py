@@ -447,9 +447,6 @@ class PaneController:
         asked = view.current.pane
         if asked and asked != self.preferred and self.preferred in about:
             self.preferred = asked
-            if self.active != SUBJECT:
-                # What had the focus may be on its way to get it again, from a line that was closed.
-                self.by_id[asked].focus()
         lacks_pane = self.part_shown(view) not in (self.preferred, view.current.pane)
         if self.narrow and lacks_pane and self.active != SUBJECT:
             self.active = SUBJECT

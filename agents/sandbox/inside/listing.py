@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, _ast.ClassDef)
-SCOPES = (*DEFINITIONS, _ast.If)
 NEVER_CALLED = "nothing that is run calls it"
 REPLACED = "a later definition of the same name replaces it"
 IN_ANOTHER_CLASS = "its class stands in another one, and not both are named Test..."
