@@ -295,7 +295,8 @@ class Record:
         action: The action it belongs to.
         target: Of an undo and a redo: the action that is taken back or brought back.
         item: The item, as `q2`.
-        unit: What it is about: the question and the model, or the kind of a mark; with the assignment.
+        unit: What it is about: the question and the model, or the kind of a mark; with the assignment, and the
+            item under its own name, since the screen gives the candidates of a query one name.
         value: The value of a judgment; of a mark, whether it is set.
         text: The reason of a judgment, the text of a mark.
         comment: The comment of a judgment.
@@ -306,7 +307,7 @@ class Record:
     action: Any
     target: Any
     item: str
-    unit: tuple[str, str, Any]
+    unit: tuple[str, str, Any, str]
     value: float | None
     text: str
     comment: str
@@ -365,7 +366,7 @@ class Tables:
             found += rows
             self._last[query] = max((row[0] for row in rows), default=last)
         return [
-            Record(action, target, self.item_of(item), (name, model[-1:], assignment), *rest)
+            Record(action, target, self.item_of(item), (name, model[-1:], assignment, item), *rest)
             for _, _, action, target, item, name, model, assignment, *rest in sorted(
                 found, key=lambda row: row[1]
             )
@@ -768,8 +769,11 @@ class Reader:
             shown = float("_ABC".find(key[0])) if key[0] in "ABC" else float(key[0])
         elif "○" not in own[0]:
             return ""
-        letter = self._behind.get((after.item, self._again(after), f"Answer {after.about}"), "")
-        recorded = self._in_force(after.item, after.question, letter)
+        letter = self._behind.get((after.item, self._again(after), f"Answer {after.about}"))
+        units = [record.unit for record in self._of_item.get(after.item, ())]
+        # Which response a letter stands for is not known before a key or a pane told it.
+        letters = {letter} if letter else {"", *(one[1] for one in units if one[0] == after.question)}
+        recorded = set().union(*(self._in_force(after.item, after.question, one) for one in letters))
         return (
             ""
             if shown in recorded
@@ -781,7 +785,7 @@ class Reader:
         labels: dict[Any, float | None] = {}
         hidden: dict[Any, float | None] = {}
         for record in self._of_item.get(item, ()):
-            name, model, assignment = record.unit
+            name, model, assignment, _ = record.unit
             if record.phase == "adjudicate":
                 continue
             if (name, model) == (question, letter):

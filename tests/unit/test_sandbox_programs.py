@@ -486,10 +486,38 @@ UNRUN = {
     ),
     "a check that others do for it": (
         "def same(a, b):\n    assert a == b\ndef check(candidate):\n    same(candidate(1, 1), 3)\n",
-        ["same", "check"],
+        ["same"],
+    ),
+    "checks in a list": (
+        "def check_a():\n    assert add(1, 1) == 3\nCHECKS = [check_a]\ndef test_a():\n    pass\n",
+        ["check_a"],
+    ),
+    "a partial, a thread and a map that nobody starts": (
+        "import threading\ndef check(n):\n    assert add(n, n) == 3\ndef verify(n):\n    assert False\n"
+        "def is_valid(n):\n    assert False\nlater = functools.partial(check, 1)\n"
+        "thread = threading.Thread(target=verify)\neach = map(is_valid, [1, 2])\n",
+        ["check", "verify", "is_valid"],
+    ),
+    "a coroutine and a generator that nobody runs": (
+        "async def check():\n    assert False\ndef check_each():\n    yield 1\n    assert False\n"
+        "def test_a():\n    check().close()\n    check_each()\n",
+        ["check", "check_each"],
+    ),
+    "only auxiliary assertions": ("def assert_even(n):\n    assert n % 2 == 0\n", ["assert_even"]),
+    "a script that ends itself before": (
+        "import sys\nprint(add(1, 1))\nif add:\n    sys.exit()\nassert add(1, 1) == 3\n",
+        ["line 7"],
+    ),
+    "behind the guard of one": (
+        "import sys\nif __name__ == '__main__':\n    sys.exit(0)\n    assert add(1, 1) == 3\n",
+        ["line 6"],
+    ),
+    "tests after the end": (
+        "def test_a():\n    pass\ntest_a()\nraise SystemExit\ndef test_b():\n    assert False\n",
+        ["test_b"],
     ),
     "two that call each other": (
-        "def check(n):\n    assert add(n, n) == 3\n    more(n)\ndef more(n):\n    check(n - 1)\n",
+        "def check(n):\n    assert add(n, n) == 3\n    more(n)\ndef more(n):\n    assert n\n    check(n - 1)\n",
         ["check", "more"],
     ),
     "a decorated check": (
@@ -586,13 +614,20 @@ async def test_what_looks_like_a_test_and_was_not_run_is_named_and_has_no_result
         "def check(n):\n    assert n\nif __name__ == '__main__':\n    check(1)\n",
         "def check(n):\n    assert n\nglobals()['check'](1)\n",
         "def check(n):\n    assert n\ndef test_a():\n    pass\nif test_a.__name__ == 'test_a':\n    check(1)\n",
+        "def test_add(a, b, total):\n    assert add(a, b) == total\ntest_add(1, 2, 3)\n",
+        "def test_equal(got, wanted):\n    assert got == wanted\ndef test_add():\n    test_equal(add(1, 1), 2)\n",
         "def check_a():\n    assert add(1, 1) == 2\nfor n, f in list(globals().items()):\n"
         "    if n.startswith('check_'):\n        f()\n",
         "class T(unittest.TestCase):\n    def check_1(self):\n        self.assertTrue(add)\n"
         "    def test_a(self):\n        getattr(self, f'check_{1}')()\n",
         "def test_a():\n    assert True\ndef main():\n    found = [f for n, f in globals().items() if n[:5] == 'test_']\n"
         "    assert found\nif __name__ == '__main__':\n    main()\n",
-        "def assert_even(n):\n    assert n % 2 == 0\n",  # an auxiliary function by its name
+        "def assert_even(n):\n    assert n % 2 == 0\nassert add(1, 1) == 2\n",  # auxiliary by its name
+        "def test_a():\n    assert True\ntest_a()\nraise SystemExit(0)\n",
+        "def never(error):\n    raise AssertionError(error)\ndef test_a():\n    add.on_error = never\n",
+        "import multiprocessing\ndef check():\n    assert add(1, 1) == 2\ndef test_a():\n"
+        "    process = multiprocessing.get_context('fork').Process(target=check)\n    process.start()\n"
+        "    process.join()\n    assert process.exitcode == 0\n",
         "def test_a():\n    assert True\ndef run_all():\n    test_a()\n    assert True\n",
         "class Stand:\n    def write(self, text):\n        assert text\nadd.out = Stand()\n",  # the code may call it
         "def check(n):\n    assert n\ndef test_a():\n    pass\nif __name__ != '__main__':\n    check(1)\n",

@@ -115,6 +115,7 @@ def _form_problem(program: str) -> str:
         return ""
     problems = [] if listing.labels else ["the program has no function whose name begins with test_"]
     problems += [f"{label} is not run as a test: {why}" for label, why in listing.unrun.items()]
+    problems += [f"{label} is not run: nothing calls it" for label in listing.never_began(bad=True)]
     problems += [
         f"{label} takes the argument {name}, and nothing gives a test an argument"
         for label, name in listing.parameters.items()

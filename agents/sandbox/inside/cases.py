@@ -145,7 +145,8 @@ def made_tests(module: types.ModuleType, listing: Listing, *, classes: bool) -> 
     """Name the tests that are in the loaded module and not in its source."""
     for name, value in list(vars(module).items()):
         if not isinstance(value, type):
-            if str(name).startswith("test") and is_own(module, value):
+            is_test = str(name).startswith("test") and name not in listing.helpers
+            if is_test and is_own(module, value):
                 yield name
         elif classes and value.__module__ == module.__name__:
             path = value.__qualname__

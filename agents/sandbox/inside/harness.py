@@ -34,9 +34,11 @@ TRACE_HEAD, TRACE_TAIL, TRACE_LINE, ALL_TRACES = 10, 30, 200, 256 * 1024
 MOST_PACKAGES = 1000
 SCRATCH = os.environ.get("TMPDIR", "/tmp")
 REPAIRED = "/opt/repaired"  # as in repairer.py
-MOST_MADE = 100  # of the tests that were made while the program was loaded, so many are named
+MOST_FOUND = 100  # of what looks like a test and is found only once the program was run, so many are named
 MADE = "it was made while the program was loaded, and only tests of the source are run"
 NOT_THERE = "no function of this name is there once the program is loaded"
+NEVER_BEGAN = "nothing that was run calls it"
+ENDED = "the program ended itself before it"
 NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 # A test may replace these for its own purposes (a mocked os.write): keep the real ones.
@@ -58,41 +60,57 @@ def run(work: str, listing: Listing, channel: int, secret: bytes, *, repaired: b
     site.setquit()
     site.sethelper()
     sys.argv = [os.path.join(work, TEST + ".py")]
-    if os.path.exists(os.path.join(work, SCAFFOLD + ".py")):
-        sys.meta_path.insert(0, Scaffolding(work))
-    run_program(report, listing)
+    import builtins
+
+    vars(builtins)["__began__"] = listing.began
+    run_program(report, listing, work)
     flush()
     report.send(event="finished")
     _exit(1 if report.bad else 0)
 
 
-class Scaffolding:
-    """Loads the candidate with its scaffold: that is executed first, in the same namespace.
+class Loading:
+    """Loads the candidate after its scaffold, in the same namespace, and the tests from their marked source.
 
-    So the candidate's file stays as it is, and finds the imports and definitions that it lacks.
+    So the files stay as they are, the candidate finds the imports and definitions that it lacks, and the
+    scopes of the tests note that they began.
+
+    Attributes:
+        tests: The module of the tests, as far as it was loaded.
     """
 
-    def __init__(self, work: str) -> None:
+    def __init__(self, work: str, listing: Listing) -> None:
+        self.tests: types.ModuleType | None = None
         self._work = work
+        self._marked = listing.marked
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
-        """Find the candidate, and leave every other module to those that come next."""
-        if name != CANDIDATE:
+        """Find the candidate and the tests, and leave every other module to those that come next."""
+        if name not in (CANDIDATE, TEST):
             return None
-        from importlib.machinery import PathFinder
+        from _frozen_importlib_external import PathFinder  # `importlib` itself is not loaded yet
 
         spec: Any = PathFinder.find_spec(name, [self._work])
         load = spec.loader.exec_module
 
         def exec_module(module: types.ModuleType) -> None:
             scaffold = os.path.join(self._work, SCAFFOLD + ".py")
-            with open(scaffold, "rb") as file:
-                code = compile(file.read(), scaffold, "exec", dont_inherit=True)
-            exec(code, vars(module))  # noqa: S102 - in a sandbox
+            if name == TEST:
+                self.tests = module
+                execute(self._marked, spec.origin, module) if self._marked else load(module)
+                return
+            if os.path.exists(scaffold):
+                with open(scaffold, "rb") as file:
+                    execute(file.read(), scaffold, module)
             load(module)
 
         spec.loader.exec_module = exec_module
         return spec
+
+
+def execute(source: Any, path: str, module: types.ModuleType) -> None:
+    """Execute a source, or its syntax tree, as a module."""
+    exec(compile(source, path, "exec", dont_inherit=True), vars(module))  # noqa: S102 - in a sandbox
 
 
 class Report:
@@ -139,6 +157,13 @@ class Report:
         self._traces -= len(text)
         return text
 
+    def own_line(self, error: BaseException) -> int:
+        """Return the line of the tests' module, outside of its functions, through which an exception came."""
+        place = error.__traceback__
+        while place is not None and place.tb_frame.f_code.co_filename != self._work + TEST + ".py":
+            place = place.tb_next
+        return place.tb_lineno if place is not None else 0
+
     def in_candidate(self, error: BaseException) -> bool:
         """Tell whether an exception came through the candidate."""
         place = error.__traceback__
@@ -149,21 +174,14 @@ class Report:
         return False
 
 
-def run_program(report: Report, listing: Listing) -> None:
+def run_program(report: Report, listing: Listing, work: str) -> None:
     """Load the program, run its tests in the order of their definition, and name those that cannot be run.
 
     A program whose source defines no test is run as `python test_candidate.py` would; what it has bound to
     the name of a test is one nevertheless.
     """
-    exited = False
-    if listing.labels or listing.error:
-        module = load_tests(report, listing)
-    else:
-        module, exited = run_script(report)
+    module, ended = load_program(report, listing, work)
     if module is None:
-        return
-    if listing.error is not None:
-        report_program_error(report, listing.error, loading=True)
         return
     groups = cases.find_cases(module, listing)
     whole = cases.Shared(module, cases.MODULE_HOOKS)
@@ -175,25 +193,48 @@ def run_program(report: Report, listing: Listing) -> None:
     ran = {label for _, group in groups for label, _ in group}
     unrun = {label: NOT_THERE for label in listing.labels if label not in ran}
     unrun.update(listing.unrun)
-    made = [label for label in cases.made_tests(module, listing, classes=not exited) if label not in ran]
-    if len(made) > MOST_MADE:
-        made[MOST_MADE:] = [f"{len(made) - MOST_MADE} more"]
-    unrun.update(dict.fromkeys(made, MADE))
+    found = dict.fromkeys(listing.never_began(bad=report.bad), NEVER_BEGAN)
+    found.update(dict.fromkeys(listing.unreached(ended) if ended else (), ENDED))
+    classes = bool(listing.labels) or not ended  # unittest may have run those of a script that it ended
+    made = cases.made_tests(module, listing, classes=classes)
+    found.update((label, MADE) for label in made if label not in ran)
+    names = [label for label in found if label not in unrun]
+    unrun.update((label, found[label]) for label in names[:MOST_FOUND])
+    if len(names) > MOST_FOUND:
+        unrun[f"{len(names) - MOST_FOUND} more"] = found[names[-1]]
     for label, why in unrun.items():
         report.send_unrun(label, why)
 
 
-def load_tests(report: Report, listing: Listing) -> types.ModuleType | None:
-    """Import the test module; None where that fails."""
-    unittest: Any = __import__("unittest") if listing.uses_unittest else None
+def load_program(report: Report, listing: Listing, work: str) -> tuple[types.ModuleType | None, int]:
+    """Execute the test module: as an import does, or without tests as a start of `python test_candidate.py`.
+
+    Returns:
+        The module, None if it did not end well; and its line at which the program ended itself, or 0.
+        `sys.exit(0)` ends a program well (unittest.main does it), but not when the candidate calls it.
+    """
+    loading = Loading(work, listing)
+    sys.meta_path.insert(0, loading)
+    unittest: Any = __import__("unittest") if listing.uses_unittest and listing.labels else None
     main = getattr(unittest, "main", None)
     if main is not None:
         unittest.main = pass_over(main)
     try:
-        return __import__(TEST)
+        if listing.labels or listing.error:
+            module = __import__(TEST)
+            if listing.error is not None:
+                raise listing.error
+            return module, 0
+        script = sys.modules["__main__"] = type(sys)("__main__")
+        script.__file__ = sys.argv[0]
+        loading.tests = script
+        execute(listing.marked, sys.argv[0], script)
+        return script, 0
     except BaseException as error:  # noqa: BLE001 - SystemExit of a module must not end the report
-        report_program_error(report, error, loading=True)
-        return None
+        if isinstance(error, SystemExit) and not error.code and not report.in_candidate(error):
+            return loading.tests, report.own_line(error)
+        report_program_error(report, error, loading=bool(listing.labels or listing.error))
+        return None, 0
     finally:
         if main is not None:
             unittest.main = main
@@ -208,28 +249,6 @@ def pass_over(main: Callable[..., object]) -> Callable[..., object]:
         return main(*arguments, **options)
 
     return call
-
-
-def run_script(report: Report) -> tuple[types.ModuleType | None, bool]:
-    """Run a program without tests as `python test_candidate.py` would.
-
-    Returns:
-        The module, None if it did not end well, and whether it ended itself by SystemExit.
-    """
-    main = sys.modules["__main__"] = type(sys)("__main__")
-    main.__file__ = sys.argv[0]
-    code = None
-    try:
-        with open(sys.argv[0], "rb") as file:
-            code = compile(file.read(), sys.argv[0], "exec", dont_inherit=True)
-        exec(code, vars(main))  # noqa: S102 - in a sandbox
-    except BaseException as error:  # noqa: BLE001 - see load_tests
-        # `sys.exit(0)` ends a script well (unittest.main does it), but not when the candidate calls it.
-        if isinstance(error, SystemExit) and not error.code and not report.in_candidate(error):
-            return main, True
-        report_program_error(report, error, loading=code is None)
-        return None, False
-    return main, False
 
 
 def report_program_error(report: Report, error: BaseException, loading: bool) -> None:

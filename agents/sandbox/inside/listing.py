@@ -9,9 +9,9 @@ Standard library only, Python 3.8 or newer. The tests of a program are
   in `class TestList(StackTests, TestCase)`, has none itself if it is no TestCase and not named `Test...`, if
   it is abstract, or if the program deletes it.
 
-What looks like a test and is never run is listed too: a function or method with assertions that nothing
-calls, such as the `check(candidate)` of HumanEval; a test that a later one of the same name replaces; and
-tests that stand where none are looked for.
+What looks like a test and is never run is listed too: a test that a later one of the same name replaces, and
+tests that stand where none are looked for. Whether any other function or method with assertions was run, such
+as the `check(candidate)` of HumanEval, the run itself tells: each notes that it began.
 
 The syntax tree comes from the compiler: importing `ast` would take longer than all the rest.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, _ast.ClassDef)
-NEVER_CALLED = "nothing that is run calls it"
+BEGAN = "__began__"
 REPLACED = "a later definition of the same name replaces it"
 IN_ANOTHER_CLASS = "its class stands in another one, and not both are named Test..."
 GUARDED = "it stands under a condition on __name__, which is false while tests are run"
@@ -43,9 +43,17 @@ class Listing:
             test has none.
         methods: The names of the methods that may be tests, of all classes; any class may inherit them.
         shared: The names of the classes that others inherit their tests from, and that have none themselves.
+        helpers: The functions with names of tests that the source calls with arguments, and that are none.
         unrun: Why something that looks like a test is none that could be run, by its label.
         parameters: The first parameter of a test that nothing gives a value to, by the test's label.
         uses_unittest: Whether the source imports unittest.
+        checks: The functions and methods with assertions that are no tests, by the number of their scope: the
+            module is 0, and its definitions and guarded branches follow.
+        mentions: By a name: the scopes that mention it, be it in a text, as in `globals()["check"]`.
+        asserting: The scopes that assert something themselves, with the line of their last assertion.
+        guards: The scopes that are branches of a condition on `__name__`.
+        began: The scopes that have begun. The marked source adds them to `__began__`, which is this.
+        marked: The source's syntax tree, in which every scope notes that it began.
         error: Why the source could not be read; None where it was.
     """
 
@@ -53,9 +61,16 @@ class Listing:
         self.tests: dict[str, list[str]] = {}
         self.methods: set[str] = set()
         self.shared: set[str] = set()
+        self.helpers: set[str] = set()
         self.unrun: dict[str, str] = {}
         self.parameters: dict[str, str] = {}
         self.uses_unittest = False
+        self.checks: dict[int, Check] = {}
+        self.mentions: dict[str, set[int]] = {}
+        self.asserting: dict[int, int] = {}
+        self.guards: list[int] = []
+        self.began = {0}
+        self.marked: _ast.Module | None = None
         self.error: BaseException | None = None
 
     @property
@@ -67,6 +82,53 @@ class Listing:
         """Return whether a test is in the source, by its own name or as an inherited method."""
         owner, _, name = label.rpartition(".")
         return owner in self.tests and name in self.methods if owner else name in self.tests
+
+    def never_began(self, *, bad: bool) -> list[str]:
+        """Name the checks that were not run, once all tests were.
+
+        They are those that nothing that was run mentions, and those whose names say that they check.
+        A name that begins with "assert" is taken for auxiliary, unless nothing was asserted at all.
+
+        Args:
+            bad: Whether something failed, after which not all that would have been called was. Then only
+                a check that nothing mentions is named.
+        """
+        unknown = bad or any(name in self.mentions for name in PROCESSES)
+        auxiliary = unknown or not self.began.isdisjoint(self.asserting)
+        found = []
+        for number, check in self.checks.items():
+            mentioned = set().union(*(self.mentions.get(name, ()) for name in check.names)) - {number}
+            is_used = check.is_kept or bool(mentioned if unknown else mentioned & self.began)
+            is_missed = check.is_named and not unknown
+            if number not in self.began and not (auxiliary and check.name.startswith("assert")):
+                found += [check.label] * (is_missed or not is_used)
+        return found
+
+    def unreached(self, line: int) -> list[str]:
+        """Name the assertions outside of functions after the line at which the program ended itself."""
+        scopes = {0, *self.guards} & self.began
+        return [
+            f"line {self.asserting[each]}" for each in sorted(scopes) if self.asserting.get(each, 0) > line
+        ]
+
+
+class Check:
+    """A function or method with assertions that is no test.
+
+    Attributes:
+        name: Its name.
+        label: Its name, after that of its class.
+        names: What calls it mentions one of these: its name, or its class, whose objects the code may use.
+        is_named: Whether its name says that it checks something.
+        is_kept: Whether a decorator may have kept it for others to call.
+    """
+
+    def __init__(self, node: Any, owner: Any) -> None:
+        self.name: str = node.name
+        self.label = join(owner.name if isinstance(owner, _ast.ClassDef) else "", node.name)
+        self.names = {node.name}
+        self.is_named = any(word in node.name.lower() for word in CHECKING)
+        self.is_kept = bool(node.decorator_list)
 
 
 def read_tests(path: str) -> Listing:
@@ -96,6 +158,11 @@ def list_tests(tree: _ast.Module) -> Listing:
     blocks = [tree.body, *(each.body for each in classes.values())]
     replaced = {each for body in blocks for each in replaced_in(body)}
     guarded = {}
+    called = {
+        last_name(node.func)
+        for node, _ in nodes
+        if isinstance(node, _ast.Call) and (node.args or node.keywords)
+    }
     listing.shared = shared_bases(tree, nodes, classes)
     listing.uses_unittest = any(
         (isinstance(node, _ast.alias) and node.name.partition(".")[0] == "unittest")
@@ -118,6 +185,8 @@ def list_tests(tree: _ast.Module) -> Listing:
                 guarded[node.name] = GUARDED
             elif holds_tests(node) and isinstance(owner, _ast.ClassDef) and node.name not in listing.shared:
                 listing.unrun[join(paths.get(owner) or owner.name, node.name)] = IN_ANOTHER_CLASS
+        elif isinstance(node, FUNCTIONS) and owner is tree and is_helper(node, called):
+            listing.helpers.add(node.name)
         elif isinstance(node, FUNCTIONS) and is_test(node.name):
             if isinstance(owner, _ast.ClassDef):
                 listing.methods.add(node.name)
@@ -142,7 +211,6 @@ def list_tests(tree: _ast.Module) -> Listing:
             listing.tests[path].append(join(path, "runTest"))
     if listing.labels:
         listing.unrun.update(guarded)
-    # What a class of another module calls of a class of tests is not known.
     known = {
         node
         for node, path in paths.items()
@@ -150,7 +218,7 @@ def list_tests(tree: _ast.Module) -> Listing:
         and (listing.tests[path] or any(last_name(base).endswith("TestCase") for base in node.bases))
         and all(name in classes or name.endswith("TestCase") for name in map(last_name, node.bases))
     }
-    listing.unrun.update((name, NEVER_CALLED) for name in never_called(tree, nodes, known, listing))
+    mark_scopes(tree, nodes, known, listing)
     return listing
 
 
@@ -192,6 +260,11 @@ def body_of(node: Any) -> str:
 def is_test(name: str) -> bool:
     """Tell whether a name is one of a test function."""
     return name.startswith("test")
+
+
+def is_helper(node: Any, called: set[str]) -> bool:
+    """Tell whether a function is named as a test, and is called by others with values for its parameters."""
+    return is_test(node.name) and node.name in called and bool(first_parameter(node, False))
 
 
 def join(path: str | None, name: str) -> str:
@@ -292,22 +365,17 @@ def first_parameter(node: Any, is_method: bool) -> str:
     return required[0] if required and not node.decorator_list else ""
 
 
-def never_called(
-    tree: _ast.Module, nodes: list[tuple[Any, Any]], known: set[Any], listing: Listing
-) -> list[str]:
-    """Name the functions and methods that assert something and cannot be run; and unittest's `load_tests`.
-
-    What is run is the module itself, its tests, and whatever something that is run mentions, be it in a text,
-    as in `globals()["check"]`.
+def mark_scopes(tree: _ast.Module, nodes: list[tuple[Any, Any]], known: set[Any], listing: Listing) -> None:
+    """List what asserts something and is no test, and let every scope note that it began.
 
     Args:
-        tree: The module.
+        tree: The module, whose definitions get a statement more.
         nodes: All of its nodes, with the definitions they stand in.
         known: The classes of tests of which all bases are known.
         listing: The tests.
     """
-    mentions: dict[Any, set[str]] = {}
-    asserting = set()
+    scopes = [tree, *(node for node, _ in nodes if body_of(node))]
+    numbers = {scope: number for number, scope in enumerate(scopes)}
     # A text that stands alone, such as a docstring, calls nothing, and neither does a list of exported names.
     calls_nothing = {node.value for node, _ in nodes if isinstance(node, _ast.Expr)}
     for node, _ in nodes:
@@ -315,104 +383,53 @@ def never_called(
             calls_nothing.update(getattr(node.value, "elts", ()))
     for node, owner in nodes:
         if raises_assertion(node) or isinstance(node, _ast.Assert) or last_name(node).startswith("assert"):
-            asserting.add(owner)
+            listing.asserting[numbers[owner]] = node.lineno
         name = "" if node in calls_nothing else last_name(node) or getattr(node, "value", None)
         if isinstance(name, str):
-            mentions.setdefault(owner, set()).add(name)
-    scopes = [(node, owner) for node, owner in nodes if body_of(node)]
-    mentioned: set[str] = set()
-    reached: set[Any] = {tree}
-    added: set[Any] = {tree}
-    while added:
-        mentioned = mentioned.union(*(mentions.get(scope, ()) for scope in added))
-        added = {
-            node
-            for node, owner in scopes
-            if node not in reached and owner in reached and may_run(node, owner, known, mentioned, listing)
-        }
-        reached |= added
-    if any(looks_up(node) for node, _ in nodes):
-        reached.update(
-            node for node, _ in scopes if isinstance(node, FUNCTIONS) and node.name != "load_tests"
-        )
-    unreached = []
-    guarded: set[Any] = set()  # with what stands behind an `if __name__ == "__main__"` that is not run
-    for node, owner in scopes:
-        if owner in guarded or (isinstance(node, _ast.If) and node not in reached):
-            guarded.add(node)
-        elif node not in reached:
-            unreached.append((node, owner))
-    todo = [node for node, _ in unreached if node in asserting]
-    while todo:
-        name = getattr(todo.pop(), "name", "")
-        callers = {node for node, _ in unreached if name in mentions.get(node, ())} - asserting
-        asserting |= callers
-        todo += callers
-    return [
-        join(owner.name if isinstance(owner, _ast.ClassDef) else "", node.name)
-        for node, owner in unreached
-        if isinstance(node, FUNCTIONS)
-        and (node in asserting or (owner is tree and node.name == "load_tests"))
-        and not node.name.startswith("assert")
-        and listing.tests.keys().isdisjoint(mentions.get(node, ()))
-    ]
+            listing.mentions.setdefault(name, set()).add(numbers[owner])
+    runners = set().union(*(listing.mentions.get(name, ()) for name in (*listing.tests, *LOOKUPS)))
+    for node, owner in nodes:
+        number = numbers.get(node, 0)
+        if isinstance(node, FUNCTIONS) and (number in listing.asserting or node.name == "load_tests"):
+            check = Check(node, owner)
+            in_class = isinstance(owner, _ast.ClassDef)
+            is_run = (
+                is_test(node.name) and not isinstance(owner, FUNCTIONS) and node.name not in listing.helpers
+            )
+            # What a class of another module calls of its heirs is not known.
+            is_open = in_class and owner not in known and (owner.bases or owner.keywords)
+            if in_class and owner not in known:
+                check.names.add(owner.name)
+            if number not in runners and node.name not in HOOKS and not is_run and not is_open:
+                listing.checks[number] = check
+    listing.guards = [number for scope, number in numbers.items() if isinstance(scope, _ast.If)]
+    for scope, number in numbers.items():
+        note_beginning(scope, number)
+    listing.marked = tree
 
 
-def may_run(node: Any, owner: Any, known: set[Any], mentioned: set[str], listing: Listing) -> bool:
-    """Tell whether the body of a definition may be run, if that of the one around it is.
-
-    Args:
-        node: The definition.
-        owner: The one around it.
-        known: The classes of tests of which all bases are known.
-        mentioned: The names that are mentioned in what is run.
-        listing: The tests.
-    """
-    if isinstance(node, _ast.If):
-        return not listing.labels
-    if isinstance(node, _ast.ClassDef) or node.name in mentioned:
-        return True
-    if is_test(node.name) and not isinstance(owner, FUNCTIONS):
-        return True
-    if any(WRAPPERS.isdisjoint(names_in(each)) for each in node.decorator_list):
-        return True  # it may have been called, or kept for a call
-    if not isinstance(owner, _ast.ClassDef):
-        return node.name in HOOKS
-    if owner in known:
-        return node.name in METHOD_HOOKS or node.name.startswith("__")
-    return owner.name in mentioned or bool(owner.bases or owner.keywords or owner.decorator_list)
+def note_beginning(scope: Any, number: int) -> None:
+    """Put a statement at the beginning of a scope that adds its number to those that began."""
+    body = getattr(scope, body_of(scope), None)
+    if not body:
+        return  # the module, or `if __name__ != "__main__"` without another branch
+    fields = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    place = {name: getattr(body[0], name) for name in fields}
+    add = _ast.Attribute(_ast.Name(BEGAN, _ast.Load(), **place), "add", _ast.Load(), **place)
+    call = _ast.Call(add, [_ast.Constant(number, kind=None, **place)], [], **place)
+    described = isinstance(scope, DEFINITIONS) and isinstance(body[0], _ast.Expr)
+    body.insert(int(described and isinstance(body[0].value, _ast.Constant)), _ast.Expr(call, **place))
 
 
-def looks_up(node: Any) -> bool:
-    """Tell whether a node finds what it calls by a name that the source does not tell."""
-    if isinstance(node, _ast.Call) and last_name(node.func) == "getattr":
-        return len(node.args) > 1 and not isinstance(node.args[1], _ast.Constant)
-    return last_name(node) in ("globals", "locals", "vars", "dir", "getmembers", "__dict__")
-
-
-def names_in(node: Any) -> set[str]:
-    """Name what a decorator is made of: {"mark", "skip"} of `@mark.skip(reason="slow")`."""
-    names: set[str] = set()
-    while node is not None:
-        names.add(last_name(node))
-        node = getattr(node, "func", getattr(node, "value", None))
-    return names
-
-
+# What unittest and pytest call besides the tests, unless a test or a set-up failed before.
 HOOKS = (
     *("setUpModule", "tearDownModule", "setup_module", "teardown_module"),
     *("setup_function", "teardown_function"),
-)
-# What unittest and pytest call of a test class, besides its tests.
-METHOD_HOOKS = (
     *("setUp", "tearDown", "asyncSetUp", "asyncTearDown", "setUpClass", "tearDownClass"),
-    *("setup_method", "teardown_method", "setup_class", "teardown_class"),
-    *("runTest", "run", "debug", "fail", "shortDescription"),
+    *("setup_method", "teardown_method", "setup_class", "teardown_class", "runTest"),
 )
-# Decorators that change how a function is called, and call it at no time by themselves.
-WRAPPERS = frozenset(
-    (
-        *("cache", "lru_cache", "wraps", "contextmanager", "staticmethod", "classmethod", "abstractmethod"),
-        *("override", "patch", "mark", "fixture", "skip", "skipIf", "skipUnless", "expectedFailure"),
-    )
-)
+# What finds functions by names that the source does not tell.
+LOOKUPS = ("globals", "locals", "vars", "dir", "getmembers", "__dict__")
+# What begins in another process is not noted here.
+PROCESSES = ("multiprocessing", "Process", "Pool", "ProcessPoolExecutor", "fork")
+CHECKING = ("check", "test", "verif", "valid", "ensure")

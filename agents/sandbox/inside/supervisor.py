@@ -245,7 +245,7 @@ class TestRun:
         self._tests = tests
         self._awaited = {*tests.labels, *tests.unrun}
         self._reported: set[str] = set()
-        self._made = 0
+        self._found = 0
         self._repaired = repaired
         self._secret = os.urandom(16).hex().encode() + b" "
         self._line = b""
@@ -368,8 +368,8 @@ class TestRun:
                 self._running, self._since = name, time.perf_counter()
             else:
                 self._bad = True
-                self._made += name not in self._awaited
-                if self._made > harness.MOST_MADE + 1:
+                self._found += name not in self._awaited
+                if self._found > harness.MOST_FOUND + 1:
                     raise ForgedRecord
             self._reported.add(name)
             self._awaited.discard(name)
