@@ -518,6 +518,9 @@ class Reader:
                 actions[-1].append(record)
             else:
                 actions.append([record])
+        for key, seen in pressed:
+            if seen.written is None and seen.asked and seen.codes.get(key) == "other":
+                self._other = seen.asked, seen
         wrong = ""
         rest = list(pressed)
         for action in actions:
@@ -593,7 +596,6 @@ class Reader:
             return self._of_line(key, seen)
         asked = seen.asked
         if asked and seen.codes.get(key) == "other":
-            self._other = asked, seen
             return None
         if asked and key in seen.codes:
             return self._of_reason(asked, seen, seen.codes[key])
