@@ -49,9 +49,14 @@ _SHOWN = 10
 
 
 class WorkbenchError(Exception):
-    """An error that the user can mend, in three parts: title, message and hint."""
+    """An error that the user can mend, in three parts: title, message and hint.
+
+    Attributes:
+        command: A whole command that mends it, to be pasted; empty for none.
+    """
 
     exit_code = 2
+    command = ""
 
     def __init__(self, title: str, message: str, hint: str = "") -> None:
         stop = (

@@ -729,12 +729,14 @@ class Reader:
                 self._undone.remove(record.target)
             self._done[record.target] = action
         else:
-            if record.action not in self._done:
-                self._undone.clear()
             self._done.setdefault(record.action, []).extend(action)
         for one in action:
             self._current.setdefault((one.item, one.unit), []).append(one)
             self._of_item.setdefault(one.item, []).append(one)
+        if record.origin not in UNDO.values():
+            # What was undone elsewhere, as in another sitting, can be brought back there.
+            here = self._area(record.action)
+            self._undone = [one for one in self._undone if self._area(one) != here]
 
     # -- the screen afterwards ------------------------------------------------------------------------
 

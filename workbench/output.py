@@ -234,7 +234,9 @@ def share(part: int, whole: int) -> str:
 def show_error(error: WorkbenchError, *, as_json: bool) -> None:
     """Print an error: as JSON on stdout when a program reads it, else as a panel on stderr."""
     if as_json:
-        print_json({"error": {"title": error.title, "message": error.message, "hint": error.hint}})
+        command = {"command": error.command} if error.command else {}
+        parts = {"title": error.title, "message": error.message, "hint": error.hint, **command}
+        print_json({"error": parts})
         return
     from rich.panel import Panel
 
@@ -246,6 +248,9 @@ def show_error(error: WorkbenchError, *, as_json: bool) -> None:
     console = _console(stderr=True)
     width = min(console.width, PANEL_WIDTH)
     console.print(Panel(body, title=title, title_align="left", border_style="red", width=width))
+    if error.command:
+        # In one line, without a frame: it is there to be pasted.
+        console.print(harmless(error.command), soft_wrap=True)
 
 
 class Bar:

@@ -52,6 +52,7 @@ class Field:
         required: Whether a record without it is refused.
         filled: Whether an empty text is refused.
         values: The only values it can take; empty for any.
+        words: Values that may be written as words, in lower case; then true and false are "true" and "false".
         hint: What a refusal of another value says besides; `{name}` is the column.
         kept: Whether it also stays among the extra fields under its own name.
     """
@@ -62,6 +63,7 @@ class Field:
     required: bool = False
     filled: bool = False
     values: tuple[float | str, ...] = ()
+    words: tuple[tuple[str, float], ...] = ()
     hint: str = ""
     kept: bool = False
 
@@ -76,12 +78,28 @@ class Layout:
         fields: The fields of a record; every other field is extra.
         extra: Whether there is a place for extra fields; otherwise they are left out, and said to be.
         renamed: The columns that the user mapped, each with the name by which files call it otherwise.
+        content_id: How ids begin that are made of an item's texts; empty where its file has ids.
     """
 
     sort: Sort
     fields: tuple[Field, ...]
     extra: bool = True
     renamed: tuple[tuple[str, str], ...] = ()
+    content_id: str = ""
+
+    def with_words(self, words: Mapping[str, float]) -> Layout:
+        """Return the layout with other words for the values of the fields that have some."""
+        known = {word.strip().lower(): value for word, value in words.items()}
+        fields = (
+            replace(field, words=tuple({**dict(field.words), **known}.items())) if field.words else field
+            for field in self.fields
+        )
+        return replace(self, fields=tuple(fields))
+
+    def without_id(self, stem: str) -> Layout:
+        """Return the layout of a file that has no ids: they are made of what has to be there."""
+        fields = tuple(field for field in self.fields if field.name != "external_id")
+        return replace(self, fields=fields, content_id=stem)
 
     def mapped(self, mapping: Mapping[str, str]) -> Layout:
         """Return the layout with other column names.

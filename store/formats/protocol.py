@@ -56,6 +56,7 @@ class Sample:
         columns: The field names of its first records.
         delimiter: The separator of the fields of a CSV file.
         first_line: The line of its first record or its header, from 1.
+        has_header: Whether the first record of a CSV file names its columns, which are numbers otherwise.
     """
 
     path: Path
@@ -63,6 +64,7 @@ class Sample:
     columns: frozenset[str]
     delimiter: str = ","
     first_line: int = 1
+    has_header: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,6 +477,10 @@ class Format:
         return min(self.layouts, key=lambda layout: len(layout.missing(sample.columns)))
 
 
+class UnknownFormat(ImportFailed):
+    """A file is of no known format."""
+
+
 def bare_name(name: str) -> str:
     """Return a file's name without the endings that say how its records are stored, dots within it kept."""
     while (cut := name.rpartition("."))[0] and cut[2].lower() in _STORED:
@@ -545,11 +551,10 @@ def detect(sample: Sample, candidates: dict[str, Format] | None = None) -> tuple
             + ". Nothing was imported.",
             "Name one: --format " + "|".join(known.name for known, _ in fitting),
         )
-    raise ImportFailed(
+    raise UnknownFormat(
         "Unknown format",
         f"{place} ({sample.container}; fields: {columns}) is of no known format. Nothing was imported.",
-        "Name its columns, e.g. --map query=question --map code=snippet, or a format:\n"
-        + format_list(readable=True),
+        "See the formats: workbench import --formats",
     )
 
 

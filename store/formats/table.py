@@ -17,6 +17,13 @@ from store.formats.protocol import JSON, Export, Format, WriteResult
 from store.kinds.pair import MATCH, PAIR
 
 LABEL_VALUES = tuple(value.value for value in MATCH.scale.values)
+LABEL_WORDS: dict[str, float] = {
+    **{value.word: value.value for value in MATCH.scale.values},
+    **{f"{value:g}": value for value in LABEL_VALUES},
+    **{"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0},
+}
+"""The words of the scale, its numbers as texts, and what people write for it."""
+_WORDS = tuple(LABEL_WORDS.items())
 _GRADES = "; grades are no labels: --map relevance={name}"
 
 TABLE = Layout(
@@ -31,7 +38,7 @@ TABLE = Layout(
         Field("path", ("path",)),
         Field("licence", ("licence",)),
         Field("rank", ("rank",), "integer"),
-        Field("label", ("label",), "number", values=LABEL_VALUES, hint=_GRADES),
+        Field("label", ("label",), "number", values=LABEL_VALUES, words=_WORDS, hint=_GRADES),
         Field("relevance", ("relevance",), "number"),
         Field("scores", ("similarity",), "scores"),
         Field("extra", ("extra",), "object"),

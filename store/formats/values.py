@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -290,7 +291,13 @@ def _written(parse: Callable[[str], Any], expected: str) -> Rule:
     return read
 
 
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,(?:\d{1,2}|\d{4,})\s*")
+"""A number with a decimal comma: of one with three digits after it nobody knows whether it is one."""
+
+
 def _number(value: str, name: str) -> float:
+    if "," in value and _DECIMAL_COMMA.fullmatch(value):
+        value = value.replace(",", ".")
     found: float = _written(float, "a number")(value, name)
     if not math.isfinite(found):
         raise wrong(value, name, "a finite number")

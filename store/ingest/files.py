@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from store.errors import EmptyFile, ImportFailed
 from store.events import Progress, Report
+from store.ingest.spreadsheets import is_spreadsheet, write_as_csv
 
 _BLOCK = 1 << 20
 RECORD_BYTES = 64 << 20
@@ -40,6 +41,7 @@ class InputFile:
         sha256: Hash of the file as it is, hex.
         size: Bytes of the plain content.
         spare: A path where another copy may be put.
+        is_sheet: Whether the plain content is a spreadsheet's, of which a row counts as a line.
         record_bytes: The most bytes that a record may have.
     """
 
@@ -50,6 +52,7 @@ class InputFile:
     size: int
     spare: Path
     record_bytes: int = RECORD_BYTES
+    is_sheet: bool = False
 
     @property
     def name(self) -> str:
@@ -132,13 +135,15 @@ def prepare(
         digest = hashlib.sha256()
         with path.open("rb") as file:
             head = file.read(_HEAD)
-            _refuse_archive(path, head)
+            is_sheet = is_spreadsheet(path, head)
+            if not is_sheet:
+                _refuse_archive(path, head)
             packed = head[:2] == b"\x1f\x8b"
             file.seek(0)
             lines = _Lines(path, record_bytes)
             while block := file.read(_BLOCK):
                 digest.update(block)
-                if not packed:
+                if not (packed or is_sheet):
                     lines.take(block)
                 progress(Progress(f"reading {path.name}", file.tell(), size))
         plain = path
@@ -152,7 +157,13 @@ def prepare(
                     raise ImportFailed(
                         "Packed Parquet", f"{path} is a gzipped Parquet file.", "Unpack it first: gunzip"
                     )
-        if head.startswith(_BOM):
+        if is_sheet:
+            plain = folder / f"{number}.csv"
+            size = write_as_csv(path, plain)
+        elif (coding := wide_coding(head)) in _WIDE:
+            size = _recode(path, plain, folder / f"{number}.utf8", coding)
+            plain = folder / f"{number}.utf8"
+        elif head.startswith(_BOM):
             plain = _without_mark(plain, folder / f"{number}.unmarked")
             size -= len(_BOM)
     except OSError as error:
@@ -163,7 +174,44 @@ def prepare(
         raise EmptyFile(
             "Empty file", f"{path}:1: the file is empty. Nothing was imported.", "Check where it came from."
         )
-    return InputFile(number, path, plain, digest.hexdigest(), size, folder / f"{number}.spare", record_bytes)
+    spare = folder / f"{number}.spare"
+    return InputFile(number, path, plain, digest.hexdigest(), size, spare, record_bytes, is_sheet)
+
+
+def wide_coding(head: bytes) -> str:
+    """Name the encoding of a text of two or four bytes a character, by how it begins; empty for another."""
+    start = head[:64]
+    # UTF-16 and UTF-32 have a mark, or a NUL in every second place, since nearly all of it is ASCII.
+    marked = start.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
+    if not marked and (len(start) < 2 or (any(start[::2]) and any(start[1::2]))):
+        return ""
+    name = "UTF-32" if start.count(0) > len(start) * 5 // 8 else "UTF-16"
+    return name if marked else name + ("LE" if any(start[::2]) else "BE")
+
+
+_WIDE = ("UTF-16", "UTF-16LE", "UTF-16BE")
+
+
+def _recode(path: Path, wide: Path, plain: Path, coding: str) -> int:
+    """Write a text of two bytes a character as UTF-8, and return its bytes.
+
+    Raises:
+        ImportFailed: It is none.
+    """
+    try:
+        with (
+            wide.open(encoding=coding, newline="") as source,
+            plain.open("w", encoding="utf-8", newline="") as out,
+        ):
+            while block := source.read(_BLOCK):
+                out.write(block)
+    except UnicodeError as error:
+        raise ImportFailed(
+            "Damaged text",
+            f"{path}: {coding} text that breaks off ({error}). Nothing was imported.",
+            "Fetch or write the file again.",
+        ) from error
+    return plain.stat().st_size
 
 
 def _refuse_archive(path: Path, head: bytes) -> None:

@@ -89,6 +89,7 @@ def import_files(
     label_as: str | None = None,
     match_from: int | None = None,
     mapping: Mapping[str, str] | None = None,
+    label_words: Mapping[str, float] | None = None,
     prefix: str = "",
     licence: str = "",
     model: str = "",
@@ -112,6 +113,7 @@ def import_files(
         match_from: The least grade (`pair.relevance`) of which a label `match` is made, of others `no match`;
             None makes none.
         mapping: Our field name to the files' column, such as query -> question.
+        label_words: What words in the columns of labels mean, beside those of the scale.
         prefix: Put before every external id.
         licence: Of the data, noted with the source.
         model: Whose responses the files hold, where they do not say it; their names by default.
@@ -162,6 +164,8 @@ def import_files(
                 "Name the folder; files of functions have their own format.",
             )
         inputs, empty = detect_inputs(listed(files), format, mapping or {}, ready) if files else ([], ())
+        if label_words:
+            inputs = [replace(one, layout=one.layout.with_words(label_words)) for one in inputs]
         cursor = workspace.native()
         try:
             if folders or is_corpus(inputs):

@@ -25,6 +25,7 @@ from store.formats.protocol import (
     Format,
     Sample,
     TwoPassConverter,
+    UnknownFormat,
     bare_name,
     detect,
     find_format,
@@ -32,8 +33,9 @@ from store.formats.protocol import (
     shown_fields,
 )
 from store.formats.values import Refused
-from store.ingest.files import InputFile, first_invalid_line
-from store.ingest.records import NOT_UTF8, read_records
+from store.ingest.files import InputFile, first_invalid_line, wide_coding
+from store.ingest.own_table import nearest, own_table, without_header
+from store.ingest.records import NOT_UTF8, column_names, read_records
 from store.paths import is_there
 
 _LOOK = 1 << 18
@@ -71,9 +73,10 @@ def read_sample(path: Path, plain: Path) -> Sample:
         container, records = _objects_head(plain)
         return Sample(path, container, _columns(records), first_line=first)
     delimiter, header = _header(start)
+    header = column_names(header)
     if len(header) <= 1 and (records := _after_no_object(start)):
         return Sample(path, "json lines", _columns(records), first_line=first)
-    return Sample(path, "CSV", frozenset(name.strip() for name in header), delimiter, first_line=first)
+    return Sample(path, "CSV", frozenset(header), delimiter, first_line=first)
 
 
 def _header(text: str) -> tuple[str, list[str]]:
@@ -102,20 +105,13 @@ def _refuse_what_is_no_text(path: Path, head: bytes, blank: int) -> None:
         raise EmptyFile(
             "Empty file", f"{path}:{lines} blank. Nothing was imported.", "Check where it came from."
         )
-    start = head[:64]
-    # UTF-16 and UTF-32 have a mark, or a NUL in every second place, since nearly all of it is ASCII.
-    marked = start.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
-    if marked or (len(start) > 1 and not (any(start[::2]) and any(start[1::2]))):
-        wide = start.count(0) > len(start) * 5 // 8
-        name = "UTF-32" if wide else "UTF-16"
-        if not marked:
-            name += "LE" if any(start[::2]) else "BE"
+    if name := wide_coding(head):
         raise ImportFailed(
             "Not UTF-8",
             f"{path}:1: the file is {name} text, where UTF-8 is expected. Nothing was imported.",
             f"Rewrite it: iconv -f {name} -t UTF-8 OLD > NEW",
         )
-    if start[0] == 0:
+    if head[0] == 0:
         raise ImportFailed(
             "Not text",
             f"{path}:1: the file begins with a NUL byte, so it is no text. Nothing was imported.",
@@ -193,7 +189,7 @@ def _objects_head(plain: Path) -> tuple[Container, list[dict[str, Any]]]:
         return "JSON objects", _decoded(file.read(_LOOK).decode("utf-8", errors="replace"))
 
 
-_ENDINGS = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".gz")
+_ENDINGS = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".gz", ".xlsx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +249,8 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
                 f"{path} is neither a file nor a folder. Nothing was imported.",
                 "Write its content into a file first.",
             )
-        inside = data_files(path)
+        # A data set of Hugging Face has its tables in a folder of their own.
+        inside = data_files(path) or data_files(path / "data")
         if not inside:
             raise ImportFailed(
                 "No data files", f"{path} holds no {', '.join(_ENDINGS)} file.", "Name the files themselves."
@@ -272,7 +269,9 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Return the data files in a folder, in order."""
+    """Return the data files in a folder, in order; none where it is no folder."""
+    if not folder.is_dir():
+        return []
     return sorted(child for child in folder.iterdir() if child.is_file() and child.suffix in _ENDINGS)
 
 
@@ -295,7 +294,14 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
     if name is None:
         if not sample.columns:
             sample = replace(sample, columns=_columns_further_on(file, sample))
-        found, why = _detect(file, sample, mapping)
+        sample = _with_numbered(sample, mapping)
+        try:
+            found, why = _detect(file, sample, mapping)
+        except UnknownFormat:
+            if len(sample.columns) < 2:  # a text of whatever sort
+                raise
+            found, layout, why = own_table(file, sample, mapping)
+            return Input(file, sample, found, layout, True, why)
         return Input(file, sample, found, found.layout(sample), True, why)
     if not sample.columns and find_format(name).may_be_empty:
         _columns_further_on(file, sample)
@@ -312,6 +318,13 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         )
     fitting = _mapped(named, mapping)
     return Input(file, sample, fitting, fitting.layout(sample), False, "named")
+
+
+def _with_numbered(sample: Sample, mapping: Mapping[str, str]) -> Sample:
+    """Return a table whose columns the user names by their numbers as one without a header."""
+    numbered = without_header(sample)
+    asked = set(mapping.values()) - sample.columns
+    return numbered if sample.container == "CSV" and asked and asked <= numbered.columns else sample
 
 
 def is_text(path: Path) -> bool:
@@ -388,10 +401,12 @@ def _detect(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> tupl
         absent = [f"{ours}={column}" for ours, column in mapping.items() if column not in sample.columns]
         if not absent:
             raise
+        wanted = next(column for column in mapping.values() if column not in sample.columns)
+        near = nearest(wanted, sorted(sample.columns))
         raise ImportFailed(
             "No such column",
             f"{place(file.name, sample.first_line)} has no column for --map {' --map '.join(absent)}, but "
-            f"{shown_fields(sample.columns)}. Nothing was imported.",
+            f"{shown_fields(sample.columns)}{near}. Nothing was imported.",
             "Name a column that is there, or the format of the file: --format",
         ) from None
 

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
 import pyarrow
@@ -83,7 +83,7 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
     if (broken := first_invalid_line(file.plain)) is not None:
         yield _unreadable(1, broken, NOT_UTF8)
     elif sample.container == "CSV":
-        yield from _csv(file, sample.delimiter)
+        yield from _csv(file, sample)
     else:
         with file.plain.open(encoding="utf-8", newline="") as text:
             source = _Source(text, file.record_bytes)
@@ -357,14 +357,23 @@ def _broken_off(source: _Source, error: Exception) -> tuple[int, str]:
     return line, f"{_reason(error, source.column(error.pos))}; nothing after it can be read"
 
 
-def _csv(file: InputFile, delimiter: str) -> Iterator[RawRecord]:
+def column_names(header: Sequence[str]) -> list[str]:
+    """Return the names of columns, with its number after a name that occurs twice: `text (3)`."""
+    names = [name.strip() for name in header]
+    return [
+        f"{name} ({place})".strip() if names.count(name) > 1 else name for place, name in enumerate(names, 1)
+    ]
+
+
+def _csv(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
     csv.field_size_limit(file.record_bytes)
     with file.plain.open(encoding="utf-8", newline="") as text:
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        reader = csv.reader(text, delimiter=sample.delimiter, strict=True)
         header: list[str] = []
-        number = 0
+        number = rows = 0
         while True:
-            line = reader.line_num + 1
+            line = rows + 1 if file.is_sheet else reader.line_num + 1
+            rows += 1
             try:
                 row = next(reader)
             except StopIteration:
@@ -374,12 +383,10 @@ def _csv(file: InputFile, delimiter: str) -> Iterator[RawRecord]:
                 return
             if not row:
                 continue
-            if not header:
-                header = [name.strip() for name in row]
-                if len(set(header)) < len(header):
-                    yield _unreadable(1, line, "a column name occurs twice in the header")
-                    return
+            if not header and sample.has_header:
+                header = column_names(row)
                 continue
+            header = header or [str(place) for place in range(1, len(row) + 1)]
             number += 1
             if len(row) != len(header):
                 reason = f"{len(row)} fields where the header has {len(header)}"

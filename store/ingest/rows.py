@@ -236,7 +236,7 @@ class Rows:
         self, sort: Sort, plan: Plan, records: Sequence[RawRecord], names: dict[str, None]
     ) -> dict[int, str]:
         """Take records as they are; return why some are refused, by their number."""
-        filled = plan.fill([raw.value or {} for raw in records])
+        filled = plan.fill([raw.value or {} for raw in records], [raw.number for raw in records])
         names.update(filled.names)
         columns = {
             "number": [raw.number for raw in records],

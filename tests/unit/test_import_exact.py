@@ -232,7 +232,7 @@ def test_a_comma_after_the_last_of_something_nested_is_refused(tmp_path, nested)
     [
         ("rank", "1.5", "'rank' is text ('1.5') where a whole number is expected"),
         ("rank", "9" * 20, "a whole number is expected"),
-        ("label", "1e400", "'label' is text ('1e400') where a finite number is expected"),
+        ("label", "1e400", "'label' is '1e400', which is none of match, no match"),
         ("similarity", '{"m": "x"}', "'similarity of m' is text ('x') where a number is expected"),
         ("similarity", "{", "where a JSON object is expected"),
         ("similarity_m", "much", "'similarity of m' is text ('much') where a number is expected"),

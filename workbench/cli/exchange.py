@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +22,7 @@ from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, pr
 
 if TYPE_CHECKING:
     from store.events import Progress
+    from store.ingest.report import ImportReport
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
 
@@ -51,6 +54,35 @@ def parse_mapping(pairs: list[str]) -> dict[str, str]:
             )
         mapping[field] = column
     return mapping
+
+
+def parse_label_words(given: list[str]) -> dict[str, float]:
+    """Read `--label-words yes=1,no=0`.
+
+    Raises:
+        WorkbenchError: One of them is not of that form, or a word is given twice.
+    """
+    words: dict[str, float] = {}
+    for pair in ",".join(given).split(","):
+        word, equals, value = (part.strip() for part in pair.rpartition("="))
+        if not (equals and word and value in ("0", "1")) or word.lower() in words:
+            raise WorkbenchError(
+                "Words not understood",
+                f"--label-words {pair} is not WORD=1 or WORD=0, or explains a word twice.",
+                "Say which words mean 1 (match) and 0 (no match): --label-words good=1,bad=0",
+            )
+        words[word.lower()] = float(value)
+    return words
+
+
+def _print_formats(wanted: bool) -> None:
+    """Print what can be imported, and end."""
+    from store.formats.protocol import format_list
+    from workbench.output import say
+
+    if wanted:
+        say(format_list(readable=True))
+        raise typer.Exit
 
 
 class FormatsInHelp(TyperCommand):
@@ -117,6 +149,18 @@ def import_command(
         list[str] | None,
         typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; can be repeated."),
     ] = None,
+    label_words: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label-words",
+            metavar="WORD=VALUE",
+            help="What words among the labels mean: good=1,bad=0.",
+        ),
+    ] = None,
+    _formats: Annotated[
+        bool,
+        typer.Option("--formats", is_eager=True, callback=_print_formats, help="List the formats, and end."),
+    ] = False,
     prefix: Annotated[str, typer.Option(help="Put before every item's id.")] = "",
     licence: Annotated[str, typer.Option(help="The files' licence, where they name none.")] = "",
     model: Annotated[
@@ -158,17 +202,19 @@ def import_command(
         return
     loaded = settings(config)
     fields = parse_mapping(mapping or [])
+    words = parse_label_words(label_words) if label_words else {}
     opening = workspace_for_import(workspace, dry_run=dry_run)
     with tuned_for_throughput(), opening as opened, Bar("importing") as bar:
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "An import uses", given_rater(None))
-        report = import_files(
-            opened,
-            files,
+        report = _with_command(
+            partial(import_files, opened, files),
+            ["workbench", "import", *map(str, (workspace, *files))],
             format=format,
             label_as=label_as,
             match_from=match_from,
             mapping=fields,
+            label_words=words,
             prefix=prefix,
             licence=licence,
             model=model,
@@ -191,6 +237,21 @@ def import_command(
             say(f"{pluralize(report.rejected, 'record')} would be refused, and written to {rejects}.")
         say(*report.beside_files())
         say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
+
+
+def _with_command(run: Callable[..., ImportReport], words: list[str], **options: Any) -> ImportReport:
+    """Import; where columns have to be chosen, the error gets the whole command that chooses them."""
+    from store.ingest.own_table import ColumnsUnclear
+
+    try:
+        return run(**options)
+    except ColumnsUnclear as error:
+        kept = ("format", "label_as", "match_from", "prefix", "licence", "rejects")
+        given = [(f"--{name.replace('_', '-')}", str(options[name])) for name in kept if options[name]]
+        given += [("--label-words", f"{word}={value:g}") for word, value in options["label_words"].items()]
+        further = [part for pair in given for part in pair] + ["--dry-run"] * options["dry_run"]
+        error.command = shlex.join([*words, *error.proposal.options, *further])
+        raise
 
 
 def _import_bundle(

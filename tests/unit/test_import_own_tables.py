@@ -1,0 +1,304 @@
+"""Tables of a user's own: each is imported by the command that the program proposes, as the file has it."""
+
+import csv
+import io
+import json
+import re
+import shlex
+
+import openpyxl
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from store.workspace.duckdb import Workspace
+
+ROWS = [
+    ("007", "how to sort a dict by value", "def by_value(d):\n    return sorted(d, key=d.get)", "yes"),
+    ("1", "read a file line by line", "for line in open(path):\n    print(line)", "no"),
+    ("2", 'make a "list" unique', "unique = list(dict.fromkeys(xs))", "yes"),
+    ("3", "join strings; with a comma", "', '.join(words)", "no"),
+    ("4", "größte Zahl finden", "def größte(zahlen):\n    return max(zahlen)", "yes"),
+    ("5", "flatten a nested list", "[x for xs in xss for x in xs]", "no"),
+]
+VALUE = {"yes": 1.0, "no": 0.0}
+
+
+def table(header, rows=ROWS, **dialect):
+    """A table as text; its columns are id, query, code and label."""
+    text = io.StringIO()
+    writer = csv.writer(text, **dialect)
+    if header:
+        writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def excel(path, header, rows):
+    book = openpyxl.Workbook()
+    for row in (header, *rows):
+        book.active.append(row)
+    book.save(path)
+
+
+def parquet(path, header, rows):
+    pyarrow.parquet.write_table(pyarrow.table(dict(zip(header, zip(*rows, strict=True), strict=True))), path)
+
+
+OWN = ("nr", "search text", "my snippet", "gold label")
+
+
+def semicolons(folder):
+    path = folder / "pairs.csv"
+    path.write_text(table(OWN, delimiter=";"), encoding="utf-8")
+    return path
+
+
+def tabs(folder):
+    path = folder / "pairs.tsv"
+    path.write_text(table(("Idx", "Doc", "Function", "Gold"), delimiter="\t"), encoding="utf-8")
+    return path
+
+
+def marked(folder):
+    path = folder / "pairs.csv"
+    path.write_text(table(("NUMBER", "QUESTION", "SNIPPET", "RELEVANT")), encoding="utf-8-sig")
+    return path
+
+
+def wide(folder):
+    path = folder / "pairs.txt"
+    path.write_text(table(OWN, delimiter="\t"), encoding="utf-16")
+    return path
+
+
+def sheet(folder):
+    path = folder / "pairs.xlsx"
+    numbered = [(float(row[0]) if row[0] != "007" else row[0], *row[1:]) for row in ROWS]
+    excel(path, OWN, numbered)
+    return path
+
+
+def headless(folder):
+    path = folder / "pairs.csv"
+    path.write_text(table(()), encoding="utf-8")
+    return path
+
+
+def doubled(folder):
+    path = folder / "pairs.csv"
+    rows = [(row[0], row[1], "note", row[2], row[3]) for row in ROWS]
+    path.write_text(table(("id", "text", "text", "code", "label"), rows), encoding="utf-8")
+    return path
+
+
+def lines(folder):
+    path = folder / "pairs.jsonl"
+    names = ("id", "intent", "snippet", "match")
+    records = [dict(zip(names, (*row[:3], row[3] == "yes"), strict=True)) for row in ROWS]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def shards(folder):
+    for number in range(2):
+        path = folder / "set" / "data" / f"train-0000{number}-of-00002.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parquet(path, ("idx", "nl", "source", "label"), ROWS[3 * number : 3 * number + 3])
+    return folder / "set"
+
+
+def words(folder):
+    path = folder / "pairs.csv"
+    rows = [(*row[:3], {"yes": "Match", "no": "no match"}[row[3]]) for row in ROWS]
+    path.write_text(table(("id", "query", "code", "label"), rows), encoding="utf-8")
+    return path
+
+
+SHAPES = [semicolons, tabs, marked, wide, sheet, headless, doubled, lines, shards, words]
+
+CHOSEN = {headless: ["id=1", "query=2", "code=3", "label=4"], doubled: ["query=text (2)"]}
+"""What the user has to say where the program cannot know it."""
+
+
+def stored(path):
+    statement = (
+        "SELECT external_id, q.text, c.text, j.value FROM item i JOIN pair p ON p.item_id = i.id "
+        "JOIN query q ON q.id = query_id JOIN code c ON c.id = code_id "
+        "LEFT JOIN judgment j ON j.item_id = i.id ORDER BY i.id"
+    )
+    with Workspace.open(path) as opened:
+        cursor = opened.native()
+        try:
+            return cursor.execute(statement).fetchall()
+        finally:
+            cursor.close()
+
+
+def proposed(error):
+    """The words of the command below an error, after the program's name."""
+    command = next(line for line in error.splitlines() if line.startswith("workbench import "))
+    return shlex.split(command)[1:]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_a_table_is_imported_as_it_is_by_the_command_that_is_proposed(shape, tmp_path, workbench):
+    path, target = shape(tmp_path), tmp_path / "own.duckdb"
+    done = workbench("import", target, path)
+    if done.code and shape in CHOSEN:
+        assert all(len(line) <= 100 for line in done.err.splitlines()[:-1])
+        done = workbench("import", target, path, *(word for one in CHOSEN[shape] for word in ("--map", one)))
+    elif done.code:
+        done = workbench(*proposed(done.err))
+
+    assert done.code == 0, done.err
+    assert stored(target) == [(*row[:3], VALUE[row[3]]) for row in ROWS]
+
+
+def test_usual_names_are_taken_at_once_and_said_in_a_line(tmp_path, workbench):
+    path, target = marked(tmp_path), tmp_path / "own.duckdb"
+    done = workbench("import", target, path)
+    assert (
+        "csv (detected: query from 'QUESTION', code from 'SNIPPET', label from 'RELEVANT', id from 'NUMBER'), "
+        "6 records; 6 items added"
+    ) in done.out
+
+
+def test_without_ids_they_are_made_of_the_texts_and_the_row_is_kept(tmp_path, workbench):
+    path, target = tmp_path / "mine.csv", tmp_path / "own.duckdb"
+    rows = [(row[1], row[2]) for row in (*ROWS, ROWS[2])]
+    path.write_text(table(("question", "code"), rows), encoding="utf-8")
+    assert "6 items added; 1 item already there" in workbench("import", target, path).out
+    ids = [row[0] for row in stored(target)]
+    assert len(set(ids)) == 6
+    assert all(re.fullmatch("mine-[0-9a-f]{12}", each) for each in ids)
+    with Workspace.open(target) as opened:
+        cursor = opened.native()
+        kept = [json.loads(extra)["row"] for (extra,) in cursor.execute("SELECT extra FROM item").fetchall()]
+        cursor.close()
+    assert kept == [1, 2, 3, 4, 5, 6]
+
+    # The same file adds nothing, wherever its rows stand; a row that was changed is a new item.
+    path.write_text(table(("code", "question"), [row[::-1] for row in rows[::-1]]), encoding="utf-8")
+    assert "no item added; 7 items already there" in workbench("import", target, path).out
+    rows[0] = (rows[0][0], "sorted(d)")
+    path.write_text(table(("question", "code"), rows), encoding="utf-8")
+    assert "1 item added; 6 items already there" in workbench("import", target, path).out
+
+
+def test_what_is_only_likely_is_proposed_and_nothing_is_imported(tmp_path, workbench):
+    path, target = semicolons(tmp_path), tmp_path / "own.duckdb"
+    refused = workbench("import", target, path, "--prefix", "mine/", "--label-as", "dana")
+    assert refused.code == 2
+    assert not target.exists()
+    shown = " ".join(refused.err.replace("│", " ").split())
+    assert "names no column that is surely the query and code" in shown
+    assert "query search text how to sort a dict by" in shown
+    assert "label gold label yes · no" in shown
+    assert "id nr 007 · 1 · 2" in shown
+    assert len(refused.err.splitlines()) <= 24
+    chosen = ["--map", "query=search text", "--map", "code=my snippet", "--map", "label=gold label"]
+    further = ["--label-as", "dana", "--prefix", "mine/"]
+    assert proposed(refused.err) == ["import", str(target), str(path), *chosen, *further]
+    error = json.loads(workbench("import", target, path, "--json").out)["error"]
+    assert error["command"] == shlex.join(["workbench", "import", str(target), str(path), *chosen])
+
+
+def test_two_columns_that_fit_are_both_named(tmp_path, workbench):
+    path = tmp_path / "pairs.csv"
+    path.write_text("question,search,code\nhow to add,add numbers,a + b\n")
+    refused = workbench("import", tmp_path / "own.duckdb", path)
+    assert "question and search fit: choose one" in refused.err
+    assert refused.err.splitlines()[-1].endswith("--map query=COLUMN")
+    done = workbench("import", tmp_path / "own.duckdb", path, "--map", "query=search")
+    assert "kept as extra: question, row" in done.out
+
+
+def test_a_column_that_is_not_there_names_the_nearest(tmp_path, workbench):
+    refused = workbench("import", tmp_path / "own.duckdb", semicolons(tmp_path), "--map", "query=serch text")
+    shown = " ".join(refused.err.replace("│", " ").split())
+    assert "has no column for --map query=serch text" in shown
+    assert "the nearest is 'search text'" in shown
+
+
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.jsonl"])
+def test_words_of_labels_are_explained_or_refused_with_what_was_seen(name, tmp_path, workbench):
+    path, target = tmp_path / name, tmp_path / "own.duckdb"
+    rows = [(*row[:3], {"yes": "Good", "no": "bad"}[row[3]]) for row in ROWS]
+    header = ("id", "query", "code", "label")
+    records = (json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows)
+    path.write_text(table(header, rows) if name == "pairs.csv" else "".join(records), encoding="utf-8")
+    refused = workbench("import", target, path)
+    shown = " ".join(refused.err.replace("│", " ").split())
+    assert "'label' is 'Good', which is none of match, no match, 1, 0, yes, no, true, false" in shown
+    assert "--label-words Good=1 explains it" in shown
+
+    assert workbench("import", target, path, "--label-words", "good=1,bad=0").code == 0
+    assert [row[3] for row in stored(target)] == [VALUE[row[3]] for row in ROWS]
+
+
+@pytest.mark.parametrize("given", ["good", "good=2", "good=1,GOOD=0", "=1", ""])
+def test_words_that_are_no_explanation_are_refused(given, tmp_path, workbench):
+    refused = workbench("import", tmp_path / "own.duckdb", words(tmp_path), "--label-words", given)
+    assert refused.code == 2
+    assert "good=1,bad=0" in refused.err
+
+
+def test_the_formats_are_listed_where_they_are_asked_for(tmp_path, workbench):
+    listed = workbench("import", "--formats").out
+    assert "\n  cosqa-plus " in listed
+    path = tmp_path / "one.csv"
+    path.write_text("word\nalone\n")
+    refused = workbench("import", tmp_path / "own.duckdb", path)
+    assert refused.says("is of no known format")
+    assert len(refused.err.splitlines()) <= 24
+
+
+@pytest.mark.parametrize(("written", "value"), [("0,75", 0.75), ("-12,5", -12.5), ("0,8125", 0.8125)])
+def test_a_decimal_comma_is_read(written, value, tmp_path, workbench):
+    path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
+    path.write_text(f"id;query;code;similarity\n1;add;a + b;{written}\n")
+    assert workbench("import", target, path).code == 0
+    with Workspace.open(target) as opened:
+        cursor = opened.native()
+        found = cursor.execute("SELECT value FROM similarity").fetchall()
+        cursor.close()
+    assert found == [(value,)]
+
+
+def test_a_comma_that_may_part_thousands_is_refused(tmp_path, workbench):
+    path = tmp_path / "pairs.csv"
+    path.write_text("id;query;code;similarity\n1;add;a + b;1,234\n")
+    refused = workbench("import", tmp_path / "own.duckdb", path)
+    assert refused.says("('1,234') where a number is expected")
+
+
+def test_a_row_of_a_spreadsheet_is_named_by_its_number(tmp_path, workbench):
+    path, target = tmp_path / "pairs.xlsx", tmp_path / "own.duckdb"
+    header = ("id", "query", "code", "label")
+    excel(path, header, [*ROWS, ("9", "q", "c\nd", "perhaps"), (10.5, "q", "c", True)])
+    assert "pairs.xlsx:8: 'label' is 'perhaps'" in workbench("import", target, path).err
+    done = workbench("import", target, path, "--label-words", "perhaps=0")
+    assert done.code == 0, done.err
+    assert stored(target)[6:] == [("9", "q", "c\nd", 0.0), ("10.5", "q", "c", 1.0)]
+
+
+def test_sheets_and_files_that_are_none_are_refused(tmp_path, workbench):
+    path, target = tmp_path / "pairs.xlsx", tmp_path / "own.duckdb"
+    book = openpyxl.Workbook()
+    book.save(path)
+    assert "no sheet holds anything" in workbench("import", target, path).err
+    for name in ("One", "Two"):
+        book.create_sheet(name).append(["id", "query", "code"])
+    book.save(path)
+    assert "2 sheets with content: One, Two" in workbench("import", target, path).err
+    path.write_bytes(path.read_bytes()[:400])
+    assert "Damaged spreadsheet" in workbench("import", target, path).err
+
+
+def test_grades_stay_grades(tmp_path, workbench):
+    path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
+    rows = [(row[1], row[2], str(place % 4)) for place, row in enumerate(ROWS)]
+    path.write_text(table(("question", "snippet", "Relevance"), rows), encoding="utf-8")
+    assert workbench("import", target, path).code == 0
+    assert [row[3] for row in stored(target)] == [0, 1, 2, 3, 0, 1]
