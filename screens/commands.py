@@ -938,6 +938,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("views.up", "up", "move(-1)", "line above", "Go to the view above."),
     Command("views.down", "down", "move(1)", "line below", "Go to the view below."),
     Command("import.leave", "escape", "leave", "close", "Close the dialog."),
+    Command(
+        "import.columns", "down", "choose_columns", "columns", "Go to the columns of a table.", priority=True
+    ),
+    Command("import.now", "i", "import_now", "import", "Import the table with the columns that are shown."),
     Command("import.complete", "tab", "complete", "complete path", "Complete the path.", priority=True),
     Command("start.begin", "enter", "begin", "start", "Start the agents.", priority=True),
     Command("start.leave", "escape", "leave", "cancel", "Close the dialog; nothing is started."),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from screens.test_runner import TestRunner
     from store.events import Report
     from store.first_look import FirstLook
-    from store.ingest.preview import FilePreview
+    from store.ingest.preview import FilePreview, ImportChoices
     from store.ingest.report import ImportReport
     from store.record.rater_ref import RaterRef
     from store.record.scope import RunRef
@@ -69,9 +69,9 @@ class AppContext:
         make_searches: Makes what searches candidate pairs, given where its events go.
         make_expert_runs: Makes what runs the tests that the rater asks for. Called in a thread.
         make_plan: Composes what a run over items of a kind, started from the app, does; see `plan`.
-        import_file: Imports a file, given its path and a callback for progress.
-        look_at_file: Looks at the beginning of a file, given the same.
-        check_file: Does all that an import of a file does but import it, given the same.
+        import_file: Imports a file, given its path, a callback for progress, and what was chosen for it.
+        look_at_file: Looks at the beginning of a file, given its path and a callback for progress.
+        check_file: Does all that an import of a file does but import it, given what that is given.
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
         first_look: The first reads of the workspace, made before there was a screen; None for none.
@@ -90,9 +90,9 @@ class AppContext:
     make_searches: Callable[[Callable[[SearchEvent], None]], CandidateSearches]
     make_expert_runs: Callable[[], ExpertTests]
     make_plan: Callable[[str], Plan]
-    import_file: Callable[[Path, Report], ImportReport]
+    import_file: Callable[[Path, Report, ImportChoices], ImportReport]
     look_at_file: Callable[[Path, Report], FilePreview]
-    check_file: Callable[[Path, Report], ImportReport]
+    check_file: Callable[[Path, Report, ImportChoices], ImportReport]
     load_sample: Callable[[], JobSettings]
     is_sample: Callable[[], bool]
     first_look: FirstLook | None = None

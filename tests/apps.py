@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agents.jobs.expert_tests import ExpertTests
@@ -14,10 +15,10 @@ from agents.settings import ExpertRunSettings, JobSettings
 from screens.app import WorkbenchApp
 from screens.context import AppContext, Plan
 from screens.settings import ScreenSettings
-from store.ingest.importing import import_files
 from store.ingest.preview import preview_file
 from store.record.raters import ensure_rater, register_kinds
 from store.workspace.duckdb import Workspace
+from workbench.wiring import import_file
 
 NO_MODEL = (
     "No model is set. Name one in ~/.config/workbench/config.toml, under [agents]: "
@@ -40,9 +41,9 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         make_searches=lambda emit: CandidateSearches(workspace, RetrievalSettings(), ModelSettings(), emit),
         make_expert_runs=lambda: ExpertTests(workspace, ExpertRunSettings),
         make_plan=lambda _kind: plan,
-        import_file=lambda path, report: import_files(workspace, [path], progress=report),
+        import_file=partial(import_file, workspace),
         look_at_file=preview_file,
-        check_file=lambda path, report: import_files(workspace, [path], progress=report, dry_run=True),
+        check_file=partial(import_file, workspace, dry_run=True),
         load_sample=lambda: JobSettings(model="scripted:none"),
         is_sample=lambda: False,
     )

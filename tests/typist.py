@@ -533,7 +533,7 @@ class Reader:
             wrong = wrong or why
             self._take(action)
         if not wrong:
-            wrong = self._lost(pressed, actions, after) or self._shown(after)
+            wrong = self._lost(pressed, actions, after) or self.look(after) or self._shown(after)
         (key, seen) = pressed[-1]
         if after.screen == "Palette" != seen.screen or (after.line == "note" and seen.line != "note"):
             self._below = key, seen

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from screens.home.import_dialog import Imports
     from screens.welcome.choice import Chosen, FirstRun
     from store.events import Report
+    from store.ingest.preview import ImportChoices
     from store.ingest.report import ImportReport
     from store.workspace.duckdb import Workspace
     from workbench.lazy_config import LazyConfig
@@ -103,18 +104,18 @@ def imports_into(path: Path) -> Imports:
     from screens.home.import_dialog import Imports
     from workbench.wiring import import_file, look_at_file
 
-    def check(file: Path, report: Report) -> ImportReport:
+    def check(file: Path, report: Report, choices: ImportChoices) -> ImportReport:
         with _opened_or_temporary(path) as workspace:
-            return import_file(workspace, file, report, dry_run=True)
+            return import_file(workspace, file, report, choices, dry_run=True)
 
-    def run(file: Path, report: Report) -> ImportReport:
+    def run(file: Path, report: Report, choices: ImportChoices) -> ImportReport:
         from store.workspace.duckdb import Workspace
         from workbench.demo import delete_workspace
 
         is_new = not path.exists()
         try:
             with Workspace.open(path, create=True) as workspace:
-                return import_file(workspace, file, report)
+                return import_file(workspace, file, report, choices)
         except BaseException:
             if is_new:
                 delete_workspace(path)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from screens.study_place import StudyPlace
     from store.events import Report
     from store.first_look import FirstLook
-    from store.ingest.preview import FilePreview
+    from store.ingest.preview import FilePreview, ImportChoices
     from store.ingest.report import ImportReport
     from store.record.rater_ref import RaterRef
     from store.record.scope import RunRef
@@ -136,9 +137,9 @@ def make_context(
         make_searches=make_searches,
         make_expert_runs=make_expert_tests,
         make_plan=lambda kind: _plan(workspace, config, annotation, kind),
-        import_file=lambda path, report: import_file(workspace, path, report),
+        import_file=partial(import_file, workspace),
         look_at_file=look_at_file,
-        check_file=lambda path, report: import_file(workspace, path, report, dry_run=True),
+        check_file=partial(import_file, workspace, dry_run=True),
         load_sample=load_sample,
         is_sample=lambda: holds_sample(workspace),
         first_look=first_look,
@@ -205,8 +206,26 @@ def look_at_file(path: Path, report: Report) -> FilePreview:
     return preview_file(path, report)
 
 
-def import_file(workspace: Workspace, path: Path, report: Report, *, dry_run: bool = False) -> ImportReport:
+def import_file(
+    workspace: Workspace,
+    path: Path,
+    report: Report,
+    choices: ImportChoices,
+    *,
+    dry_run: bool = False,
+) -> ImportReport:
     """Import a file for the import dialog, or do everything but that."""
     from store.ingest.importing import import_files
+    from store.ingest.own_table import parse_label_words
 
-    return import_files(workspace, [path], progress=report, dry_run=dry_run)
+    return import_files(
+        workspace,
+        [path],
+        label_as=choices.label_as or None,
+        mapping=choices.mapping,
+        label_words=parse_label_words([choices.label_words]) if choices.label_words else None,
+        prefix=choices.prefix,
+        licence=choices.licence,
+        progress=report,
+        dry_run=dry_run,
+    )

@@ -25,6 +25,7 @@ from textual.worker import get_current_worker
 from screens.commands import bindings
 from screens.form import typed_path
 from screens.help import first_key, hint
+from screens.home.import_columns import WRITTEN, ImportColumns, as_it_will_look
 from screens.jobs.job_line import TICK_SECONDS, bar
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
@@ -37,13 +38,22 @@ if TYPE_CHECKING:
 
     from screens.settings import ScreenSettings
     from store.events import Progress, Report
-    from store.ingest.preview import FilePreview
+    from store.ingest.preview import FilePreview, ImportChoices
     from store.ingest.report import ImportReport
 
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".zst")
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xlsx", ".xlsm", ".ods", ".gz", ".zst")
 """Ends of the names of files that can be imported; a folder is shown as well, any other file is not."""
 
+_EXAMPLES = {
+    "prefix": "put before every id, such as mine/",
+    "licence": "of the data, such as CC-BY-4.0",
+    "label_as": "the name of who gave them",
+    "label_words": "what words mean, such as good=1,bad=0",
+}
 LISTED = 6
+_TALL = 30
+"""Rows of a terminal in which all lines of a table's columns are shown."""
+
 SHOWN_LINES = 9
 """Lines of an error that are shown."""
 
@@ -102,13 +112,13 @@ class Imports:
 
     Attributes:
         look: Looks at its beginning.
-        check: Does everything but import.
+        check: Does everything but import, with what was chosen for the file.
         import_file: Imports it.
     """
 
     look: Callable[[Path, Report], FilePreview]
-    check: Callable[[Path, Report], ImportReport]
-    import_file: Callable[[Path, Report], ImportReport]
+    check: Callable[[Path, Report, ImportChoices], ImportReport]
+    import_file: Callable[[Path, Report, ImportChoices], ImportReport]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +152,9 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self._importing = False
         # The path that was looked at, and what the look told.
         self._looked_at = ""
+        self._found: FilePreview | None = None
+        # The line of the columns that is written.
+        self._line = ""
         self._preview = Content("")
         # Written by the thread that imports, read by the timer.
         self._progress: Progress | None = None
@@ -155,6 +168,8 @@ class ImportScreen(ModalScreen["Imported | None"]):
             box.border_title = "Import a file"
             yield Input(id="path", placeholder="path of a file", suggester=FileSuggester())
             yield Static(id="files")
+            yield ImportColumns(id="columns")
+            yield Input(id="written")
             yield Static(id="outcome")
             yield Static(classes="keys")
 
@@ -164,6 +179,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
 
     def on_mount(self) -> None:
         """List what is in the folder."""
+        self.query_one("#written").display = False
         self._list_files("")
         self._show_message(
             "Pairs, completions, repository questions, comparisons; responses of models; labels. "
@@ -173,15 +189,28 @@ class ImportScreen(ModalScreen["Imported | None"]):
 
     def _show_keys(self) -> None:
         """Say what Enter does now, and the other keys."""
-        if self._typed and self._looked_at == self._typed:
+        columns = self._columns
+        if columns.has_focus:
+            enter = "takes the column" if columns.is_choosing else "changes the line"
+        elif self._typed and self._looked_at == self._typed:
             enter = "imports"
         elif self._typed or self._report is None:
             enter = "preview"
         else:
             enter = "open the first item" if self._report.items_added else "closes"
         completes = [("import.complete", "complete the path")] if self._typed or not self._report else []
-        keys = hint(self._settings, *completes, ("import.leave", "close"))
+        if columns.display:
+            completes = [("import.now", "import"), ("import.leave", "back")]
+            if not columns.has_focus:
+                completes = [("import.columns", "columns"), ("import.leave", "close")]
+        else:
+            completes.append(("import.leave", "close"))
+        keys = hint(self._settings, *completes)
         self.query_one(".keys", Static).update(Content(f"Enter {enter} · {keys}"))
+
+    @property
+    def _columns(self) -> ImportColumns:
+        return self.query_one(ImportColumns)
 
     @property
     def _typed(self) -> str:
@@ -201,6 +230,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
     def _path_changed(self, event: Input.Changed) -> None:
         self._list_files(event.value)
         self._looked_at = ""
+        self._columns.show(None)
         self.workers.cancel_group(self, "look")
         if event.value.strip():
             self._show_message("")
@@ -230,25 +260,88 @@ class ImportScreen(ModalScreen["Imported | None"]):
         if typed != self._typed or self._importing:
             return
         self._looked_at = typed
+        self._found = found
+        self._columns.show(found.proposal)
+        self._check()
+
+    @on(ImportColumns.Changed)
+    def _check(self) -> None:
+        """Show what would be imported with the columns that are chosen, and count it."""
+        found, typed, choices = self._found, self._typed, self._columns.choices
+        if found is None or self._importing:
+            return
         width = max(20, self.query_one("#outcome", Static).content_size.width)
-        first, heading, *rows = preview_lines(found, width)
-        self._preview = Content.assemble(
-            (first, "bold"), (f"\n{heading}", "$foreground-muted"), *(f"\n{row}" for row in rows)
-        )
-        self._show_message("Counting …", preview=True)
+        if found.proposal is None:
+            first, heading, *rows = preview_lines(found, width)
+            parts = [(first, "bold"), (f"\n{heading}", "$foreground-muted")]
+        else:
+            few = self.app.size.height < _TALL
+            self._columns.styles.max_height = 6 if few else 13
+            parts = [(f"{found.holds} · {found.proposal.sample.container}, as they will look:", "bold")]
+            rows = as_it_will_look(found.proposal.rows[: 2 if few else None], choices, width)
+        self._preview = Content.assemble(*parts, *(f"\n{row}" for row in rows))
         self._show_keys()
+        if self._columns.missing:
+            self._show_message(
+                f"No column is the {' or the '.join(self._columns.missing)} yet.", preview=True
+            )
+            return
+        self._show_message("Counting …", preview=True)
         path, done = typed_path(typed), partial(self._checked, typed)
         in_thread(
             self,
-            lambda: self._imports.check(path, _stop_if_cancelled),
+            lambda: self._imports.check(path, _stop_if_cancelled, choices),
             done,
             self._check_failed,
             group="look",
         )
 
+    @on(ImportColumns.Asked)
+    def _ask(self, event: ImportColumns.Asked) -> None:
+        """Have a line written."""
+        box = self.query_one("#written", Input)
+        self._line = event.name
+        box.placeholder = f"{WRITTEN[event.name]}: {_EXAMPLES[event.name]}"
+        box.value = self._columns.text_of(event.name)
+        box.display = True
+        box.focus()
+
+    @on(Input.Submitted, "#written")
+    def _written(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._end_writing()
+        self._columns.write(self._line, event.value)
+
+    def _end_writing(self) -> None:
+        self.query_one("#written").display = False
+        self._columns.focus()
+
+    @on(ImportColumns.Turned)
+    def on_descendant_focus(self) -> None:
+        """Say what the keys do where the focus is."""
+        self._show_keys()
+
+    def action_choose_columns(self) -> None:
+        """Go to the columns of a table; within them, to the next line."""
+        if self._columns.has_focus:
+            self._columns.action_cursor_down()
+        elif self._columns.display and not self.query_one("#written").has_focus:
+            self._columns.focus()
+
+    def action_import_now(self) -> None:
+        """Import the table."""
+        self._import(self._typed)
+
     def _checked(self, typed: str, report: ImportReport) -> None:
         if typed == self._typed and not self._importing:
+            # Columns that were changed may have mended what was wrong.
+            self._looked_at = typed
+            self._show_keys()
             files = [one_line(file.sentence(dry_run=True).partition("), ")[2], 400) for file in report.files]
+            if self._columns.display:
+                files = [
+                    line.replace("--label-as NAME changes it", "change it in `labels of`") for line in files
+                ]
             mark = "✓" if report.adds else "·"
             lines = [f"{mark} {line}" for line in files[:LISTED]] + report.beside_files()
             if not report.adds:
@@ -321,13 +414,25 @@ class ImportScreen(ModalScreen["Imported | None"]):
         if self._looked_at != typed:
             in_thread(self, partial(_completed, typed), partial(self._look_or_type, typed), group="complete")
             return
+        self._import(typed)
+
+    def _import(self, typed: str) -> None:
+        """Import the file that was looked at."""
+        if self._importing or not typed or self._looked_at != typed:
+            return
+        if self._columns.missing:
+            self._columns.focus()
+            return
+        choices = self._columns.choices
+        self._columns.display = False
+        self.query_one("#path", Input).focus()
         self.workers.cancel_group(self, "look")
         self._importing = True
         self._progress, self._began = None, time.monotonic()
         self._what = f"Importing {one_line(typed, 60)} …"
         self._show_message(self._what)
         self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
-        work = partial(self._imports.import_file, typed_path(typed), self._take_progress)
+        work = partial(self._imports.import_file, typed_path(typed), self._take_progress, choices)
         in_thread(self, work, self._import_done, self._import_failed, group="import", exclusive=False)
 
     def _look_or_type(self, typed: str, completed: str) -> None:
@@ -388,7 +493,16 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self._show_keys()
 
     def action_leave(self) -> None:
-        """Leave; while a file is imported, show that the import goes on."""
+        """Leave what has the focus: a line, the columns, the dialog; an import that goes on is shown."""
+        if self.query_one("#written").display:
+            self._end_writing()
+            return
+        if self._columns.is_choosing:
+            self._columns.leave_columns()
+            return
+        if self._columns.has_focus:
+            self.query_one("#path", Input).focus()
+            return
         if self._importing:
             again = f"Press {self._leaving_key} once more when it is done."
             self._what = f"Still importing; please wait. {again}"

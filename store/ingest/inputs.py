@@ -34,7 +34,7 @@ from store.formats.protocol import (
 )
 from store.formats.values import Refused
 from store.ingest.files import InputFile, first_invalid_line, wide_coding
-from store.ingest.own_table import nearest, own_table, without_header
+from store.ingest.own_table import Proposal, nearest, own_table, without_header
 from store.ingest.records import NOT_UTF8, column_names, read_records
 from store.paths import is_there
 
@@ -203,6 +203,7 @@ class Input:
         layout: Which sort of the format's records it holds.
         detected: Whether the format was detected from the content.
         why: From what.
+        proposal: Its columns, where it is a table of no known format.
     """
 
     file: InputFile
@@ -211,6 +212,7 @@ class Input:
     layout: Layout
     detected: bool
     why: str
+    proposal: Proposal | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the format by its name, since it holds functions."""
@@ -300,8 +302,8 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         except UnknownFormat:
             if len(sample.columns) < 2:  # a text of whatever sort
                 raise
-            found, layout, why = own_table(file, sample, mapping)
-            return Input(file, sample, found, layout, True, why)
+            found, layout, why, proposal = own_table(file, sample, mapping)
+            return Input(file, proposal.sample, found, layout, True, why, proposal)
         return Input(file, sample, found, found.layout(sample), True, why)
     if not sample.columns and find_format(name).may_be_empty:
         _columns_further_on(file, sample)

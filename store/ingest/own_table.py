@@ -23,6 +23,9 @@ from store.ingest.records import read_records
 LOOKED_AT = 20
 """Records of a table that are looked at."""
 
+PREVIEWED = 5
+"""Rows that are kept to be shown."""
+
 FIELDS = ("query", "code", "label", "id")
 """The fields that are looked for; those that a pair needs come first."""
 
@@ -85,12 +88,14 @@ class Proposal:
         columns: The columns, in the file's order.
         choices: The column of each field that is looked for.
         values: The first values of each column, as texts.
+        rows: The first rows, as texts by column.
     """
 
     sample: Sample
     columns: tuple[str, ...]
     choices: tuple[Choice, ...]
     values: Mapping[str, tuple[str, ...]]
+    rows: tuple[Mapping[str, str], ...] = ()
 
     @property
     def unclear(self) -> list[str]:
@@ -211,13 +216,18 @@ def propose(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> Prop
             taken.update(found)
             choices[field] = Choice(field, found, _HOW[min(len(found), 2)])
     first = {column: tuple(dict.fromkeys(map(_shown, filled[column]))) or ("empty",) for column in columns}
-    return Proposal(sample, columns, tuple(choices[field] for field in FIELDS), first)
+    rows = tuple(
+        {column: values[column][place] for column in columns} for place in range(min(len(records), PREVIEWED))
+    )
+    return Proposal(sample, columns, tuple(choices[field] for field in FIELDS), first, rows)
 
 
 _HOW: tuple[How, How, How] = ("none", "proposed", "several")
 
 
-def own_table(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> tuple[Format, Layout, str]:
+def own_table(
+    file: InputFile, sample: Sample, mapping: Mapping[str, str]
+) -> tuple[Format, Layout, str, Proposal]:
     """Read a file that is of no known format as a table of pairs, if its columns say which is which.
 
     Args:
@@ -226,7 +236,7 @@ def own_table(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> tu
         mapping: The columns that the user named, by our field.
 
     Returns:
-        Its format, its fields, and what was taken for what.
+        Its format, its fields, what was taken for what, and its columns.
 
     Raises:
         ColumnsUnclear: They do not.
@@ -245,7 +255,7 @@ def own_table(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> tu
     if "id" not in proposal.mapping:
         layout = layout.without_id(re.sub(r"-\d+-of-\d+$", "", file.stem))
     layout = layout.mapped({**further, **mapping, **proposal.mapping})
-    return find_format(_FORMATS.get(sample.container, "jsonl")), layout, proposal.why
+    return find_format(_FORMATS.get(sample.container, "jsonl")), layout, proposal.why, proposal
 
 
 _FORMATS = {"CSV": "csv", "Parquet": "parquet"}
@@ -260,6 +270,25 @@ def without_header(sample: Sample) -> Sample:
 def _are_data(names: Collection[str]) -> bool:
     """Tell whether the names of columns look like a first row of data."""
     return any("\n" in name or len(name) > 80 or _CODE.search(name) for name in names)
+
+
+def parse_label_words(given: Sequence[str]) -> dict[str, float]:
+    """Read `yes=1,no=0`: what words among the labels mean.
+
+    Raises:
+        ImportFailed: One of them is not of that form, or a word is given twice.
+    """
+    words: dict[str, float] = {}
+    for pair in ",".join(given).split(","):
+        word, equals, value = (part.strip() for part in pair.rpartition("="))
+        if not (equals and word and value in ("0", "1")) or word.lower() in words:
+            raise ImportFailed(
+                "Words not understood",
+                f"{pair!r} is not WORD=1 or WORD=0, or explains a word twice. Nothing was imported.",
+                "Say which words mean 1 (match) and 0 (no match): --label-words good=1,bad=0",
+            )
+        words[word.lower()] = float(value)
+    return words
 
 
 def nearest(column: str, columns: Sequence[str]) -> str:

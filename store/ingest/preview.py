@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from store.events import Report, silent
+from store.formats.table import TABLE
 from store.ingest.corpus import functions_in, is_sources
 from store.ingest.files import prepare
 from store.ingest.inputs import detect_input, listed
+from store.ingest.own_table import ColumnsUnclear, Proposal
 from store.ingest.records import read_records
 from store.kinds.spec import task_kinds
 from store.processes import temporary_folder
@@ -33,6 +36,7 @@ class FilePreview:
         columns: The names of the fields of the first records.
         rows: The first records, a text for each field.
         more: How many more files a folder holds, of which only the first was looked at.
+        proposal: Its columns and what they may be, where it is a table of no known format.
     """
 
     format: str
@@ -41,6 +45,26 @@ class FilePreview:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     more: int = 0
+    proposal: Proposal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChoices:
+    """What a person chose for an import.
+
+    Attributes:
+        mapping: Our field to the file's column.
+        prefix: Put before every id.
+        licence: Of the data.
+        label_as: Whose the labels are; the file's name says it where it is empty.
+        label_words: What words among the labels mean: "good=1,bad=0".
+    """
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    licence: str = ""
+    label_as: str = ""
+    label_words: str = ""
 
 
 def preview_file(path: Path, progress: Report | None = None) -> FilePreview:
@@ -58,7 +82,18 @@ def preview_file(path: Path, progress: Report | None = None) -> FilePreview:
     first, *others = listed([path])
     with temporary_folder("workbench-preview-") as folder:
         file = prepare(0, first, folder, progress or silent)
-        found = detect_input(file, None, {})
+        try:
+            found = detect_input(file, None, {})
+        except ColumnsUnclear as error:
+            return FilePreview(
+                format="table",
+                why="of columns with other names",
+                holds=task_kinds()[TABLE.sort].plural,
+                columns=(),
+                rows=(),
+                more=len(others),
+                proposal=error.proposal,
+            )
         records = [raw.value for raw in islice(read_records(file, found.sample), ROWS) if raw.value]
     columns = tuple(dict.fromkeys(name for record in records for name in record))
     kind = task_kinds().get(found.layout.sort)
@@ -69,6 +104,7 @@ def preview_file(path: Path, progress: Report | None = None) -> FilePreview:
         columns=columns,
         rows=tuple(tuple(_shown(record.get(name)) for name in columns) for record in records),
         more=len(others),
+        proposal=found.proposal,
     )
 
 

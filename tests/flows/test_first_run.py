@@ -26,6 +26,7 @@ from screens.welcome.app import WelcomeApp
 from screens.welcome.choice import Chosen, FirstRun
 from screens.welcome.details import DetailsScreen
 from store.errors import WorkbenchError
+from store.ingest.preview import ImportChoices
 from store.record.raters import ensure_rater
 from store.studies.session import study_session
 from store.workspace.duckdb import Workspace
@@ -120,7 +121,7 @@ def test_a_refused_file_leaves_no_workspace(in_folder: Path) -> None:
     imports = imports_into(Path("new.duckdb"))
     for act in (imports.check, imports.import_file):
         with pytest.raises(WorkbenchError, match="cannot be taken"):
-            act(Path("bad.jsonl"), lambda _: None)
+            act(Path("bad.jsonl"), lambda _: None, ImportChoices())
     assert names_in(in_folder) == ["bad.jsonl"]
 
 

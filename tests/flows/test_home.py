@@ -34,6 +34,7 @@ from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
 from store.events import Progress, Report, silent
 from store.ingest.importing import import_files
+from store.ingest.preview import ImportChoices
 from store.ingest.report import ImportReport
 from store.record.raters import ensure_rater
 from store.record.session import save_session
@@ -156,7 +157,7 @@ async def test_an_empty_workspace_teaches_the_ways_in_and_takes_a_file(
         assert outcome.region.bottom <= 24
         (in_folder / "odd.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
         await pilot.press("ctrl+u", *"odd.jsonl")
-        assert "--map" in str(outcome.content)
+        assert "--formats" in str(outcome.content)
         assert "Options are for the command line: workbench import WORKSPACE FILE" in str(outcome.content)
         assert outcome.region.bottom <= 24
         await pilot.press("escape")
@@ -344,7 +345,7 @@ async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspa
     context = context_of(empty)
 
     def load() -> Any:
-        context.import_file(file, silent)
+        context.import_file(file, silent, ImportChoices())
         return script(tmp_path, [("a1", "clear_match", 0.0)])
 
     app = app_of(empty, load_sample=load)
@@ -423,7 +424,7 @@ async def test_a_long_import_shows_how_far_it_is(
     monkeypatch.setattr("screens.home.import_dialog.BAR_AFTER_SECONDS", 3600.0)
     go_on = Gate()
 
-    def slowly(path: Path, report: Report) -> ImportReport:
+    def slowly(path: Path, report: Report, _choices: ImportChoices) -> ImportReport:
         report(Progress("reading some_pairs.jsonl", 1_000, 4_000))
         assert go_on.wait(60)
         return import_files(empty, [path], progress=report)

@@ -32,6 +32,7 @@ from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
 from store.events import silent
 from store.first_look import QUEUE_SESSION
+from store.ingest.preview import ImportChoices
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.session import save_session
@@ -623,7 +624,7 @@ async def test_coming_back_to_the_queue_from_a_list_from_a_review_and_from_an_im
         assert app.screen is not screen
         file = tmp_path / "more.jsonl"
         file.write_text('{"id": "n1", "query": "new query", "code": "def f(): pass"}\n', encoding="utf-8")
-        app.context.program.import_file(file, silent)
+        app.context.program.import_file(file, silent, ImportChoices())
         await pilot.press("tab")
         assert "1 new, r lists them" in said(app, "#sentence")
         assert screen.items.count == COUNT

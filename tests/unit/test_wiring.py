@@ -11,6 +11,7 @@ from agents.jobs.runner import JobRequest
 from screens.settings import ScreenSettings
 from store.errors import JudgmentRefused
 from store.events import silent
+from store.ingest.preview import ImportChoices
 from store.record.raters import ensure_rater
 from store.workspace.duckdb import Workspace
 from workbench.config import Config
@@ -113,7 +114,10 @@ def test_importing_the_sample_twice_adds_nothing(workspace):
 
 def test_a_file_is_imported_into_the_open_workspace(workspace, tmp_path):
     (tmp_path / "pairs.csv").write_text("id,query,code\nq1,add,x + 1\n", encoding="utf-8")
-    assert context(workspace, Config()).import_file(tmp_path / "pairs.csv", silent).items_added == 1
+    assert (
+        context(workspace, Config()).import_file(tmp_path / "pairs.csv", silent, ImportChoices()).items_added
+        == 1
+    )
 
 
 def test_no_job_may_run_more_than_the_shipped_programs_without_isolation():

@@ -56,25 +56,6 @@ def parse_mapping(pairs: list[str]) -> dict[str, str]:
     return mapping
 
 
-def parse_label_words(given: list[str]) -> dict[str, float]:
-    """Read `--label-words yes=1,no=0`.
-
-    Raises:
-        WorkbenchError: One of them is not of that form, or a word is given twice.
-    """
-    words: dict[str, float] = {}
-    for pair in ",".join(given).split(","):
-        word, equals, value = (part.strip() for part in pair.rpartition("="))
-        if not (equals and word and value in ("0", "1")) or word.lower() in words:
-            raise WorkbenchError(
-                "Words not understood",
-                f"--label-words {pair} is not WORD=1 or WORD=0, or explains a word twice.",
-                "Say which words mean 1 (match) and 0 (no match): --label-words good=1,bad=0",
-            )
-        words[word.lower()] = float(value)
-    return words
-
-
 def _print_formats(wanted: bool) -> None:
     """Print what can be imported, and end."""
     from store.formats.protocol import format_list
@@ -192,6 +173,7 @@ def import_command(
     """
     from store.formats.bundle import BUNDLE, is_bundle
     from store.ingest.importing import import_files
+    from store.ingest.own_table import parse_label_words
     from store.processes import tuned_for_throughput
     from workbench.output import Bar, print_json, say
     from workbench.study_session import refuse_in_study
