@@ -503,6 +503,38 @@ UNRUN = {
         "def test_a():\n    check().close()\n    check_each()\n",
         ["check", "check_each"],
     ),
+    "more than the tests, by who runs them": (
+        "def test_a():\n    assert True\ndef run_all():\n    test_a()\n    assert add(1, 1) == 3\n"
+        "if __name__ == '__main__':\n    run_all()\n",
+        ["run_all"],
+    ),
+    "a check of the cases in a list": (
+        "test_cases = [(1, 1, 3)]\ndef check_add():\n    for a, b, c in test_cases:\n        assert add(a, b) == c\n",
+        ["check_add"],
+    ),
+    "a check that uses a class": (
+        "class Boom(Exception):\n    pass\ndef run_tests():\n    try:\n        assert add(1, 1) == 3\n"
+        "    except Boom:\n        pass\n",
+        ["run_tests"],
+    ),
+    "a class of tests in a function": (
+        "def build():\n    class TestAdd(unittest.TestCase):\n        def test_a(self):\n"
+        "            self.assertEqual(add(1, 1), 3)\n    return TestAdd\ndef test_b():\n    build()\n",
+        ["TestAdd.test_a"],
+    ),
+    "an assertion of unittest behind the guard": (
+        "def test_a():\n    pass\nif __name__ == '__main__':\n    unittest.TestCase().assertEqual(add(1, 1), 3)\n",
+        ["__main__ (line 5)"],
+    ),
+    "a static method that nothing mentions": (
+        "class Sums:\n    @staticmethod\n    def small():\n        assert add(1, 1) == 3\n",
+        ["Sums.small"],
+    ),
+    "a test that its decorator does not call": (
+        "def skip_unless(needed):\n    return lambda test: test if needed else lambda: None\n"
+        "@skip_unless(False)\ndef test_a():\n    assert False\ndef test_b():\n    pass\n",
+        ["test_a"],
+    ),
     "only auxiliary assertions": ("def assert_even(n):\n    assert n % 2 == 0\n", ["assert_even"]),
     "a script that ends itself before": (
         "import sys\nprint(add(1, 1))\nif add:\n    sys.exit()\nassert add(1, 1) == 3\n",
@@ -625,10 +657,35 @@ async def test_what_looks_like_a_test_and_was_not_run_is_named_and_has_no_result
         "def assert_even(n):\n    assert n % 2 == 0\nassert add(1, 1) == 2\n",  # auxiliary by its name
         "def test_a():\n    assert True\ntest_a()\nraise SystemExit(0)\n",
         "def never(error):\n    raise AssertionError(error)\ndef test_a():\n    add.on_error = never\n",
+        "class TestAdd:\n    def test_a(self):\n        assert __name__ == 'test_candidate'\n        import pickle\n"
+        "        assert pickle.loads(pickle.dumps(TestAdd)) is TestAdd\nraise SystemExit\n",
+        "@functools.lru_cache\ndef test_func(n):\n    return n * 2\nassert test_func(2) == 4\n",
+        "test_func = lambda n: n + 1\nassert test_func(add(1, 1)) == 3\n",
+        "def test_add(a, b, total):\n    assert add(a, b) == total\ndef run(call, *values):\n    call(*values)\n"
+        "run(test_add, 1, 2, 3)\n",
+        "def test(*row):\n    assert sum(row[:2]) == row[2]\ntest(1, 2, 3)\n",
+        "def test_empty():\n    def check(n):\n        raise AssertionError(n)\n    assert list(map(check, [])) == []\n",
+        "if add:\n    def check():\n        assert True\nelse:\n    def check():\n        assert False\ncheck()\n",
+        "class Base:\n    class Sums(unittest.TestCase):\n        def test_a(self):\n"
+        "            self.assertEqual(add(1, 1), self.two)\nclass TestAdd(Base.Sums):\n    two = 2\n",
+        "def test_a():\n    assert True\ndef main():\n    import sys\n"
+        "    suite = unittest.TestLoader().loadTestsFromModule(sys.modules[__name__])\n"
+        "    assert unittest.TextTestRunner().run(suite).wasSuccessful()\n"
+        "if __name__ == '__main__':\n    main()\n",
+        "class Rule:\n    def test(self, value):\n        return value > 1\ndef test_a():\n    assert Rule().test(add(1, 1))\n",
+        "def test_cases():\n    yield 1, 1, 2\ndef test_a():\n    for a, b, total in test_cases():\n"
+        "        assert add(a, b) == total\n",
+        "class Fake:\n    def validate(self):\n        assert False\ndef test_a():\n    assert Fake()\n",
+        "class TestSums:\n    def test_a(self):\n        self.assertEqual(add(1, 1), 2)\n"
+        "class AddTest(TestSums, unittest.TestCase):\n    pass\n",
+        "try:\n    from functools import check\nexcept ImportError:\n    check = None\ntry:\n"
+        "    from functools import reduce as check\nexcept ImportError:\n    def check(*each):\n        assert each\n"
+        "def test_a():\n    check(add, [1, 2])\n",
+        "def test_a():\n    pass\nprogram = unittest.main(exit=False)\nassert program.result.wasSuccessful()\n",
+        "def greatest(ns):\n    assert ns\nlargest = [greatest]\n",
         "import multiprocessing\ndef check():\n    assert add(1, 1) == 2\ndef test_a():\n"
         "    process = multiprocessing.get_context('fork').Process(target=check)\n    process.start()\n"
         "    process.join()\n    assert process.exitcode == 0\n",
-        "def test_a():\n    assert True\ndef run_all():\n    test_a()\n    assert True\n",
         "class Stand:\n    def write(self, text):\n        assert text\nadd.out = Stand()\n",  # the code may call it
         "def check(n):\n    assert n\ndef test_a():\n    pass\nif __name__ != '__main__':\n    check(1)\n",
         "def check(n):\n    assert n\ndef test_a():\n    pass\nif __name__ == '__main__':\n    pass\nelse:\n    check(1)\n",

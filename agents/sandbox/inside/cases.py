@@ -153,7 +153,8 @@ def made_tests(module: types.ModuleType, listing: Listing, *, classes: bool) -> 
             known = listing.methods if path in listing.tests or path in listing.shared else ()
             keys = dict.fromkeys(key for kind in reversed(value.__mro__) for key in vars(kind))
             for key in keys:
-                if key.startswith("test") and key not in known and is_own(module, getattr(value, key, None)):
+                is_test = key.startswith("test") and key not in known and key not in listing.helpers
+                if is_test and is_own(module, getattr(value, key, None)):
                     yield f"{path}.{key}"
 
 
@@ -189,6 +190,17 @@ def make_function_case(module: types.ModuleType, test: Callable[[], object]) -> 
         call_hooks(module, ("setup_function",), test)
         attempt.run_test(test)
         call_hooks(module, ("teardown_function",), test)
+
+    return run
+
+
+def began_by(call: Callable[[Attempt], None], body: int, began: set[int]) -> Callable[[Attempt], None]:
+    """Make what runs a test with decorators, and raises `NotRun` where none of them called it."""
+
+    def run(attempt: Attempt) -> None:
+        call(attempt)
+        if attempt.error is None and body not in began:
+            raise NotRun("its decorator did not call it")
 
     return run
 

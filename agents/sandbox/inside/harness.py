@@ -97,15 +97,23 @@ class Loading:
             scaffold = os.path.join(self._work, SCAFFOLD + ".py")
             if name == TEST:
                 self.tests = module
-                execute(self._marked, spec.origin, module) if self._marked else load(module)
+                if self._marked is not None:
+                    execute(self._marked, spec.origin, module)
+                else:
+                    load(module)
                 return
             if os.path.exists(scaffold):
-                with open(scaffold, "rb") as file:
-                    execute(file.read(), scaffold, module)
+                execute(read(scaffold), scaffold, module)
             load(module)
 
         spec.loader.exec_module = exec_module
         return spec
+
+
+def read(path: str) -> bytes:
+    """Return the content of a file."""
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def execute(source: Any, path: str, module: types.ModuleType) -> None:
@@ -189,7 +197,9 @@ def run_program(report: Report, listing: Listing, work: str) -> None:
         shared = [whole] if kind is None else [whole, cases.Shared(kind, cases.CLASS_HOOKS)]
         ending = [*shared[1:], whole] if group is groups[-1][1] else shared[1:]
         for place, (label, call) in enumerate(group, 1):
-            run_case(report, label, call, shared, ending if place == len(group) else [])
+            body = listing.bodies.get(label)
+            attempted = call if body is None else cases.began_by(call, body, listing.began)
+            run_case(report, label, attempted, shared, ending if place == len(group) else [])
     ran = {label for _, group in groups for label, _ in group}
     unrun = {label: NOT_THERE for label in listing.labels if label not in ran}
     unrun.update(listing.unrun)
@@ -228,10 +238,13 @@ def load_program(report: Report, listing: Listing, work: str) -> tuple[types.Mod
         script = sys.modules["__main__"] = type(sys)("__main__")
         script.__file__ = sys.argv[0]
         loading.tests = script
-        execute(listing.marked, sys.argv[0], script)
+        execute(listing.marked or read(sys.argv[0]), sys.argv[0], script)
         return script, 0
     except BaseException as error:  # noqa: BLE001 - SystemExit of a module must not end the report
         if isinstance(error, SystemExit) and not error.code and not report.in_candidate(error):
+            # A failed import takes the module away, which its classes name.
+            assert loading.tests is not None
+            sys.modules[loading.tests.__name__] = loading.tests
             return loading.tests, report.own_line(error)
         report_program_error(report, error, loading=bool(listing.labels or listing.error))
         return None, 0
@@ -245,7 +258,10 @@ def pass_over(main: Callable[..., object]) -> Callable[..., object]:
 
     def call(*arguments: object, **options: object) -> object:
         if sys._getframe(1).f_globals.get("__name__") == TEST:
-            return None
+            import types
+
+            # As of a run without tests: a program may look at what came of it.
+            return types.SimpleNamespace(result=sys.modules["unittest"].TestResult())
         return main(*arguments, **options)
 
     return call

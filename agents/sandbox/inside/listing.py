@@ -43,7 +43,9 @@ class Listing:
             test has none.
         methods: The names of the methods that may be tests, of all classes; any class may inherit them.
         shared: The names of the classes that others inherit their tests from, and that have none themselves.
-        helpers: The functions with names of tests that the source calls with arguments, and that are none.
+        helpers: The names of tests that are none, since the source uses them otherwise: it calls them with
+            arguments, or hands on what could not be run as a test.
+        bodies: The scopes of tests with decorators, which may never call them, by the test's label.
         unrun: Why something that looks like a test is none that could be run, by its label.
         parameters: The first parameter of a test that nothing gives a value to, by the test's label.
         uses_unittest: Whether the source imports unittest.
@@ -53,7 +55,7 @@ class Listing:
         asserting: The scopes that assert something themselves, with the line of their last assertion.
         guards: The scopes that are branches of a condition on `__name__`.
         began: The scopes that have begun. The marked source adds them to `__began__`, which is this.
-        marked: The source's syntax tree, in which every scope notes that it began.
+        marked: The source's syntax tree, in which every scope notes that it began; None where none has to.
         error: Why the source could not be read; None where it was.
     """
 
@@ -62,6 +64,7 @@ class Listing:
         self.methods: set[str] = set()
         self.shared: set[str] = set()
         self.helpers: set[str] = set()
+        self.bodies: dict[str, int] = {}
         self.unrun: dict[str, str] = {}
         self.parameters: dict[str, str] = {}
         self.uses_unittest = False
@@ -95,18 +98,21 @@ class Listing:
         """
         unknown = bad or any(name in self.mentions for name in PROCESSES)
         auxiliary = unknown or not self.began.isdisjoint(self.asserting)
+        begun = {check.name for number, check in self.checks.items() if number in self.began}
         found = []
         for number, check in self.checks.items():
             mentioned = set().union(*(self.mentions.get(name, ()) for name in check.names)) - {number}
             is_used = check.is_kept or bool(mentioned if unknown else mentioned & self.began)
-            is_missed = check.is_named and not unknown
+            is_missed = check.is_named and not unknown and not (check.is_kept and mentioned)
+            # Of several with one name, such as for two versions of Python, one was chosen.
+            is_missed = is_missed and check.name not in begun
             if number not in self.began and not (auxiliary and check.name.startswith("assert")):
                 found += [check.label] * (is_missed or not is_used)
         return found
 
     def unreached(self, line: int) -> list[str]:
         """Name the assertions outside of functions after the line at which the program ended itself."""
-        scopes = {0, *self.guards} & self.began
+        scopes = {0, *(() if self.labels else self.guards)}
         return [
             f"line {self.asserting[each]}" for each in sorted(scopes) if self.asserting.get(each, 0) > line
         ]
@@ -119,16 +125,19 @@ class Check:
         name: Its name.
         label: Its name, after that of its class.
         names: What calls it mentions one of these: its name, or its class, whose objects the code may use.
-        is_named: Whether its name says that it checks something.
+        is_named: Whether its name says that it checks something; a callback in another function may say so.
         is_kept: Whether a decorator may have kept it for others to call.
     """
 
-    def __init__(self, node: Any, owner: Any) -> None:
+    def __init__(self, node: Any, owner: Any, imported: set[str], *, is_inner: bool) -> None:
         self.name: str = node.name
         self.label = join(owner.name if isinstance(owner, _ast.ClassDef) else "", node.name)
         self.names = {node.name}
-        self.is_named = any(word in node.name.lower() for word in CHECKING)
-        self.is_kept = bool(node.decorator_list)
+        self.is_named = (
+            not is_inner and node.name not in imported and not words_of(node.name).isdisjoint(CHECKING)
+        )
+        decorators = [last_name(getattr(each, "func", each)) for each in node.decorator_list]
+        self.is_kept = any(name not in WRAPPERS for name in decorators)
 
 
 def read_tests(path: str) -> Listing:
@@ -158,11 +167,8 @@ def list_tests(tree: _ast.Module) -> Listing:
     blocks = [tree.body, *(each.body for each in classes.values())]
     replaced = {each for body in blocks for each in replaced_in(body)}
     guarded = {}
-    called = {
-        last_name(node.func)
-        for node, _ in nodes
-        if isinstance(node, _ast.Call) and (node.args or node.keywords)
-    }
+    uses = Uses(nodes)
+    bases = {last_name(base) for each in classes.values() for base in each.bases}
     listing.shared = shared_bases(tree, nodes, classes)
     listing.uses_unittest = any(
         (isinstance(node, _ast.alias) and node.name.partition(".")[0] == "unittest")
@@ -183,9 +189,9 @@ def list_tests(tree: _ast.Module) -> Listing:
                 listing.tests.setdefault(paths[node], [])
             elif holds_tests(node) and isinstance(owner, _ast.If):
                 guarded[node.name] = GUARDED
-            elif holds_tests(node) and isinstance(owner, _ast.ClassDef) and node.name not in listing.shared:
+            elif holds_tests(node) and isinstance(owner, _ast.ClassDef) and node.name not in bases:
                 listing.unrun[join(paths.get(owner) or owner.name, node.name)] = IN_ANOTHER_CLASS
-        elif isinstance(node, FUNCTIONS) and owner is tree and is_helper(node, called):
+        elif isinstance(node, FUNCTIONS) and is_helper(node, owner, uses):
             listing.helpers.add(node.name)
         elif isinstance(node, FUNCTIONS) and is_test(node.name):
             if isinstance(owner, _ast.ClassDef):
@@ -198,10 +204,10 @@ def list_tests(tree: _ast.Module) -> Listing:
                     listing.parameters[label] = parameter
             elif isinstance(owner, _ast.If):
                 guarded[node.name] = GUARDED
-        elif isinstance(node, _ast.Assert) and isinstance(owner, _ast.If):
-            guarded[f"__main__ (line {owner.lineno})"] = GUARDED
         elif is_test(name := bound_name(node)):
-            if owner is tree:
+            if name in uses.called:
+                listing.helpers.add(name)
+            elif owner is tree:
                 listing.tests.setdefault(name, [])
             elif isinstance(owner, _ast.ClassDef):
                 listing.methods.add(name)
@@ -262,9 +268,42 @@ def is_test(name: str) -> bool:
     return name.startswith("test")
 
 
-def is_helper(node: Any, called: set[str]) -> bool:
-    """Tell whether a function is named as a test, and is called by others with values for its parameters."""
-    return is_test(node.name) and node.name in called and bool(first_parameter(node, False))
+class Uses:
+    """How a source uses its names.
+
+    Attributes:
+        called: The names of what it calls with arguments.
+        read: The names that it reads.
+        generators: Its generator functions.
+    """
+
+    def __init__(self, nodes: list[tuple[Any, Any]]) -> None:
+        self.called: set[str] = set()
+        self.read: set[str] = set()
+        self.generators: set[Any] = set()
+        for node, owner in nodes:
+            if isinstance(node, _ast.Call) and (node.args or node.keywords):
+                self.called.add(last_name(node.func))
+            elif isinstance(node, (_ast.Name, _ast.Attribute)) and isinstance(node.ctx, _ast.Load):
+                self.read.add(last_name(node))
+            elif isinstance(node, (_ast.Yield, _ast.YieldFrom)):
+                self.generators.add(owner)
+
+
+def is_helper(node: Any, owner: Any, uses: Uses) -> bool:
+    """Tell whether a function with the name of a test gets values from others, or could not be run alone."""
+    in_class = isinstance(owner, _ast.ClassDef)
+    given = node.args
+    has_parameters = len(given.posonlyargs + given.args) > in_class or given.vararg or given.kwonlyargs
+    return is_test(node.name) and bool(
+        (node.name in uses.called and has_parameters)
+        or (node.name in uses.read and (first_parameter(node, in_class) or node in uses.generators))
+    )
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words in a name: {"is", "valid"} of `is_valid` and `isValid`."""
+    return set("".join("_" + each if each.isupper() else each for each in name).lower().split("_"))
 
 
 def join(path: str | None, name: str) -> str:
@@ -331,6 +370,16 @@ def shared_bases(tree: _ast.Module, nodes: list[tuple[Any, Any]], classes: dict[
         if owner is tree and isinstance(node, _ast.Name) and isinstance(node.ctx, _ast.Del)
     }
 
+    owners = dict(nodes)
+    # They call `self.assertEqual` and the like, which only their heirs have.
+    asserting = {
+        getattr(owners.get(owner), "name", "")
+        for node, owner in nodes
+        if isinstance(node, _ast.Attribute)
+        and node.attr.startswith("assert")
+        and last_name(node.value) == "self"
+    }
+
     def is_plain(name: str, below: tuple[str, ...] = ()) -> bool:
         """Tell whether a class is of the source with all of its bases, and so no TestCase."""
         return name in ("object", "ABC") or (
@@ -342,7 +391,9 @@ def shared_bases(tree: _ast.Module, nodes: list[tuple[Any, Any]], classes: dict[
     return {
         name
         for name in bases.intersection(classes)
-        if name in deleted or is_abstract(classes[name]) or (not name.startswith("Test") and is_plain(name))
+        if name in deleted
+        or is_abstract(classes[name])
+        or (is_plain(name) and (not name.startswith("Test") or name in asserting))
     }
 
 
@@ -387,25 +438,36 @@ def mark_scopes(tree: _ast.Module, nodes: list[tuple[Any, Any]], known: set[Any]
         name = "" if node in calls_nothing else last_name(node) or getattr(node, "value", None)
         if isinstance(name, str):
             listing.mentions.setdefault(name, set()).add(numbers[owner])
-    runners = set().union(*(listing.mentions.get(name, ()) for name in (*listing.tests, *LOOKUPS)))
+    runners = set().union(*(listing.mentions.get(name, ()) for name in LOOKUPS))
+    owners = dict(nodes)
+    # What stands in for an import that failed has its name.
+    imported = {node.asname or node.name for node, _ in nodes if isinstance(node, _ast.alias)}
     for node, owner in nodes:
         number = numbers.get(node, 0)
         if isinstance(node, FUNCTIONS) and (number in listing.asserting or node.name == "load_tests"):
-            check = Check(node, owner)
             in_class = isinstance(owner, _ast.ClassDef)
-            is_run = (
-                is_test(node.name) and not isinstance(owner, FUNCTIONS) and node.name not in listing.helpers
-            )
+            is_inner = isinstance(owners.get(owner) if in_class else owner, FUNCTIONS)
+            # A fake of the tests may have a method `validate`.
+            is_fake = in_class and owner not in known and not (is_inner and is_test(node.name))
+            check = Check(node, owner, imported, is_inner=is_fake or (is_inner and not in_class))
+            is_run = is_test(node.name) and not is_inner and node.name not in listing.helpers
             # What a class of another module calls of its heirs is not known.
-            is_open = in_class and owner not in known and (owner.bases or owner.keywords)
+            is_open = in_class and owner not in known and (owner.bases or owner.keywords) and not is_inner
             if in_class and owner not in known:
                 check.names.add(owner.name)
             if number not in runners and node.name not in HOOKS and not is_run and not is_open:
                 listing.checks[number] = check
+            label = join(owner.name if in_class else "", node.name)
+            if is_run and node.decorator_list and label in listing.labels:
+                listing.bodies[label] = number
     listing.guards = [number for scope, number in numbers.items() if isinstance(scope, _ast.If)]
-    for scope, number in numbers.items():
-        note_beginning(scope, number)
-    listing.marked = tree
+    for number in listing.guards if listing.labels else ():
+        if number in listing.asserting:
+            listing.unrun[f"__main__ (line {scopes[number].lineno})"] = GUARDED
+    if listing.checks or listing.bodies:
+        for scope, number in numbers.items():
+            note_beginning(scope, number)
+        listing.marked = tree
 
 
 def note_beginning(scope: Any, number: int) -> None:
@@ -429,7 +491,14 @@ HOOKS = (
     *("setup_method", "teardown_method", "setup_class", "teardown_class", "runTest"),
 )
 # What finds functions by names that the source does not tell.
-LOOKUPS = ("globals", "locals", "vars", "dir", "getmembers", "__dict__")
+LOOKUPS = (
+    *("globals", "locals", "vars", "dir", "getmembers", "__dict__"),
+    *("loadTestsFromModule", "loadTestsFromTestCase", "TestSuite", "TextTestRunner", "discover"),
+)
+# Decorators that call a function at no time by themselves, and keep it for nobody.
+WRAPPERS = ("cache", "lru_cache", "wraps", "contextmanager", "staticmethod", "classmethod", "patch")
 # What begins in another process is not noted here.
 PROCESSES = ("multiprocessing", "Process", "Pool", "ProcessPoolExecutor", "fork")
-CHECKING = ("check", "test", "verif", "valid", "ensure")
+CHECKING = frozenset(
+    ("check", "checks", "test", "tests", "verify", "verifies", "valid", "validate", "validates", "ensure")
+)
