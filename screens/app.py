@@ -214,6 +214,8 @@ class WorkbenchApp(App[None]):
             self.resume()
         elif self.context.program.start_with == "adjudicate":
             self.open_adjudication()
+        elif self.context.program.file:
+            self.call_later(self.run_action, f"screen.import_file({self.context.program.file!r})")
 
     def _leave_at_once(self, number: int) -> None:
         """End as after a quit key, and in any case soon: the terminal may be gone."""

@@ -76,6 +76,7 @@ class AppContext:
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
         first_look: The first reads of the workspace, made before there was a screen; None for none.
         start_with: The screen to open on: home, queue, adjudicate, or resume for where the rater left off.
+        file: The file that is to be imported once the first screen is shown; empty for none.
         begin_with: A run to start once the first screen is shown; None for none.
         run: The run of the agents whose labels are shown at first; None for the default one of each kind.
         study: The open study that the rater works in; None for none. Its items are all that screens show.
@@ -97,6 +98,7 @@ class AppContext:
     is_sample: Callable[[], bool]
     first_look: FirstLook | None = None
     start_with: Literal["home", "queue", "resume", "adjudicate"] = "home"
+    file: str = ""
     begin_with: JobSettings | None = None
     run: RunRef | None = None
     study: StudyPlace | None = None

@@ -36,6 +36,7 @@ class AppOptions(TypedDict, total=False):
         run: What names the run of the agents whose labels are shown; None for the default one.
         repositories: The folder with checkouts of repositories; None for the configured one.
         study: The study that the rater works in; None for the first open one with something left to do.
+        file: A file that is to be imported; empty for none.
         make: Makes and opens the workspace, in a thread; None to open the file, or make an empty one.
         lessons: The items to practise on; none outside the practice.
     """
@@ -45,6 +46,7 @@ class AppOptions(TypedDict, total=False):
     run: str | None
     repositories: Path | None
     study: str | None
+    file: str
     make: Callable[[], Workspace] | None
     lessons: tuple[Lesson, ...]
 
@@ -155,6 +157,7 @@ def _run_once(
             repositories=options.get("repositories"),
             study=options.get("study"),
             lessons=options.get("lessons", ()),
+            file=options.get("file", ""),
         )
         app = WorkbenchApp(context)
         code = show(app)

@@ -26,18 +26,19 @@ WORKSPACES = 6
 """Workspaces of the folder that are offered at most."""
 
 
-def first_run(config: LazyConfig, new: Path) -> int:
+def first_run(config: LazyConfig, new: Path, file: str = "") -> int:
     """Show the first screen, then open what was chosen.
 
     Args:
         config: The configuration.
         new: The name of a new workspace.
+        file: The file that is to be imported into it; empty for none.
 
     Returns:
         The exit code.
     """
     while True:
-        chosen = show_first_screen(_first_run(config, new))
+        chosen = show_first_screen(_first_run(config, new, file))
         if chosen is None:
             return 0
         if chosen.opens != "practice":
@@ -55,7 +56,7 @@ def _open(chosen: Chosen, config: LazyConfig) -> int:
     return run_app(chosen.workspace, config, chosen.rater, start_with="resume" if chosen.judges else "home")
 
 
-def _first_run(config: LazyConfig, new: Path) -> FirstRun:
+def _first_run(config: LazyConfig, new: Path, file: str) -> FirstRun:
     from screens.home.import_dialog import matching_files
     from screens.welcome.choice import FirstRun
 
@@ -71,6 +72,7 @@ def _first_run(config: LazyConfig, new: Path) -> FirstRun:
         check_name=lambda name: rater_name(name, config) or "",
         keep_name=lambda name: keep_rater(config.path, name),
         imports=imports_into,
+        file=file,
     )
 
 

@@ -63,7 +63,8 @@ def open_app(
     """Open a workspace in the app and show it until it ends.
 
     Args:
-        workspace: The file; None for the configured one, or workbench.duckdb in the current folder.
+        workspace: The file; None for the configured one, or workbench.duckdb in the current folder. A file of
+            data is offered for import there.
         rater: The rater's name on the command line; None for the configured one.
         config: The configuration file of the command line.
         start: The screen to open on.
@@ -82,6 +83,9 @@ def open_app(
     from workbench.lazy_config import LazyConfig
 
     configured = LazyConfig(config, blind=blind)
+    file = ""
+    if workspace is not None and _is_data(workspace):
+        workspace, file = None, str(workspace)
     chosen = (workspace, configured.workspace, rater, run, repositories, study)
     is_bare = all(each is None for each in chosen) and start == "home" and not blind
     path = chosen_workspace(workspace, configured)
@@ -104,8 +108,19 @@ def open_app(
     if is_bare and not DEFAULT_WORKSPACE.exists():
         from workbench.first_run import first_run
 
-        return first_run(configured, DEFAULT_WORKSPACE)
-    return run_app(path, configured, rater, start_with=start, run=run, repositories=repositories, study=study)
+        return first_run(configured, DEFAULT_WORKSPACE, file)
+    return run_app(
+        path, configured, rater, start_with=start, run=run, repositories=repositories, study=study, file=file
+    )
+
+
+def _is_data(path: Path) -> bool:
+    """Return whether what was named as a workspace is a file to import instead."""
+    if path.suffix == ".duckdb" or not path.is_file():
+        return False
+    from screens.home.import_dialog import is_data_file
+
+    return is_data_file(path)
 
 
 def in_terminal() -> bool:

@@ -75,6 +75,7 @@ def make_context(
     repositories: Path | None = None,
     study: str | None = None,
     lessons: tuple[Lesson, ...] = (),
+    file: str = "",
 ) -> AppContext:
     """Compose what the app works with.
 
@@ -92,6 +93,7 @@ def make_context(
         repositories: The folder with checkouts of repositories; None for the configured one.
         study: The study that the rater works in; None for the first open one with something left to do.
         lessons: The items of a practice; empty for real work.
+        file: A file that is to be imported once the first screen is shown; empty for none.
     """
     settings = config.screens if repositories is None else replace(config.screens, repositories=repositories)
     prepare = Once(lambda: _register_kinds(workspace))
@@ -146,6 +148,7 @@ def make_context(
         start_with=start_with,
         begin_with=annotation,
         lessons=lessons,
+        file=file,
         run=run or (first_look.run if first_look else None),
         study=None
         if first_look and not first_look.in_study and study is None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import unquote
 
 from rich.cells import cell_len
 from textual import on
@@ -94,6 +96,27 @@ def matching_files(typed: str) -> list[str]:
     return sorted(found)
 
 
+def is_data_file(path: Path) -> bool:
+    """Return whether there is a file that can be imported, by its name, or a folder."""
+    try:
+        return path.is_dir() or (path.name.lower().endswith(SUFFIXES) and path.is_file())
+    except (OSError, ValueError):
+        return False
+
+
+def pasted_file(text: str) -> str:
+    """Return the path of a file that was pasted, or dropped on the terminal; empty where it is none.
+
+    Terminals write a dropped file's path in quotes, with backslashes before blanks, or as a URL.
+    """
+    try:
+        words = shlex.split(text.strip().removeprefix("file://"))
+    except ValueError:
+        return ""
+    path = unquote(words[0]) if text.strip().startswith("file://") and words else " ".join(words)
+    return path if path and is_data_file(typed_path(path)) else ""
+
+
 class FileSuggester(Suggester):
     """Completes a path by the first file that matches."""
 
@@ -139,13 +162,15 @@ class ImportScreen(ModalScreen["Imported | None"]):
 
     Args:
         imports: What looks at a file and imports it.
+        path: The path that is typed at first.
     """
 
     CSS_PATH: ClassVar[str] = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("import"))
 
-    def __init__(self, settings: ScreenSettings, imports: Imports) -> None:
+    def __init__(self, settings: ScreenSettings, imports: Imports, path: str = "") -> None:
         super().__init__()
+        self._path = path
         self._settings = settings
         self._imports = imports
         self._report: ImportReport | None = None
@@ -186,6 +211,8 @@ class ImportScreen(ModalScreen["Imported | None"]):
             "JSON lines, JSON, CSV or Parquet; the format is detected, and shown before anything is imported."
         )
         self._show_keys()
+        if self._path:
+            self._type(self._path)
 
     def _show_keys(self) -> None:
         """Say what Enter does now, and the other keys."""

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
+from textual.events import Paste
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -19,7 +20,7 @@ from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings, command_named
 from screens.home import panels
 from screens.home.facts import TITLE_CELLS, HomeDetails, HomeFacts, for_agents, read_details, read_facts
-from screens.home.import_dialog import Imported, Imports, ImportScreen
+from screens.home.import_dialog import Imported, Imports, ImportScreen, pasted_file
 from screens.home.panel import Line, Panel, Piece
 from screens.jobs.job_line import JobLine
 from screens.threads import Deliver, Soon, in_parts, in_thread
@@ -505,8 +506,17 @@ class HomeScreen(BaseScreen):
         elif self._holds_items():
             self.navigator.open_adjudication()
 
-    def action_import_file(self) -> None:
-        """Import a file."""
+    def on_paste(self, event: Paste) -> None:
+        """Offer to import a file whose path is pasted or dropped."""
+        if path := pasted_file(event.text):
+            self.action_import_file(path)
+
+    def action_import_file(self, path: str = "") -> None:
+        """Import a file.
+
+        Args:
+            path: The path that is typed at first.
+        """
 
         def imported(done: Imported | None) -> None:
             self.read()
@@ -515,7 +525,7 @@ class HomeScreen(BaseScreen):
 
         program = self.context.program
         imports = Imports(program.look_at_file, program.check_file, program.import_file)
-        self.app.push_screen(ImportScreen(self.context.settings, imports), imported)
+        self.app.push_screen(ImportScreen(self.context.settings, imports, path), imported)
 
     def action_practise(self) -> None:
         """Practise the keys on items with known answers; only where the sample is, which they are of."""

@@ -26,6 +26,7 @@ class FirstRun:
         check_name: Returns a name as it is stored; refuses one that cannot be.
         keep_name: Writes a name into the configuration file.
         imports: Returns what imports into a workspace, which is made with the first file.
+        file: The file that is to be imported; empty for none.
     """
 
     settings: ScreenSettings
@@ -38,6 +39,7 @@ class FirstRun:
     check_name: Callable[[str], str]
     keep_name: Callable[[str], None]
     imports: Callable[[Path], Imports]
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

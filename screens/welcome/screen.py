@@ -10,12 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import Paste
 from textual.screen import Screen
 from textual.widgets import Static
 
 from screens.commands import bindings, command_named
 from screens.help import first_key, hint
-from screens.home.import_dialog import Imported, ImportScreen
+from screens.home.import_dialog import Imported, ImportScreen, pasted_file
 from screens.home.panel import CURSOR
 from screens.welcome.choice import Chosen
 from screens.welcome.details import Details, DetailsScreen
@@ -88,8 +89,15 @@ class WelcomeScreen(Screen[None]):
         yield Static(Content(keys), id="keys")
 
     def on_mount(self) -> None:
-        """Show the ways to begin."""
+        """Show the ways to begin; where a file is to be imported, begin with that."""
         self._lay_out()
+        if self._first_run.file:
+            self.action_import_file(self._first_run.file)
+
+    def on_paste(self, event: Paste) -> None:
+        """Offer to import a file whose path is pasted or dropped."""
+        if path := pasted_file(event.text):
+            self.action_import_file(path)
 
     def _lay_out(self) -> None:
         lines = []
@@ -143,17 +151,21 @@ class WelcomeScreen(Screen[None]):
         """Make an empty workspace."""
         self._ask("New workspace", lambda given: self._choose(Chosen("workspace", given.rater, given.path)))
 
-    def action_import_file(self) -> None:
-        """Import a file into a new workspace."""
-        self._ask("Import into a new workspace", self._import)
+    def action_import_file(self, path: str = "") -> None:
+        """Import a file into a new workspace.
 
-    def _import(self, given: Details) -> None:
+        Args:
+            path: The path that is typed at first.
+        """
+        self._ask("Import into a new workspace", lambda given: self._import(given, path))
+
+    def _import(self, given: Details, path: str) -> None:
         def imported(done: Imported | None) -> None:
             if done is not None:
                 self._choose(Chosen("workspace", given.rater, given.path, judges=done.judge))
 
         assert given.path is not None
-        dialog = ImportScreen(self._first_run.settings, self._first_run.imports(given.path))
+        dialog = ImportScreen(self._first_run.settings, self._first_run.imports(given.path), path)
         self.app.push_screen(dialog, imported)
 
     def _choose(self, chosen: Chosen) -> None:

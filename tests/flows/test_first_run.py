@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apps import context_of
+from apps import app_of, context_of
 from review_bench import judgments, painted, review_of, screen_text
 from settling import settled, until
 from small_workspace import import_of
+from textual.events import Paste
 from textual.widgets import Input, Static
 from tmux_terminal import TmuxTerminal
 
@@ -19,6 +20,7 @@ import workbench.first_run
 import workbench.start
 from screens.app import WorkbenchApp
 from screens.home.import_dialog import ImportScreen
+from screens.home.screen import HomeScreen
 from screens.review.practice import PracticeLines
 from screens.settings import ScreenSettings
 from screens.study_place import StudyPlace
@@ -237,6 +239,48 @@ def test_enter_alone_leads_from_a_file_to_its_first_item(in_folder: Path, opened
     terminal.wait_for("ended with 0")
     with Workspace.open(in_folder / "workbench.duckdb") as made:
         assert [row[1] for row in judgments(made)] == [1.0]
+
+
+@in_tmux
+@pytest.mark.tmux
+@pytest.mark.parametrize("named", [False, True])
+def test_a_table_of_ones_own_is_few_keys_from_its_first_label(
+    in_folder: Path, opened: Any, named: bool
+) -> None:
+    rows = (
+        "how to add;a + b;yes\nhow to subtract;a - b;no\nhow to divide;a / b;yes\nhow to sort;sorted(a);no\n"
+    )
+    (in_folder / "own.csv").write_text(f"search text;my snippet;verdict\n{rows}", encoding="utf-8")
+    terminal = opened(*["own.csv"] * named)
+    # Named as an argument, the file is not chosen from the folder.
+    asked = ("Import a file", "Your name", "own.csv", "would be added", "Enter open the first item")
+    for text in [word for word in asked if not (named and word in ("Import a file", "own.csv"))]:
+        terminal.wait_for(text)
+        terminal.settle()
+        terminal.press("Enter")
+    terminal.wait_for("how to add")
+    terminal.press_at_item("1", "how to subtract")
+    terminal.press("C-q")
+    terminal.wait_for("ended with 0")
+    with Workspace.open(in_folder / "workbench.duckdb") as made:
+        assert [row[1] for row in judgments(made)] == [1.0, 0.0, 1.0, 0.0, 1.0]
+
+
+async def test_a_path_that_is_dropped_on_home_is_offered(in_folder: Path, tmp_path: Path) -> None:
+    (in_folder / "my pairs.csv").write_text("Question,Snippet\nadd two,a + b\n", encoding="utf-8")
+    with Workspace.create(tmp_path / "study.duckdb") as empty:
+        app = app_of(empty)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(app)
+            path = (in_folder / "my pairs.csv").as_posix()
+            for dropped in (f"'{path}'", path.replace(" ", "\\ "), f"file://{path.replace(' ', '%20')}\n"):
+                app.post_message(Paste(dropped))
+                await settled(app)
+                assert "1 item would be added" in screen_text(app)
+                await pilot.press("escape")
+            app.post_message(Paste("some words, and no file"))
+            await settled(app)
+            assert isinstance(app.screen, HomeScreen)
 
 
 @in_tmux
