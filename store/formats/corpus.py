@@ -36,7 +36,7 @@ PYTHON = Format(
 
 QUERIES = Format(
     name="queries",
-    description="queries alone, from a table, a CoSQA file or a text of a query a line; always named",
+    description="queries alone, from a table or a CoSQA file, named; or a text (.txt) of a query a line",
     containers=ANY | {"lines"},
     layouts=(
         Layout(

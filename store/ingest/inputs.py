@@ -34,7 +34,7 @@ from store.formats.protocol import (
 )
 from store.formats.values import Refused
 from store.ingest.files import InputFile, first_invalid_line, wide_coding
-from store.ingest.own_table import Proposal, nearest, own_table, without_header
+from store.ingest.own_table import ColumnsUnclear, Proposal, nearest, own_table, without_header
 from store.ingest.records import NOT_UTF8, column_names, read_records
 from store.paths import is_there
 
@@ -299,11 +299,8 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         sample = _with_numbered(sample, mapping)
         try:
             found, why = _detect(file, sample, mapping)
-        except UnknownFormat:
-            if len(sample.columns) < 2:  # a text of whatever sort
-                raise
-            found, layout, why, proposal = own_table(file, sample, mapping)
-            return Input(file, proposal.sample, found, layout, True, why, proposal)
+        except UnknownFormat as unknown:
+            return _own(file, sample, mapping, unknown)
         return Input(file, sample, found, found.layout(sample), True, why)
     if not sample.columns and find_format(name).may_be_empty:
         _columns_further_on(file, sample)
@@ -320,6 +317,26 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         )
     fitting = _mapped(named, mapping)
     return Input(file, sample, fitting, fitting.layout(sample), False, "named")
+
+
+def _own(file: InputFile, sample: Sample, mapping: Mapping[str, str], unknown: ImportFailed) -> Input:
+    """Read a file of no known format as a table of one's own, or a text without codes as a query a line.
+
+    Raises:
+        ImportFailed: It is neither, or its columns have to be chosen.
+    """
+    error, has_codes = unknown, False
+    if len(sample.columns) > 1:
+        try:
+            found, layout, why, proposal = own_table(file, sample, mapping)
+            return Input(file, proposal.sample, found, layout, True, why, proposal)
+        except ColumnsUnclear as unclear:
+            error, has_codes = unclear, unclear.proposal.has_codes
+    if has_codes or mapping or sample.container != "CSV" or not is_text(file.path):
+        raise error
+    queries = find_format("queries")
+    lines = Sample(file.path, "lines", frozenset({"text"}))
+    return Input(file, lines, queries, queries.layout(lines), True, "a text, a query a line")
 
 
 def _with_numbered(sample: Sample, mapping: Mapping[str, str]) -> Sample:

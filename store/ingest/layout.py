@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
-from hashlib import sha256
+from hashlib import blake2b
 from typing import Any
 
 from store.formats.fields import SCORE_PREFIX, SHORT, Field, Layout
@@ -37,8 +37,10 @@ Record = Mapping[str, Any]
 ROW = "row"
 """The extra field for the number of a record whose file has no ids."""
 
-_DIGITS = 12
-"""Hexadecimal digits of an id that is made of a content: among a million, two are alike once in 280 files."""
+_DIGEST_BYTES = 6
+"""Bytes of an id that is made of a content: of files of a million items one in 560 has two that are alike.
+They are refused then, since they differ.
+"""
 
 _TEXT_RULES = (text, filled_text, identity)
 _WRITTEN_NUMBER, _WRITTEN_OBJECT = rule_of_texts("number"), rule_of_texts("object")
@@ -175,7 +177,10 @@ class Plan:
             if self._typed:
                 extra = {name: _plain(value) for name, value in extra.items()}
             kept = "{}"
-            if extra:
+            if len(extra) == 1 and type(extra.get(ROW)) is int:
+                kept = f'{{"{ROW}":{extra[ROW]}}}'  # of a file without ids, each record has it
+                filled.names[ROW] = None
+            elif extra:
                 try:
                     kept = as_json(extra)
                 except Refused as refusal:
@@ -188,7 +193,7 @@ class Plan:
 def _digest(texts: Sequence[str | None]) -> str:
     """Return the hash of texts that follow each other; those of a record that is refused may be None."""
     whole = "\0".join(text or "" for text in texts)
-    return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _are_texts(values: Sequence[Any], rule: Rule) -> bool:

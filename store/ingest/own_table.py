@@ -107,6 +107,11 @@ class Proposal:
         ]
 
     @property
+    def has_codes(self) -> bool:
+        """Whether a column may hold codes."""
+        return any(one.field == "code" and one.columns for one in self.choices)
+
+    @property
     def mapping(self) -> dict[str, str]:
         """The columns that are sure, by field."""
         return {one.field: one.columns[0] for one in self.choices if one.is_sure}

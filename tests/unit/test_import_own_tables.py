@@ -296,6 +296,21 @@ def test_sheets_and_files_that_are_none_are_refused(tmp_path, workbench):
     assert "Damaged spreadsheet" in workbench("import", target, path).err
 
 
+@pytest.mark.parametrize("lines", ["how to add\nread, then write\n", "word\nalone\n"])
+def test_a_text_is_a_query_a_line(lines, tmp_path, workbench):
+    path, target = tmp_path / "asked.txt", tmp_path / "own.duckdb"
+    path.write_text(lines)
+    assert "queries (detected: a text, a query a line), 2 records; 2 queries added" in (
+        workbench("import", target, path).out
+    )
+    with Workspace.open(target) as opened:
+        cursor = opened.native()
+        assert cursor.execute("SELECT text FROM query ORDER BY id").fetchall() == [
+            (each,) for each in lines.splitlines()
+        ]
+        cursor.close()
+
+
 def test_grades_stay_grades(tmp_path, workbench):
     path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
     rows = [(row[1], row[2], str(place % 4)) for place, row in enumerate(ROWS)]
