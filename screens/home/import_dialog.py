@@ -53,7 +53,7 @@ _EXAMPLES = {
     "label_words": "what words mean, such as good=1,bad=0",
 }
 LISTED = 6
-_TALL = 30
+_TALL = 36
 """Rows of a terminal in which all lines of a table's columns are shown."""
 
 SHOWN_LINES = 9
@@ -180,7 +180,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self._found: FilePreview | None = None
         # The line of the columns that is written.
         self._line = ""
-        self._preview = Content("")
+        self._said, self._with_preview = Content(""), False
         # Written by the thread that imports, read by the timer.
         self._progress: Progress | None = None
         self._began = 0.0
@@ -248,10 +248,33 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self.set_class(state == "failed", "-failed")
         self.set_class(state == "done", "-done")
         style = {"failed": "$text-error", "done": "$text-success"}.get(state, "")
-        said = Content.styled(text, style)
-        self.query_one("#outcome", Static).update(
-            Content("\n").join([self._preview, said]) if preview else said
-        )
+        self._said, self._with_preview = Content.styled(text, style), preview
+        self._draw()
+
+    def on_resize(self) -> None:
+        """Lay out anew what was found in a file."""
+        self._draw()
+
+    def _draw(self) -> None:
+        outcome = self.query_one("#outcome", Static)
+        preview = self._preview(max(20, outcome.content_size.width)) if self._with_preview else None
+        outcome.update(self._said if preview is None else Content("\n").join([preview, self._said]))
+
+    def _preview(self, width: int) -> Content | None:
+        """Return what was found in the file that was looked at."""
+        found = self._found
+        if found is None:
+            return None
+        if found.proposal is None:
+            first, heading, *rows = preview_lines(found, width)
+            parts = [(first, "bold"), (f"\n{heading}", "$foreground-muted")]
+        else:
+            few = self.app.size.height < _TALL
+            self._columns.styles.max_height = 6 if few else 13
+            parts = [(f"{found.holds} · {found.proposal.sample.container}, as they will look:", "bold")]
+            shown = found.proposal.rows[: 2 if few else None]
+            rows = as_it_will_look(shown, self._columns.choices, width)
+        return Content.assemble(*parts, *(f"\n{row}" for row in rows))
 
     @on(Input.Changed, "#path")
     def _path_changed(self, event: Input.Changed) -> None:
@@ -297,16 +320,6 @@ class ImportScreen(ModalScreen["Imported | None"]):
         found, typed, choices = self._found, self._typed, self._columns.choices
         if found is None or self._importing:
             return
-        width = max(20, self.query_one("#outcome", Static).content_size.width)
-        if found.proposal is None:
-            first, heading, *rows = preview_lines(found, width)
-            parts = [(first, "bold"), (f"\n{heading}", "$foreground-muted")]
-        else:
-            few = self.app.size.height < _TALL
-            self._columns.styles.max_height = 6 if few else 13
-            parts = [(f"{found.holds} · {found.proposal.sample.container}, as they will look:", "bold")]
-            rows = as_it_will_look(found.proposal.rows[: 2 if few else None], choices, width)
-        self._preview = Content.assemble(*parts, *(f"\n{row}" for row in rows))
         self._show_keys()
         if self._columns.missing:
             self._show_message(

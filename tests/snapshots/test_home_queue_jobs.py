@@ -395,7 +395,10 @@ def import_steps(name: str, outcome: str) -> Steps:
 @at(NARROW, WIDE)
 @pytest.mark.parametrize(
     ("name", "outcome"),
-    [("pa", ""), ("pairs.jsonl", "preview"), ("pairs.jsonl", "-done"), ("bad.jsonl", "-failed")],
+    [
+        *(("pa", ""), ("pairs.jsonl", "preview"), ("pairs.jsonl", "-done"), ("bad.jsonl", "-failed")),
+        ("own.csv", "preview"),
+    ],
 )
 def test_import(
     empty: Workspace, in_folder: Path, snap_compare: Snap, sizes: Sizes, name: str, outcome: str
@@ -403,6 +406,12 @@ def test_import(
     good = '{"id": "a1", "query": "add", "code": "def add(a, b): return a + b"}\n'
     import_of(in_folder, good)
     import_of(in_folder, good + '{"id": "a2", "query": "no code"}\n' + "{", "bad.jsonl")
+    import_of(
+        in_folder,
+        "nr;search text;snippet;verdict\n"
+        + "1;how to add;a + b;yes\n2;how to subtract;a - b;no\n3;how to sort;sorted(a);yes\n4;how to turn;a[::-1];no\n",
+        "own.csv",
+    )
     (in_folder / "parts").mkdir()
     assert snap_compare(app_of(empty), sizes=sizes, run_before=import_steps(name, outcome))
 
