@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from screens.test_runner import TestRunner
     from store.events import Report
     from store.first_look import FirstLook
-    from store.ingest.preview import FilePreview, ImportChoices
+    from store.ingest.choices import ImportChoices
+    from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
     from store.record.rater_ref import RaterRef
     from store.record.scope import RunRef

@@ -45,7 +45,8 @@ __all__ = [
     "WorkspaceTooNew",
 ]
 
-_SHOWN = 10
+_SHOWN, _ROWS, _CELLS = 10, 14, 74
+"""Refused records that are listed, in so many rows of a terminal of 80 cells, which hold so many each."""
 
 
 class WorkbenchError(Exception):
@@ -117,8 +118,15 @@ class RecordsRefused(ImportFailed):
     """
 
     def __init__(self, problems: Sequence[tuple[str, int | None, str]], count: int) -> None:
-        lines = [f"{place(name, line)}: {reason}" for name, line, reason in problems[:_SHOWN]]
-        more = [f"and {count - _SHOWN:,} more"] if count > _SHOWN else []
+        lines: list[str] = []
+        rows = 0
+        for name, line, reason in problems[:_SHOWN]:
+            told = f"{place(name, line)}: {reason}"
+            rows += -(-len(told) // _CELLS)
+            if lines and rows > _ROWS:
+                break
+            lines.append(told)
+        more = [f"and {count - len(lines):,} more"] if count > len(lines) else []
         super().__init__(
             "Nothing was imported",
             "\n".join([f"{pluralize(count, 'record')} cannot be taken:", *lines, *more]),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from screens.home.import_dialog import Imports
     from screens.welcome.choice import Chosen, FirstRun
     from store.events import Report
-    from store.ingest.preview import ImportChoices
+    from store.ingest.choices import ImportChoices
     from store.ingest.report import ImportReport
     from store.workspace.duckdb import Workspace
     from workbench.lazy_config import LazyConfig

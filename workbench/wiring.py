@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from screens.study_place import StudyPlace
     from store.events import Report
     from store.first_look import FirstLook
-    from store.ingest.preview import FilePreview, ImportChoices
+    from store.ingest.choices import ImportChoices
+    from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
     from store.record.rater_ref import RaterRef
     from store.record.scope import RunRef
@@ -218,8 +219,8 @@ def import_file(
     dry_run: bool = False,
 ) -> ImportReport:
     """Import a file for the import dialog, or do everything but that."""
+    from store.ingest.choices import parse_label_words
     from store.ingest.importing import import_files
-    from store.ingest.own_table import parse_label_words
 
     return import_files(
         workspace,

@@ -12,9 +12,7 @@ from textual.widgets.option_list import Option
 
 from screens.widgets.text.sanitize import one_line
 from store.errors import ImportFailed
-from store.formats.table import LABEL_WORDS
-from store.ingest.own_table import parse_label_words
-from store.ingest.preview import ImportChoices
+from store.ingest.choices import ImportChoices, parse_label_words
 from store.kinds.pair import MATCH
 
 if TYPE_CHECKING:
@@ -193,6 +191,8 @@ def as_it_will_look(rows: tuple[Mapping[str, str], ...], choices: ImportChoices,
         width: Cells of a line.
     """
     fields = ("query", "code", "label") if "label" in choices.mapping else ("query", "code")
+    from store.formats.table import LABEL_WORDS
+
     words = {**LABEL_WORDS, **_explained(choices.label_words)}
     cells = {"query": (width - 14) // 2, "code": (width - 14) // 2, "label": 10}
     lines = []

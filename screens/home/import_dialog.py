@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from screens.settings import ScreenSettings
     from store.events import Progress, Report
-    from store.ingest.preview import FilePreview, ImportChoices
+    from store.ingest.choices import ImportChoices
+    from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xlsx", ".xlsm", ".ods", ".gz", ".zst")

@@ -517,7 +517,11 @@ def find_format(name: str) -> Format:
         UnknownName: There is none.
     """
     if name not in formats():
-        raise UnknownName("Unknown format", f"No format is called {name!r}.", f"Formats:\n{format_list()}")
+        raise UnknownName(
+            "Unknown format",
+            f"No format is called {name!r}, but {', '.join(sorted(formats()))}.",
+            "What can be imported: workbench import --formats",
+        )
     return formats()[name]
 
 

@@ -34,7 +34,7 @@ from store.formats.protocol import (
 )
 from store.formats.values import Refused
 from store.ingest.files import InputFile, first_invalid_line, wide_coding
-from store.ingest.own_table import ColumnsUnclear, Proposal, nearest, own_table, without_header
+from store.ingest.own_table import ColumnsUnclear, Proposal, are_data, nearest, own_table, without_header
 from store.ingest.records import NOT_UTF8, column_names, read_records
 from store.paths import is_there
 
@@ -326,7 +326,9 @@ def _own(file: InputFile, sample: Sample, mapping: Mapping[str, str], unknown: I
         ImportFailed: It is neither, or its columns have to be chosen.
     """
     error, has_codes = unknown, False
-    if len(sample.columns) > 1:
+    # A table with the columns of another program's file is none of one's own, nor one with texts as names.
+    is_own = not find_format("jsonl").unless & sample.columns
+    if len(sample.columns) > 1 and is_own and (sample.container == "CSV" or not are_data(sample.columns)):
         try:
             found, layout, why, proposal = own_table(file, sample, mapping)
             return Input(file, proposal.sample, found, layout, True, why, proposal)

@@ -47,6 +47,20 @@ _WORDS = {
     "label": {*USUAL["label"], "labels", "verdict", "judgement", "judgment", "correct", "rating", "class"},
     "id": {*USUAL["id"], "no", "key", "uid", "row"},
 }
+RATERS = {
+    "annotator",
+    "annotators",
+    "rater",
+    "worker",
+    "assessor",
+    "coder",
+    "judge",
+    "expert",
+    "labeler",
+    "labeller",
+}
+"""Words in the name of a column that says who gave a label."""
+
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _CODE = re.compile(
     r"\b(?:def|class|return|import|function|const|public|void|fn|func|lambda)\b.*[(:{=;]"
@@ -246,11 +260,12 @@ def own_table(
     Raises:
         ColumnsUnclear: They do not.
     """
-    if sample.container == "CSV" and sample.has_header and _are_data(sample.columns):
+    if sample.container == "CSV" and sample.has_header and are_data(sample.columns):
         sample = without_header(sample)
     proposal = propose(file, sample, mapping)
     if proposal.unclear:
         raise ColumnsUnclear(proposal)
+    _refuse_raters(proposal)
     further = {
         column.lower(): column
         for column in proposal.columns
@@ -266,34 +281,34 @@ def own_table(
 _FORMATS = {"CSV": "csv", "Parquet": "parquet"}
 
 
+def _refuse_raters(proposal: Proposal) -> None:
+    """Refuse a table with the labels of several raters: those of a column of pairs are one rater's.
+
+    Raises:
+        ImportFailed: It is one.
+    """
+    label = proposal.mapping.get("label")
+    for column in proposal.columns if label else ():
+        raters = set(proposal.values[column])
+        if len(raters) > 1 and words_of(column) & RATERS:
+            where = place(str(proposal.sample.path), proposal.sample.first_line)
+            raise ImportFailed(
+                "Labels of several raters",
+                f"{where}: {column!r} names raters ({', '.join(sorted(raters)[:_FEW])}), and the labels in "
+                f"{label!r} would all become those of one. Nothing was imported.",
+                "Import a table without the labels, then the labels as one of item, rater and value.",
+            )
+
+
 def without_header(sample: Sample) -> Sample:
     """Return a table whose columns are named by their numbers."""
     numbers = frozenset(str(number) for number in range(1, len(sample.columns) + 1))
     return replace(sample, columns=numbers, has_header=False)
 
 
-def _are_data(names: Collection[str]) -> bool:
+def are_data(names: Collection[str]) -> bool:
     """Tell whether the names of columns look like a first row of data."""
     return any("\n" in name or len(name) > 80 or _CODE.search(name) for name in names)
-
-
-def parse_label_words(given: Sequence[str]) -> dict[str, float]:
-    """Read `yes=1,no=0`: what words among the labels mean.
-
-    Raises:
-        ImportFailed: One of them is not of that form, or a word is given twice.
-    """
-    words: dict[str, float] = {}
-    for pair in ",".join(given).split(","):
-        word, equals, value = (part.strip() for part in pair.rpartition("="))
-        if not (equals and word and value in ("0", "1")) or word.lower() in words:
-            raise ImportFailed(
-                "Words not understood",
-                f"{pair!r} is not WORD=1 or WORD=0, or explains a word twice. Nothing was imported.",
-                "Say which words mean 1 (match) and 0 (no match): --label-words good=1,bad=0",
-            )
-        words[word.lower()] = float(value)
-    return words
 
 
 def nearest(column: str, columns: Sequence[str]) -> str:
@@ -314,7 +329,7 @@ def _fitting(field: str, columns: Mapping[str, Sequence[str]]) -> tuple[str, ...
     """Return the columns that fit a field best, by the words in their names and by their values."""
     scores = {}
     for column, values in columns.items():
-        words = {word.lower() for word in _WORD.findall(column)}
+        words = words_of(column)
         holds = bool(values) and _HOLDS[field](values)
         if field in ("label", "id") and not holds:
             continue
@@ -323,6 +338,11 @@ def _fitting(field: str, columns: Mapping[str, Sequence[str]]) -> tuple[str, ...
     found = tuple(column for column, score in scores.items() if score == best) if best else ()
     # An id that is not named so may be anything that differs from row to row.
     return found if field != "id" or best > 1 else ()
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words in a column's name, in lower case."""
+    return {word.lower() for word in _WORD.findall(name)}
 
 
 def _is_code(values: Sequence[str]) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,25 +45,6 @@ class FilePreview:
     rows: tuple[tuple[str, ...], ...]
     more: int = 0
     proposal: Proposal | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ImportChoices:
-    """What a person chose for an import.
-
-    Attributes:
-        mapping: Our field to the file's column.
-        prefix: Put before every id.
-        licence: Of the data.
-        label_as: Whose the labels are; the file's name says it where it is empty.
-        label_words: What words among the labels mean: "good=1,bad=0".
-    """
-
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    prefix: str = ""
-    licence: str = ""
-    label_as: str = ""
-    label_words: str = ""
 
 
 def preview_file(path: Path, progress: Report | None = None) -> FilePreview:

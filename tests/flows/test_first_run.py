@@ -28,7 +28,7 @@ from screens.welcome.app import WelcomeApp
 from screens.welcome.choice import Chosen, FirstRun
 from screens.welcome.details import DetailsScreen
 from store.errors import WorkbenchError
-from store.ingest.preview import ImportChoices
+from store.ingest.choices import ImportChoices
 from store.record.raters import ensure_rater
 from store.studies.session import study_session
 from store.workspace.duckdb import Workspace

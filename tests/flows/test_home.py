@@ -33,8 +33,8 @@ from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
 from store.events import Progress, Report, silent
+from store.ingest.choices import ImportChoices
 from store.ingest.importing import import_files
-from store.ingest.preview import ImportChoices
 from store.ingest.report import ImportReport
 from store.record.raters import ensure_rater
 from store.record.session import save_session

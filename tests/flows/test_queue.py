@@ -32,7 +32,7 @@ from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
 from store.events import silent
 from store.first_look import QUEUE_SESSION
-from store.ingest.preview import ImportChoices
+from store.ingest.choices import ImportChoices
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.session import save_session

@@ -254,6 +254,29 @@ def test_the_formats_are_listed_where_they_are_asked_for(tmp_path, workbench):
     assert len(refused.err.splitlines()) <= 24
 
 
+WIDE = ";".join(f"a rather long name of a column {number}" for number in range(200))
+ERRORS = {
+    "many records": ("id;query;code;label\n" + "1;q;c;" + "something that is no label at all " * 3 + "\n")
+    * 50,
+    "many columns": f"{WIDE}\n{WIDE}\n",
+    "many candidates": ";".join(["text", *["question", "search", "intent"] * 30, "code"]) + f"\n{';' * 91}\n",
+    "one column": "word\nalone\n",
+}
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "no-such"], ["--map", "query=nowhere"]])
+@pytest.mark.parametrize("error", ERRORS)
+def test_every_error_fits_a_small_terminal(error, options, tmp_path, workbench, monkeypatch):
+    monkeypatch.setattr("workbench.output.PANEL_WIDTH", 80)
+    path = tmp_path / "a-file-with-a-longer-name.csv"
+    path.write_text(ERRORS[error])
+    refused = workbench("import", tmp_path / "own.duckdb", path, *options)
+    assert refused.code == 2
+    lines = refused.err.splitlines()
+    rows = sum(-(-max(1, len(line)) // 80) for line in lines)
+    assert rows <= 24, refused.err
+
+
 @pytest.mark.parametrize(("written", "value"), [("0,75", 0.75), ("-12,5", -12.5), ("0,8125", 0.8125)])
 def test_a_decimal_comma_is_read(written, value, tmp_path, workbench):
     path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
@@ -309,6 +332,17 @@ def test_a_text_is_a_query_a_line(lines, tmp_path, workbench):
             (each,) for each in lines.splitlines()
         ]
         cursor.close()
+
+
+def test_labels_of_several_raters_do_not_become_those_of_one(tmp_path, workbench):
+    path = tmp_path / "pairs.csv"
+    rows = [(*ROWS[0], "ann"), (*ROWS[0][:3], "no", "bob"), (*ROWS[1], "ann")]
+    path.write_text(table(("nr", "question", "code", "label", "annotator_id"), rows))
+    refused = workbench("import", tmp_path / "own.duckdb", path)
+    assert refused.says("'annotator_id' names raters (ann, bob)")
+    # One rater's name is a column like any other.
+    path.write_text(table(("nr", "question", "code", "label", "annotator_id"), [rows[0], rows[2]]))
+    assert workbench("import", tmp_path / "own.duckdb", path).code == 0
 
 
 def test_grades_stay_grades(tmp_path, workbench):

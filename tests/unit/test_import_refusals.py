@@ -502,8 +502,9 @@ def test_very_many_faults_are_counted_and_the_first_ones_shown(workspace, tmp_pa
     with pytest.raises(RecordsRefused) as refused:
         import_files(workspace, [tmp_path / "bad.jsonl"])
     assert "3,000 records" in refused.value.message
-    assert "and 2,990 more" in refused.value.message
-    assert len(refused.value.message.splitlines()) == 12
+    shown = refused.value.message.splitlines()[1:-1]
+    assert 1 <= len(shown) <= 10
+    assert refused.value.message.endswith(f"\nand {3_000 - len(shown):,} more")
 
 
 @pytest.mark.parametrize(

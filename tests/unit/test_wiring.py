@@ -11,7 +11,7 @@ from agents.jobs.runner import JobRequest
 from screens.settings import ScreenSettings
 from store.errors import JudgmentRefused
 from store.events import silent
-from store.ingest.preview import ImportChoices
+from store.ingest.choices import ImportChoices
 from store.record.raters import ensure_rater
 from store.workspace.duckdb import Workspace
 from workbench.config import Config

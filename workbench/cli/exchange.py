@@ -172,8 +172,8 @@ def import_command(
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
     """
     from store.formats.bundle import BUNDLE, is_bundle
+    from store.ingest.choices import parse_label_words
     from store.ingest.importing import import_files
-    from store.ingest.own_table import parse_label_words
     from store.processes import tuned_for_throughput
     from workbench.output import Bar, print_json, say
     from workbench.study_session import refuse_in_study

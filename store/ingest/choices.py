@@ -1,0 +1,46 @@
+"""What a person chose for an import; light, since the app's first screens know it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from store.errors import ImportFailed
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChoices:
+    """What a person chose for an import.
+
+    Attributes:
+        mapping: Our field to the file's column.
+        prefix: Put before every id.
+        licence: Of the data.
+        label_as: Whose the labels are; the file's name says it where it is empty.
+        label_words: What words among the labels mean: "good=1,bad=0".
+    """
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    licence: str = ""
+    label_as: str = ""
+    label_words: str = ""
+
+
+def parse_label_words(given: Sequence[str]) -> dict[str, float]:
+    """Read `yes=1,no=0`: what words among the labels mean.
+
+    Raises:
+        ImportFailed: One of them is not of that form, or a word is given twice.
+    """
+    words: dict[str, float] = {}
+    for pair in ",".join(given).split(","):
+        word, equals, value = (part.strip() for part in pair.rpartition("="))
+        if not (equals and word and value in ("0", "1")) or word.lower() in words:
+            raise ImportFailed(
+                "Words not understood",
+                f"{pair!r} is not WORD=1 or WORD=0, or explains a word twice. Nothing was imported.",
+                "Say which words mean 1 (match) and 0 (no match): --label-words good=1,bad=0",
+            )
+        words[word.lower()] = float(value)
+    return words
