@@ -45,6 +45,9 @@ __all__ = [
     "WorkspaceTooNew",
 ]
 
+_PLACES = 5
+"""Lines that are named of a reason for which records are refused."""
+
 _SHOWN, _ROWS, _CELLS = 10, 14, 74
 """Refused records that are listed, in so many rows of a terminal of 80 cells, which hold so many each."""
 
@@ -120,13 +123,21 @@ class RecordsRefused(ImportFailed):
     def __init__(self, problems: Sequence[tuple[str, int | None, str]], count: int) -> None:
         lines: list[str] = []
         rows = 0
-        for name, line, reason in problems[:_SHOWN]:
-            told = f"{place(name, line)}: {reason}"
+        # Each reason once, with the first lines where it holds.
+        places: dict[tuple[str, str], list[int | None]] = {}
+        for name, line, reason in problems:
+            places.setdefault((name, reason), []).append(line)
+        told_of = 0
+        for (name, reason), found in list(places.items())[:_SHOWN]:
+            also = ", ".join(f"{line}" for line in found[1:_PLACES] if line is not None)
+            more_places = f" and {len(found) - _PLACES:,} more" if len(found) > _PLACES else ""
+            told = f"{place(name, found[0])}: {reason}" + (f" (also {also}{more_places})" if also else "")
             rows += -(-len(told) // _CELLS)
             if lines and rows > _ROWS:
                 break
             lines.append(told)
-        more = [f"and {count - len(lines):,} more"] if count > len(lines) else []
+            told_of += len(found)
+        more = [f"and {count - told_of:,} more"] if count > told_of else []
         super().__init__(
             "Nothing was imported",
             "\n".join([f"{pluralize(count, 'record')} cannot be taken:", *lines, *more]),

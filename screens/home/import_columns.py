@@ -207,7 +207,7 @@ def as_it_will_look(rows: tuple[Mapping[str, str], ...], choices: ImportChoices,
     return lines
 
 
-def _explained(words: str) -> dict[str, float]:
+def _explained(words: str) -> dict[str, float | None]:
     """Return what is written about words, as far as it can be read."""
     try:
         return parse_label_words([words]) if words else {}

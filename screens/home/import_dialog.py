@@ -57,7 +57,7 @@ LISTED = 6
 _TALL = 36
 """Rows of a terminal in which all lines of a table's columns are shown."""
 
-SHOWN_LINES = 9
+SHOWN_LINES, _FEW_LINES = 9, 4
 """Lines of an error that are shown."""
 
 BAR_AFTER_SECONDS = 1.0
@@ -394,7 +394,11 @@ class ImportScreen(ModalScreen["Imported | None"]):
             # Nothing would be imported; Enter looks again, at what was mended meanwhile.
             self._looked_at = ""
             self._show_keys()
-            self._show_message("\n".join(_error_lines(error)), "failed", preview=True)
+            lines = _error_lines(error)
+            if self._columns.display:
+                # The columns and the lines below them can be changed here.
+                lines = [line.replace("--label-words", "`label words`") for line in lines[:_FEW_LINES]]
+            self._show_message("\n".join(lines), "failed", preview=True)
 
     def _failed(self, error: WorkbenchError) -> None:
         if not self._importing:

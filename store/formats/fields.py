@@ -63,7 +63,7 @@ class Field:
     required: bool = False
     filled: bool = False
     values: tuple[float | str, ...] = ()
-    words: tuple[tuple[str, float], ...] = ()
+    words: tuple[tuple[str, float | None], ...] = ()
     hint: str = ""
     kept: bool = False
 
@@ -87,8 +87,8 @@ class Layout:
     renamed: tuple[tuple[str, str], ...] = ()
     content_id: str = ""
 
-    def with_words(self, words: Mapping[str, float]) -> Layout:
-        """Return the layout with other words for the values of the fields that have some."""
+    def with_words(self, words: Mapping[str, float | None]) -> Layout:
+        """Return the layout with other words for values where it has some; None is no value."""
         known = {word.strip().lower(): value for word, value in words.items()}
         fields = (
             replace(field, words=tuple({**dict(field.words), **known}.items())) if field.words else field
@@ -133,7 +133,9 @@ class Layout:
         for field in self.fields:
             if field.name in wanted:
                 renamed.append((wanted[field.name], field.columns[0]))
-                fields.append(replace(field, columns=(wanted[field.name],), required=True))
+                # What has no label is an item like any other.
+                required = field.required or field.name not in ("label", "relevance")
+                fields.append(replace(field, columns=(wanted[field.name],), required=required))
             elif left := tuple(column for column in field.columns if column not in taken):
                 fields.append(replace(field, columns=left))
             elif field.required:

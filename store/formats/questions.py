@@ -174,7 +174,10 @@ QUESTIONS = Format(
         ),
     ),
     unless=frozenset(
-        {"question_id", "rater", "query", "model", "record", "value", "_server_id", "_task_hash"}
+        {
+            *("question_id", "rater", "query", "model", "record", "value", "_server_id", "_task_hash"),
+            *("code", "snippet", "answer_code"),  # a table of pairs
+        }
     ),
     converter=Questions,
     write=write_questions,

@@ -27,20 +27,20 @@ class ImportChoices:
     label_words: str = ""
 
 
-def parse_label_words(given: Sequence[str]) -> dict[str, float]:
-    """Read `yes=1,no=0`: what words among the labels mean.
+def parse_label_words(given: Sequence[str]) -> dict[str, float | None]:
+    """Read `yes=1,no=0,n/a=`: what words among the labels mean; None is no label.
 
     Raises:
         ImportFailed: One of them is not of that form, or a word is given twice.
     """
-    words: dict[str, float] = {}
+    words: dict[str, float | None] = {}
     for pair in ",".join(given).split(","):
         word, equals, value = (part.strip() for part in pair.rpartition("="))
-        if not (equals and word and value in ("0", "1")) or word.lower() in words:
+        if not (equals and word and value in ("0", "1", "")) or word.lower() in words:
             raise ImportFailed(
                 "Words not understood",
-                f"{pair!r} is not WORD=1 or WORD=0, or explains a word twice. Nothing was imported.",
-                "Say which words mean 1 (match) and 0 (no match): --label-words good=1,bad=0",
+                f"{pair!r} is not WORD=1, WORD=0 or WORD=, or explains a word twice. Nothing was imported.",
+                "Say which words mean 1 (match), 0 (no match) and no label: --label-words good=1,bad=0,n/a=",
             )
-        words[word.lower()] = float(value)
+        words[word.lower()] = float(value) if value else None
     return words

@@ -89,7 +89,7 @@ def import_files(
     label_as: str | None = None,
     match_from: int | None = None,
     mapping: Mapping[str, str] | None = None,
-    label_words: Mapping[str, float] | None = None,
+    label_words: Mapping[str, float | None] | None = None,
     prefix: str = "",
     licence: str = "",
     model: str = "",
@@ -377,7 +377,7 @@ class _Import:
         return {
             given.file.number: f"{given.file.stem} labels" if label_as is None else label_as.strip()
             for given in self._inputs
-            if any(one.name == "label" for one in given.layout.fields)
+            if any(one.name in ("label", "relevance") for one in given.layout.fields)
         }
 
     def finish(self, licence: str, *, dry_run: bool) -> ImportReport:

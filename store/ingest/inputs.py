@@ -34,7 +34,16 @@ from store.formats.protocol import (
 )
 from store.formats.values import Refused
 from store.ingest.files import InputFile, first_invalid_line, wide_coding
-from store.ingest.own_table import ColumnsUnclear, Proposal, are_data, nearest, own_table, without_header
+from store.ingest.own_table import (
+    ColumnsUnclear,
+    Proposal,
+    are_data,
+    content_stem,
+    nearest,
+    own_table,
+    usual_beside,
+    without_header,
+)
 from store.ingest.records import NOT_UTF8, column_names, read_records
 from store.paths import is_there
 
@@ -87,7 +96,7 @@ def _header(text: str) -> tuple[str, list[str]]:
             return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
         return []
 
-    found = {delimiter: cells(delimiter) for delimiter in ",;\t"}
+    found = {delimiter: cells(delimiter) for delimiter in ",;\t|"}
     delimiter = max(found, key=lambda one: len(found[one]))
     return delimiter, found[delimiter]
 
@@ -274,7 +283,15 @@ def data_files(folder: Path) -> list[Path]:
     """Return the data files in a folder, in order; none where it is no folder."""
     if not folder.is_dir():
         return []
-    return sorted(child for child in folder.iterdir() if child.is_file() and child.suffix in _ENDINGS)
+    return sorted(
+        child
+        for child in folder.iterdir()
+        if child.is_file() and child.suffix in _ENDINGS and child.name not in _ABOUT
+    )
+
+
+_ABOUT = frozenset({"dataset_info.json", "dataset_infos.json", "state.json"})
+"""Files of a Hugging Face data set that tell of it, and hold none of it."""
 
 
 def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) -> Input:
@@ -301,7 +318,12 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
             found, why = _detect(file, sample, mapping)
         except UnknownFormat as unknown:
             return _own(file, sample, mapping, unknown)
-        return Input(file, sample, found, found.layout(sample), True, why)
+        layout, beside = found.layout(sample), ""
+        if found.name in ("jsonl", "csv", "parquet"):
+            layout, beside = usual_beside(file, sample, layout, mapping)
+            if mapping.get("id") == "":
+                layout, beside = layout.without_id(content_stem(file)), f"{beside}; id from the content"
+        return Input(file, sample, found, layout, True, f"{why}{beside}")
     if not sample.columns and find_format(name).may_be_empty:
         _columns_further_on(file, sample)
     named = find_format(name)
@@ -344,7 +366,7 @@ def _own(file: InputFile, sample: Sample, mapping: Mapping[str, str], unknown: I
 def _with_numbered(sample: Sample, mapping: Mapping[str, str]) -> Sample:
     """Return a table whose columns the user names by their numbers as one without a header."""
     numbered = without_header(sample)
-    asked = set(mapping.values()) - sample.columns
+    asked = set(mapping.values()) - sample.columns - {""}
     return numbered if sample.container == "CSV" and asked and asked <= numbered.columns else sample
 
 
@@ -419,10 +441,12 @@ def _detect(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> tupl
         line = None if sample.container == "Parquet" else first_invalid_line(file.plain)
         if line is not None:
             raise RecordsRefused([(file.name, line, NOT_UTF8)], 1) from None
-        absent = [f"{ours}={column}" for ours, column in mapping.items() if column not in sample.columns]
+        absent = [
+            f"{ours}={column}" for ours, column in mapping.items() if column and column not in sample.columns
+        ]
         if not absent:
             raise
-        wanted = next(column for column in mapping.values() if column not in sample.columns)
+        wanted = next(column for column in mapping.values() if column and column not in sample.columns)
         near = nearest(wanted, sorted(sample.columns))
         raise ImportFailed(
             "No such column",
@@ -436,6 +460,7 @@ def _candidates(mapping: Mapping[str, str]) -> dict[str, Format]:
     readable = [known for known in formats().values() if known.layouts]
     fitting = [known for known in readable if known.knows(mapping)]
     # Without any, the plain table says which of the names is unknown.
+    mapping = {field: column for field, column in mapping.items() if column}
     return {known.name: _mapped(known, mapping) for known in fitting or [formats()["jsonl"]]}
 
 

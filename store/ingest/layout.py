@@ -231,7 +231,7 @@ def _rule(one: Field, *, texts: bool) -> Rule:
     shown = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in one.values)
 
     def on_scale(value: Any, name: str) -> Any:
-        if (found := rule(value, name)) not in allowed:
+        if (found := rule(value, name)) is not None and found not in allowed:
             hint = one.hint.format(name=name)
             raise Refused(f"{name!r} is {short(value)}, which is off the scale: {shown}{hint}")
         return found
@@ -239,21 +239,24 @@ def _rule(one: Field, *, texts: bool) -> Rule:
     return on_scale
 
 
-def _worded(rule: Rule, words: Mapping[str, float]) -> Rule:
-    """Return a rule that takes words, too, in any case."""
+def _worded(rule: Rule, words: Mapping[str, float | None]) -> Rule:
+    """Return a rule that takes words, too, in any case; a word for no value gives None."""
 
     def read(value: Any, name: str) -> Any:
-        word = str(value).lower() if isinstance(value, bool) else value
-        if not isinstance(word, str):
+        given = str(value).lower() if isinstance(value, bool) else value
+        if not isinstance(given, str):
             return rule(value, name)
-        if (found := words.get(word.strip().lower())) is not None:
-            return found
+        word = given.strip().lower()
+        for one in (word, word.replace("_", " ").replace("-", " ")):
+            if one in words:
+                return words[one]
         try:
-            return rule(word, name)
+            return rule(given, name)
         except Refused:
-            shown = ", ".join(words)
-            explained = f"--label-words {shlex.quote(f'{word.strip()[:20]}=1')} explains it"
-            raise Refused(f"{name!r} is {short(word)}, which is none of {shown}; {explained}") from None
+            meaning = f"; --label-words {shlex.quote(f'{word}=1')} (or 0) says what it means"
+            raise Refused(
+                f"{name!r} is {short(given)}, which is none of {', '.join(words)}{meaning * (len(word) < 30)}"
+            ) from None
 
     return read
 

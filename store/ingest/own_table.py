@@ -37,6 +37,9 @@ USUAL: dict[str, tuple[str, ...]] = {
 }
 """The usual names of each field, in any case; the first is ours, and goes before the others."""
 
+_DOUBTFUL = {"text", "doc", "search", "nl", "function", "source", "nr", "idx", "number"}
+"""Usual names that mean other things as well."""
+
 _REQUIRED = ("query", "code")
 _FURTHER = ("name", "language", "repository", "path", "licence", "relevance")
 """Fields that are taken under their own names, in any case."""
@@ -216,14 +219,17 @@ def propose(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> Prop
     columns = tuple(dict.fromkeys(name for record in records for name in record))
     values = {column: tuple(_text(record.get(column)) for record in records) for column in columns}
     filled = {column: tuple(one for one in values[column] if one) for column in columns}
-    taken = set(mapping.values())
+    taken = set(mapping.values()) - {""}
     choices = {}
     for field in FIELDS:
         chosen = mapping.get(field)
         free = [one for one in columns if one not in taken]
         if field == "label":
             free = [one for one in free if not _is_graded(one, filled[one])]
-        found = (chosen,) if chosen is not None else _usual(field, free)
+        if chosen == "":  # ids of the content
+            choices[field] = Choice(field, (), "none")
+            continue
+        found = (chosen,) if chosen is not None else _usual(field, {one: filled[one] for one in free})
         if found:
             taken.update(found)
             how: How = "chosen" if chosen is not None else "named" if len(found) == 1 else "several"
@@ -273,9 +279,51 @@ def own_table(
     }
     layout = TABLE
     if "id" not in proposal.mapping:
-        layout = layout.without_id(re.sub(r"-\d+-of-\d+$", "", file.stem))
-    layout = layout.mapped({**further, **mapping, **proposal.mapping})
+        layout = layout.without_id(content_stem(file))
+    chosen = {field: column for field, column in mapping.items() if column}
+    layout = _lenient(layout.mapped({**further, **chosen, **proposal.mapping}), further)
     return find_format(_FORMATS.get(sample.container, "jsonl")), layout, proposal.why, proposal
+
+
+def content_stem(file: InputFile) -> str:
+    """Return how ids begin that are made of the content: all shards of a table have one name."""
+    return re.sub(r"-\d+-of-\d+$", "", file.stem)
+
+
+def usual_beside(
+    file: InputFile, sample: Sample, layout: Layout, mapping: Mapping[str, str]
+) -> tuple[Layout, str]:
+    """Take the columns with usual names that a table with ours has beside them.
+
+    Args:
+        file: The file, made ready.
+        sample: Its beginning.
+        layout: Its fields.
+        mapping: The columns that the user named, by our field.
+
+    Returns:
+        Its fields, and what was taken for what; empty for nothing.
+    """
+    there = {column for field in layout.fields for column in field.columns} & sample.columns
+    proposal = propose(file, sample, mapping)
+    found = {column.lower(): column for column in sample.columns - there if column.lower() in _FURTHER}
+    label = proposal.mapping.get("label")
+    if label is not None and label not in there and "relevance" not in mapping:
+        found["label"] = label
+    found = {field: column for field, column in found.items() if field not in mapping and field not in there}
+    if not found:
+        return layout, ""
+    taken = ", ".join(f"{field} from {column!r}" for field, column in found.items())
+    return _lenient(layout.mapped(found), found), f"; {taken}"
+
+
+def _lenient(layout: Layout, found: Mapping[str, str]) -> Layout:
+    """Let fields be empty that the user did not name."""
+    fields = (
+        replace(field, required=field.name in ("external_id", *_REQUIRED)) if field.name in found else field
+        for field in layout.fields
+    )
+    return replace(layout, fields=tuple(fields))
 
 
 _FORMATS = {"CSV": "csv", "Parquet": "parquet"}
@@ -318,11 +366,19 @@ def nearest(column: str, columns: Sequence[str]) -> str:
     return f"; the nearest is {by_lower[found[0]]!r}" if found else ""
 
 
-def _usual(field: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns with a usual name of a field: the one with ours if there is one."""
+def _usual(field: str, columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the columns with a usual name of a field: the one with ours if there is one.
+
+    A name that may mean something else, as `source` may, counts where the column holds what it should.
+    """
     found = [column for column in columns if column.strip().lower() in USUAL[field]]
     ours = [column for column in found if column.strip().lower() == field]
-    return tuple(ours[:1] or found)
+    sure = [
+        column
+        for column in found
+        if column.strip().lower() not in _DOUBTFUL or _HOLDS[field](columns[column])
+    ]
+    return tuple(ours[:1] or sure)
 
 
 def _fitting(field: str, columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -231,10 +231,73 @@ def test_words_of_labels_are_explained_or_refused_with_what_was_seen(name, tmp_p
     refused = workbench("import", target, path)
     shown = " ".join(refused.err.replace("│", " ").split())
     assert "'label' is 'Good', which is none of match, no match, 1, 0, yes, no, true, false" in shown
-    assert "--label-words Good=1 explains it" in shown
+    assert "--label-words good=1 (or 0) says what it means" in shown
+    # Each word is told once, with the lines that have it.
+    assert shown.count("'label' is 'Good'") == shown.count("'label' is 'bad'") == 1
+    assert ("(also 6, 8)" if name == "pairs.csv" else "(also 3, 5)") in shown
 
     assert workbench("import", target, path, "--label-words", "good=1,bad=0").code == 0
     assert [row[3] for row in stored(target)] == [VALUE[row[3]] for row in ROWS]
+
+
+def test_what_has_no_label_is_an_item_without_one(tmp_path, workbench):
+    path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
+    rows = [
+        (row[1], row[2], label)
+        for row, label in zip(ROWS, ("yes", "", "NO_MATCH", "n/a", "0", "No"), strict=True)
+    ]
+    path.write_text(table(("question", "code", "gold"), rows), encoding="utf-8")
+    done = workbench("import", target, path, "--map", "label=gold", "--label-words", "n/a=")
+    assert done.code == 0, done.err
+    assert [row[3] for row in stored(target)] == [1.0, None, 0.0, None, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("header", ["id,query,code,gold", "id,query,code,Label", "ID,Query,Code,Relevant"])
+def test_a_label_with_a_usual_name_is_taken_beside_our_columns(header, tmp_path, workbench):
+    path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
+    path.write_text(table(header.split(",")), encoding="utf-8")
+    assert "label from" in workbench("import", target, path).out
+    assert [row[3] for row in stored(target)] == [VALUE[row[3]] for row in ROWS]
+
+
+def test_grades_in_the_column_of_labels_are_kept(tmp_path, workbench):
+    path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
+    path.write_text(
+        table(("id", "query", "code", "label"), [(*row[:3], "2") for row in ROWS]), encoding="utf-8"
+    )
+    assert workbench("import", target, path).says("--map relevance=label")
+    assert workbench("import", target, path, "--map", "relevance=label").code == 0
+    assert [row[3] for row in stored(target)] == [2.0] * 6
+
+
+def test_ids_that_repeat_give_way_to_ids_of_the_content(tmp_path, workbench):
+    path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
+    path.write_text(table(("id", "query", "code"), [("7", *row[1:3]) for row in ROWS]), encoding="utf-8")
+    assert workbench("import", target, path).code == 2
+    assert workbench("import", target, path, "--map", "id=").code == 0
+    assert len({row[0] for row in stored(target)}) == 6
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("question;source;snippet_text", "how to add;github;add(a, b)"),
+        ("text;code", "def add(a):\\n    return a;E001"),
+        ("doc;code", "doc1.pdf;add(a, b)"),
+    ],
+)
+def test_a_usual_name_over_other_values_is_not_taken(header, row, tmp_path, workbench):
+    path = tmp_path / "pairs.csv"
+    path.write_text(f"{header}\n{row}\n{row}\n")
+    assert workbench("import", tmp_path / "own.duckdb", path).says("names no column that is surely")
+
+
+def test_json_with_codes_is_no_file_of_repository_questions(tmp_path, workbench):
+    path, target = tmp_path / "pairs.jsonl", tmp_path / "own.duckdb"
+    records = [dict(zip(("question", "code", "label"), row[1:], strict=True)) for row in ROWS]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert workbench("import", target, path).code == 0
+    assert [row[1:] for row in stored(target)] == [(*row[1:3], VALUE[row[3]]) for row in ROWS]
 
 
 @pytest.mark.parametrize("given", ["good", "good=2", "good=1,GOOD=0", "=1", ""])
@@ -314,7 +377,7 @@ def test_sheets_and_files_that_are_none_are_refused(tmp_path, workbench):
     for name in ("One", "Two"):
         book.create_sheet(name).append(["id", "query", "code"])
     book.save(path)
-    assert "2 sheets with content: One, Two" in workbench("import", target, path).err
+    assert workbench("import", target, path).says("2 sheets with content: One, Two")
     path.write_bytes(path.read_bytes()[:400])
     assert "Damaged spreadsheet" in workbench("import", target, path).err
 

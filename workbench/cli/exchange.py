@@ -46,7 +46,8 @@ def parse_mapping(pairs: list[str]) -> dict[str, str]:
     mapping: dict[str, str] = {}
     for pair in pairs:
         field, equals, column = (part.strip() for part in pair.partition("="))
-        if not (equals and field and column) or field in mapping:
+        # Ids of the content are no column.
+        if not (equals and field and (column or field == "id")) or field in mapping:
             raise WorkbenchError(
                 "Mapping not understood",
                 f"--map {pair} " + ("gives a field twice." if field in mapping else "is not FIELD=COLUMN."),
@@ -135,7 +136,7 @@ def import_command(
         typer.Option(
             "--label-words",
             metavar="WORD=VALUE",
-            help="What words among the labels mean: good=1,bad=0.",
+            help="What words among the labels mean: good=1,bad=0,n/a=.",
         ),
     ] = None,
     _formats: Annotated[
@@ -230,7 +231,10 @@ def _with_command(run: Callable[..., ImportReport], words: list[str], **options:
     except ColumnsUnclear as error:
         kept = ("format", "label_as", "match_from", "prefix", "licence", "rejects")
         given = [(f"--{name.replace('_', '-')}", str(options[name])) for name in kept if options[name]]
-        given += [("--label-words", f"{word}={value:g}") for word, value in options["label_words"].items()]
+        given += [
+            ("--label-words", f"{word}=" + ("" if value is None else f"{value:g}"))
+            for word, value in options["label_words"].items()
+        ]
         further = [part for pair in given for part in pair] + ["--dry-run"] * options["dry_run"]
         error.command = shlex.join([*words, *error.proposal.options, *further])
         raise
