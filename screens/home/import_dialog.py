@@ -222,6 +222,8 @@ class ImportScreen(ModalScreen["Imported | None"]):
             enter = "takes the column" if columns.is_choosing else "changes the line"
         elif self._typed and self._looked_at == self._typed:
             enter = "imports"
+        elif columns.display:
+            enter = "goes to the columns"
         elif self._typed or self._report is None:
             enter = "preview"
         else:
@@ -357,9 +359,12 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self.query_one("#written").display = False
         self._columns.focus()
 
-    @on(ImportColumns.Turned)
     def on_descendant_focus(self) -> None:
         """Say what the keys do where the focus is."""
+        self.call_later(self._show_keys)
+
+    @on(ImportColumns.Turned)
+    def _turned(self) -> None:
         self._show_keys()
 
     def action_choose_columns(self) -> None:
@@ -455,6 +460,10 @@ class ImportScreen(ModalScreen["Imported | None"]):
             return
         if not typed:
             in_thread(self, partial(matching_files, ""), self._take_first_file, group="complete")
+            return
+        if self._looked_at != typed and self._columns.display:
+            # Something is wrong that they may mend.
+            self._columns.focus()
             return
         if self._looked_at != typed:
             in_thread(self, partial(_completed, typed), partial(self._look_or_type, typed), group="complete")

@@ -142,7 +142,18 @@ class Proposal:
                 found += ["--map", f"{one.field}={one.columns[0]}"]
             elif one.field in self.unclear:
                 found += ["--map", f"{one.field}=COLUMN"]
+        if self.unknown_words:
+            found += ["--label-words", ",".join(f"{word}=?" for word in self.unknown_words)]
         return found
+
+    @property
+    def unknown_words(self) -> list[str]:
+        """The words in the column of labels that are none of the scale; none where they are many or long."""
+        column = next((one.columns[0] for one in self.choices if one.field == "label" and one.columns), None)
+        words = [word.lower() for word in self.values[column]] if column else []
+        unknown = list(dict.fromkeys(word for word in words if word not in LABEL_WORDS and word != "empty"))
+        is_short = all(len(word) < _CELL and not set(word) & set(",=") for word in unknown)
+        return unknown if is_short and len(unknown) <= _FEW else []
 
     @property
     def why(self) -> str:
@@ -198,10 +209,17 @@ class ColumnsUnclear(ImportFailed):
                     "Nothing was imported.",
                 )
             ),
-            "Choose the columns: the command below does it as proposed."
-            if "COLUMN" not in " ".join(proposal.options)
-            else "Put the name of a column in place of COLUMN in the command below.",
+            _advice(proposal),
         )
+
+
+def _advice(proposal: Proposal) -> str:
+    """Say what to do with the command that imports a table."""
+    missing = ["the name of a column in place of COLUMN"] * ("COLUMN" in " ".join(proposal.options))
+    missing += ["1, 0 or nothing in place of each ?"] * bool(proposal.unknown_words)
+    if missing:
+        return f"Put {', and '.join(missing)} in the command below."
+    return "Choose the columns: the command below does it as proposed."
 
 
 def propose(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> Proposal:

@@ -108,6 +108,21 @@ def shards(folder):
     return folder / "set"
 
 
+def bars(folder):
+    path = folder / "pairs.csv"
+    path.write_text(
+        table(("ID", "NL", "Code", "Match"), delimiter="|", lineterminator="\r"), encoding="utf-8", newline=""
+    )
+    return path
+
+
+def array(folder):
+    path = folder / "pairs.json"
+    names = ("key", "Intent of the user", "solution", "correct")
+    path.write_text(json.dumps([dict(zip(names, row, strict=True)) for row in ROWS], indent=1))
+    return path
+
+
 def words(folder):
     path = folder / "pairs.csv"
     rows = [(*row[:3], {"yes": "Match", "no": "no match"}[row[3]]) for row in ROWS]
@@ -115,9 +130,13 @@ def words(folder):
     return path
 
 
-SHAPES = [semicolons, tabs, marked, wide, sheet, headless, doubled, lines, shards, words]
+SHAPES = [semicolons, tabs, marked, wide, sheet, headless, doubled, lines, shards, bars, array, words]
 
-CHOSEN = {headless: ["id=1", "query=2", "code=3", "label=4"], doubled: ["query=text (2)"]}
+CHOSEN = {
+    array: ["id=key", "query=Intent of the user", "code=solution", "label=correct"],
+    headless: ["id=1", "query=2", "code=3", "label=4"],
+    doubled: ["query=text (2)"],
+}
 """What the user has to say where the program cannot know it."""
 
 
@@ -202,6 +221,20 @@ def test_what_is_only_likely_is_proposed_and_nothing_is_imported(tmp_path, workb
     assert proposed(refused.err) == ["import", str(target), str(path), *chosen, *further]
     error = json.loads(workbench("import", target, path, "--json").out)["error"]
     assert error["command"] == shlex.join(["workbench", "import", str(target), str(path), *chosen])
+
+
+def test_words_that_nothing_explains_are_in_the_command(tmp_path, workbench):
+    path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
+    words_of = {"yes": "passt", "no": "passt nicht"}
+    rows = [(*row[:3], words_of[row[3]]) for row in ROWS]
+    path.write_text(table(("Nr", "Suchtext", "Programm", "Urteil"), rows), encoding="utf-8")
+    refused = workbench("import", target, path)
+    assert refused.says("Put 1, 0 or nothing in place of each ? in the command below.")
+    command = proposed(refused.err)
+    assert command[-2:] == ["--label-words", "passt=?,passt nicht=?"]
+    assert workbench(*command).says("'passt=?' is not WORD=1, WORD=0 or WORD=")
+    assert workbench(*command[:-1], "passt=1,passt nicht=0").code == 0
+    assert stored(target) == [(*row[:3], VALUE[row[3]]) for row in ROWS]
 
 
 def test_two_columns_that_fit_are_both_named(tmp_path, workbench):

@@ -236,7 +236,10 @@ def _with_command(run: Callable[..., ImportReport], words: list[str], **options:
             for word, value in options["label_words"].items()
         ]
         further = [part for pair in given for part in pair] + ["--dry-run"] * options["dry_run"]
-        error.command = shlex.join([*words, *error.proposal.options, *further])
+        proposed = error.proposal.options
+        if options["label_words"] and "--label-words" in proposed:
+            proposed = proposed[: proposed.index("--label-words")]
+        error.command = shlex.join([*words, *proposed, *further])
         raise
 
 
