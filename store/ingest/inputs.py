@@ -47,6 +47,9 @@ from store.ingest.own_table import (
 from store.ingest.records import NOT_UTF8, column_names, read_records
 from store.paths import is_there
 
+PLAIN = ("jsonl", "csv", "parquet")
+"""The formats of plain tables of pairs."""
+
 _LOOK = 1 << 18
 _LINES = 20
 _MOST = 1 << 24
@@ -319,7 +322,7 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         except UnknownFormat as unknown:
             return _own(file, sample, mapping, unknown)
         layout, beside = found.layout(sample), ""
-        if found.name in ("jsonl", "csv", "parquet"):
+        if found.name in PLAIN:
             layout, beside = usual_beside(file, sample, layout, mapping)
             if mapping.get("id") == "":
                 layout, beside = layout.without_id(content_stem(file)), f"{beside}; id from the content"
@@ -435,8 +438,12 @@ def _columns_further_on(file: InputFile, sample: Sample) -> frozenset[str]:
 
 def _detect(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> tuple[Format, str]:
     """Detect a file's format; where none fits, say what is wrong with the file or the mapping, if that is."""
+    candidates = _candidates(mapping)
+    if mapping.get("query") and mapping.get("code"):
+        # Who says which columns these are has a plain table, whatever else has fields of these names.
+        candidates = {name: one for name, one in candidates.items() if name in PLAIN} or candidates
     try:
-        return detect(sample, _candidates(mapping))
+        return detect(sample, candidates)
     except ImportFailed:
         line = None if sample.container == "Parquet" else first_invalid_line(file.plain)
         if line is not None:

@@ -111,7 +111,9 @@ def shards(folder):
 def bars(folder):
     path = folder / "pairs.csv"
     path.write_text(
-        table(("ID", "NL", "Code", "Match"), delimiter="|", lineterminator="\r"), encoding="utf-8", newline=""
+        table(("ID", "NL", "Code", "Match"), delimiter="|", lineterminator="\r", quoting=csv.QUOTE_ALL),
+        encoding="utf-8",
+        newline="",
     )
     return path
 
