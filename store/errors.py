@@ -5,8 +5,10 @@ WorkbenchError
 │   ├── WorkspaceLocked     another process holds it
 │   └── WorkspaceTooNew     a newer version of the program wrote it
 ├── ImportFailed            a file could not be imported; nothing was
+│   ├── ColumnsUnclear      a table whose columns have to be chosen (store.ingest.own_table)
 │   ├── EmptyFile           it holds no records
-│   └── RecordsRefused      records of it cannot be taken, each named with file and line
+│   ├── RecordsRefused      records of it cannot be taken, each named with file and line
+│   └── UnknownFormat       it is of no known format (store.formats.protocol)
 ├── ExportFailed            a file could not be written
 ├── UnknownName             a name (rater, format, model, item) that nothing answers to
 ├── JudgmentRefused         a judgment that the record cannot take (value off the scale, no rater)

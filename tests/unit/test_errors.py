@@ -25,7 +25,9 @@ def test_the_tree_names_every_error_where_it_is():
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
     ours = [kind for kind in below(WorkbenchError) if kind.__module__.split(".")[0] in ("store", "agents")]
-    drawn = re.findall(r"^([│ ]*)[├└]── (\w+) .*?(?:\((agents[\w.]*)\))?$", errors.__doc__, re.MULTILINE)
+    drawn = re.findall(
+        r"^([│ ]*)[├└]── (\w+) .*?(?:\(((?:agents|store)\.[\w.]*)\))?$", errors.__doc__, re.MULTILINE
+    )
     assert {(name, len(indent) // 4, where or "store.errors") for indent, name, where in drawn} == {
         (kind.__name__, len(inspect.getmro(kind)) - len(inspect.getmro(WorkbenchError)) - 1, kind.__module__)
         for kind in ours

@@ -398,7 +398,7 @@ def test_a_row_of_a_spreadsheet_is_named_by_its_number(tmp_path, workbench):
     path, target = tmp_path / "pairs.xlsx", tmp_path / "own.duckdb"
     header = ("id", "query", "code", "label")
     excel(path, header, [*ROWS, ("9", "q", "c\nd", "perhaps"), (10.5, "q", "c", True)])
-    assert "pairs.xlsx:8: 'label' is 'perhaps'" in workbench("import", target, path).err
+    assert workbench("import", target, path).says("pairs.xlsx:8: 'label' is 'perhaps'")
     done = workbench("import", target, path, "--label-words", "perhaps=0")
     assert done.code == 0, done.err
     assert stored(target)[6:] == [("9", "q", "c\nd", 0.0), ("10.5", "q", "c", 1.0)]
@@ -408,13 +408,13 @@ def test_sheets_and_files_that_are_none_are_refused(tmp_path, workbench):
     path, target = tmp_path / "pairs.xlsx", tmp_path / "own.duckdb"
     book = openpyxl.Workbook()
     book.save(path)
-    assert "no sheet holds anything" in workbench("import", target, path).err
+    assert workbench("import", target, path).says("no sheet holds anything")
     for name in ("One", "Two"):
         book.create_sheet(name).append(["id", "query", "code"])
     book.save(path)
     assert workbench("import", target, path).says("2 sheets with content: One, Two")
     path.write_bytes(path.read_bytes()[:400])
-    assert "Damaged spreadsheet" in workbench("import", target, path).err
+    assert workbench("import", target, path).says("Damaged spreadsheet")
 
 
 @pytest.mark.parametrize("lines", ["how to add\nread, then write\n", "word\nalone\n"])

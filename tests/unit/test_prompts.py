@@ -195,8 +195,7 @@ def test_its_examples_are_replies_for_every_outcome_with_the_reasoning_first(rol
         ("class TestA:\n    pass\n", "the program has no function whose name begins with test_"),
         (
             "def check(candidate):\n    assert candidate(1) == 1\n",
-            "the program has no function whose name begins with test_; "
-            "check is not run as a test: nothing that is run calls it",
+            "the program has no function whose name begins with test_; check is not run: nothing calls it",
         ),
         (
             "def test_a(tmp_path, n=1):\n    pass\nclass TestB:\n    def test_b(self, *, n):\n        pass\n",

@@ -214,6 +214,9 @@ def run_program(report: Report, listing: Listing, work: str) -> None:
         unrun[f"{len(names) - MOST_FOUND} more"] = found[names[-1]]
     for label, why in unrun.items():
         report.send_unrun(label, why)
+    for label in listing.unmentioned:
+        if label not in unrun:
+            report.send(event="began", name=label[:LONGEST_MESSAGE])
 
 
 def load_program(report: Report, listing: Listing, work: str) -> tuple[types.ModuleType | None, int]:

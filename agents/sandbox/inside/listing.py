@@ -53,6 +53,7 @@ class Listing:
             module is 0, and its definitions and guarded branches follow.
         mentions: By a name: the scopes that mention it, be it in a text, as in `globals()["check"]`.
         asserting: The scopes that assert something themselves, with the line of their last assertion.
+        unmentioned: The checks that nothing in the source mentions; each is reported as not run, or as begun.
         guards: The scopes that are branches of a condition on `__name__`.
         began: The scopes that have begun. The marked source adds them to `__began__`, which is this.
         marked: The source's syntax tree, in which every scope notes that it began; None where none has to.
@@ -71,6 +72,7 @@ class Listing:
         self.checks: dict[int, Check] = {}
         self.mentions: dict[str, set[int]] = {}
         self.asserting: dict[int, int] = {}
+        self.unmentioned: list[str] = []
         self.guards: list[int] = []
         self.began = {0}
         self.marked: _ast.Module | None = None
@@ -464,6 +466,7 @@ def mark_scopes(tree: _ast.Module, nodes: list[tuple[Any, Any]], known: set[Any]
     for number in listing.guards if listing.labels else ():
         if number in listing.asserting:
             listing.unrun[f"__main__ (line {scopes[number].lineno})"] = GUARDED
+    listing.unmentioned = listing.never_began(bad=True)
     if listing.checks or listing.bodies:
         for scope, number in numbers.items():
             note_beginning(scope, number)

@@ -9,6 +9,7 @@ JSON object a line:
     packages names                                   the packages that are installed
     start    name                                    a test is about to run
     unrun    name, message                           what looks like a test was not run
+    began    name                                    a check that nothing mentions was run; not passed on
     outcome  name, outcome, message, trace, seconds, category
     program  outcome, message, trace, category       the program itself ended badly, outside any test
     forged   (nothing)                               a record did not come from the harness
@@ -68,6 +69,7 @@ FIELDS = {
     "start": ("name",),
     "outcome": ("name", "outcome", "message", "trace", "category"),
     "unrun": ("name", "message"),
+    "began": ("name",),
     "program": ("outcome", "message", "trace", "category"),
     "finished": (),
 }
@@ -243,7 +245,7 @@ class TestRun:
     def __init__(self, channel: Channel, tests: listing.Listing, repaired: bool = False) -> None:
         self._channel = channel
         self._tests = tests
-        self._awaited = {*tests.labels, *tests.unrun}
+        self._awaited = {*tests.labels, *tests.unrun, *tests.unmentioned}
         self._reported: set[str] = set()
         self._found = 0
         self._repaired = repaired
@@ -379,6 +381,9 @@ class TestRun:
             record["seconds"] = time.perf_counter() - self._since
             self._running = ""
             self._bad = self._bad or record["outcome"] != "passed"
+        elif event == "began":
+            self._awaited.discard(record["name"])
+            return
         elif event == "program":
             self._bad = True
             self._awaited.clear()  # it could not be loaded, or has none
