@@ -1,4 +1,4 @@
-"""How long a CSV file of one's own takes to be imported, as a multiple of the same rows under our names, in one run.
+"""The time of an import of CSV with other column names, divided by that with our names, in one run.
 
     python benchmarks/own_table_speed.py [--rows 412080] [--rounds 3]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from store.ingest.own_table import Proposal
 
 SAID = {"chosen": "chosen", "named": "", "proposed": "proposed", "several": "choose one", "none": ""}
-"""What is said of how a field came to its column."""
+"""The word beside a column, by how it was found."""
 
 WRITTEN = {"prefix": "prefix", "licence": "licence", "label_as": "labels of", "label_words": "label words"}
 """The lines that are written rather than chosen, with their names."""
@@ -90,10 +90,13 @@ class ImportColumns(OptionList):
 
     @property
     def choices(self) -> ImportChoices:
-        """What was chosen."""
+        """The columns of the fields, and the lines that were written."""
         if self._proposal is None:
             return ImportChoices()
-        mapping = {field: column for field, column in self._columns.items() if column}
+        # No column for the labels or the ids is a choice as well: one with a usual name would be taken.
+        mapping = {
+            field: column for field, column in self._columns.items() if column or self._how[field] == "chosen"
+        }
         return ImportChoices(mapping=mapping, **self._texts)
 
     @property
@@ -156,7 +159,7 @@ class ImportColumns(OptionList):
             self.add_option(Option(self._line(f"{self._field}:", nothing), id="column:"))
             for column in self._columns_there:
                 values = self._proposal.values[column]
-                self.add_option(Option(self._line("", column, values), id=f"column:{column}"))
+                self.add_option(Option(self._line("", column, values or ("empty",)), id=f"column:{column}"))
             return
         for field, column in self._columns.items():
             values = self._proposal.values[column] if column else ()
@@ -190,9 +193,9 @@ def as_it_will_look(rows: tuple[Mapping[str, str], ...], choices: ImportChoices,
         choices: The columns of the fields.
         width: Cells of a line.
     """
-    fields = ("query", "code", "label") if "label" in choices.mapping else ("query", "code")
     from store.formats.table import LABEL_WORDS
 
+    fields = ("query", "code", "label") if choices.mapping.get("label") else ("query", "code")
     words = {**LABEL_WORDS, **_explained(choices.label_words)}
     cells = {"query": (width - 14) // 2, "code": (width - 14) // 2, "label": 10}
     lines = []

@@ -255,7 +255,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         self._draw()
 
     def on_resize(self) -> None:
-        """Lay out anew what was found in a file."""
+        """Fit what was found in a file to the new size."""
         self._draw()
 
     def _draw(self) -> None:

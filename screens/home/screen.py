@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -508,7 +509,10 @@ class HomeScreen(BaseScreen):
 
     def on_paste(self, event: Paste) -> None:
         """Offer to import a file whose path is pasted or dropped."""
-        if path := pasted_file(event.text):
+        in_thread(self, partial(pasted_file, event.text), self._offer, group="paste")
+
+    def _offer(self, path: str) -> None:
+        if path and self.is_current:
             self.action_import_file(path)
 
     def action_import_file(self, path: str = "") -> None:

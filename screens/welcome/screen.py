@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -18,6 +19,7 @@ from screens.commands import bindings, command_named
 from screens.help import first_key, hint
 from screens.home.import_dialog import Imported, ImportScreen, pasted_file
 from screens.home.panel import CURSOR
+from screens.threads import in_thread
 from screens.welcome.choice import Chosen
 from screens.welcome.details import Details, DetailsScreen
 from screens.widgets.text.sanitize import one_line
@@ -96,7 +98,10 @@ class WelcomeScreen(Screen[None]):
 
     def on_paste(self, event: Paste) -> None:
         """Offer to import a file whose path is pasted or dropped."""
-        if path := pasted_file(event.text):
+        in_thread(self, partial(pasted_file, event.text), self._offer, group="paste")
+
+    def _offer(self, path: str) -> None:
+        if path and self.is_current:
             self.action_import_file(path)
 
     def _lay_out(self) -> None:

@@ -96,10 +96,13 @@ class Layout:
         )
         return replace(self, fields=tuple(fields))
 
+    def without(self, name: str) -> Layout:
+        """Return the layout of a file without a field; a column of its name is an extra field then."""
+        return replace(self, fields=tuple(field for field in self.fields if field.name != name))
+
     def without_id(self, stem: str) -> Layout:
         """Return the layout of a file that has no ids: they are made of what has to be there."""
-        fields = tuple(field for field in self.fields if field.name != "external_id")
-        return replace(self, fields=fields, content_id=stem)
+        return replace(self.without("external_id"), content_id=stem)
 
     def mapped(self, mapping: Mapping[str, str]) -> Layout:
         """Return the layout with other column names.

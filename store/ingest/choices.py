@@ -1,4 +1,4 @@
-"""What a person chose for an import; light, since the app's first screens know it."""
+"""The choices for an import, in a module without heavy imports, since the app's first screens need it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from store.errors import ImportFailed
 
 @dataclass(frozen=True, slots=True)
 class ImportChoices:
-    """What a person chose for an import.
+    """The choices that a person made for an import.
 
     Attributes:
-        mapping: Our field to the file's column.
+        mapping: Our field to the file's column; an empty one for no labels, or ids of the content.
         prefix: Put before every id.
         licence: Of the data.
         label_as: Whose the labels are; the file's name says it where it is empty.

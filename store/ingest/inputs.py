@@ -201,7 +201,7 @@ def _objects_head(plain: Path) -> tuple[Container, list[dict[str, Any]]]:
         return "JSON objects", _decoded(file.read(_LOOK).decode("utf-8", errors="replace"))
 
 
-_ENDINGS = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".gz", ".xlsx")
+_ENDINGS = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".gz", ".xlsx", ".xlsm", ".ods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,11 +321,15 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
             found, why = _detect(file, sample, mapping)
         except UnknownFormat as unknown:
             return _own(file, sample, mapping, unknown)
+        if not mapping.keys() <= found.inner_fields:
+            _refuse_absent(file, sample, mapping)
         layout, beside = found.layout(sample), ""
         if found.name in PLAIN:
             layout, beside = usual_beside(file, sample, layout, mapping)
             if mapping.get("id") == "":
                 layout, beside = layout.without_id(content_stem(file)), f"{beside}; id from the content"
+            if mapping.get("label") == "":
+                layout, beside = layout.without("label"), f"{beside}; no labels"
         return Input(file, sample, found, layout, True, f"{why}{beside}")
     if not sample.columns and find_format(name).may_be_empty:
         _columns_further_on(file, sample)
@@ -440,24 +444,32 @@ def _detect(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> tupl
     """Detect a file's format; where none fits, say what is wrong with the file or the mapping, if that is."""
     candidates = _candidates(mapping)
     if mapping.get("query") and mapping.get("code"):
-        # Who says which columns these are has a plain table, whatever else has fields of these names.
-        candidates = {name: one for name, one in candidates.items() if name in PLAIN} or candidates
+        # Who says which columns these are has a plain table, if it can be one.
+        plain = {name: one for name, one in candidates.items() if name in PLAIN and one.detect(sample)}
+        candidates = plain or candidates
     try:
         return detect(sample, candidates)
     except ImportFailed:
         line = None if sample.container == "Parquet" else first_invalid_line(file.plain)
         if line is not None:
             raise RecordsRefused([(file.name, line, NOT_UTF8)], 1) from None
-        absent = [
-            f"{ours}={column}" for ours, column in mapping.items() if column and column not in sample.columns
-        ]
-        if not absent:
-            raise
-        wanted = next(column for column in mapping.values() if column and column not in sample.columns)
-        near = nearest(wanted, sorted(sample.columns))
+        _refuse_absent(file, sample, mapping)
+        raise
+
+
+def _refuse_absent(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> None:
+    """Refuse columns that the user named and the file has not.
+
+    Raises:
+        ImportFailed: There is one.
+    """
+    absent = {ours: column for ours, column in mapping.items() if column and column not in sample.columns}
+    if absent:
+        options = " --map ".join(f"{ours}={column}" for ours, column in absent.items())
+        near = nearest(next(iter(absent.values())), sorted(sample.columns))
         raise ImportFailed(
             "No such column",
-            f"{place(file.name, sample.first_line)} has no column for --map {' --map '.join(absent)}, but "
+            f"{place(file.name, sample.first_line)} has no column for --map {options}, but "
             f"{shown_fields(sample.columns)}{near}. Nothing was imported.",
             "Name a column that is there, or the format of the file: --format",
         ) from None

@@ -151,13 +151,13 @@ class Proposal:
         """The words in the column of labels that are none of the scale; none where they are many or long."""
         column = next((one.columns[0] for one in self.choices if one.field == "label" and one.columns), None)
         words = [word.lower() for word in self.values[column]] if column else []
-        unknown = list(dict.fromkeys(word for word in words if word not in LABEL_WORDS and word != "empty"))
+        unknown = list(dict.fromkeys(word for word in words if word not in LABEL_WORDS))
         is_short = all(len(word) < _CELL and not set(word) & set(",=") for word in unknown)
         return unknown if is_short and len(unknown) <= _FEW else []
 
     @property
     def why(self) -> str:
-        """What was taken for what, and what else may be meant, in a line."""
+        """The fields with the columns they are read from, and others that may be meant, in a line."""
         taken = [f"{field} from {column!r}" for field, column in self.mapping.items()]
         if "id" not in self.mapping:
             taken.append("id from the content")
@@ -177,7 +177,7 @@ class Proposal:
                 rows.append((one.field, "", f"{names} fit: choose one"))
             elif one.columns:
                 shown = " · ".join(self.values[one.columns[0]][:_FEW])
-                rows.append((one.field, _shown(one.columns[0]), shown))
+                rows.append((one.field, _shown(one.columns[0]), shown or "empty"))
             elif one.field != "label":
                 rows.append((one.field, "", "made of the content" if one.field == "id" else "no column fits"))
         width = max(len(column) for _, column, _ in rows)
@@ -228,10 +228,7 @@ def propose(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> Prop
     Args:
         file: The file, made ready.
         sample: Its beginning.
-        mapping: The columns that the user named, by our field.
-
-    Raises:
-        ImportFailed: A column that the user named is not there.
+        mapping: The columns that the user named, by our field; empty for none.
     """
     records = [raw.value for raw in islice(read_records(file, sample), LOOKED_AT) if raw.value]
     columns = tuple(dict.fromkeys(name for record in records for name in record))
@@ -244,7 +241,7 @@ def propose(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> Prop
         free = [one for one in columns if one not in taken]
         if field == "label":
             free = [one for one in free if not _is_graded(one, filled[one])]
-        if chosen == "":  # ids of the content
+        if chosen == "":
             choices[field] = Choice(field, (), "none")
             continue
         found = (chosen,) if chosen is not None else _usual(field, {one: filled[one] for one in free})
@@ -258,7 +255,7 @@ def propose(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> Prop
             found = _fitting(field, left)
             taken.update(found)
             choices[field] = Choice(field, found, _HOW[min(len(found), 2)])
-    first = {column: tuple(dict.fromkeys(map(_shown, filled[column]))) or ("empty",) for column in columns}
+    first = {column: tuple(dict.fromkeys(map(_shown, filled[column]))) for column in columns}
     rows = tuple(
         {column: values[column][place] for column in columns} for place in range(min(len(records), PREVIEWED))
     )
@@ -290,12 +287,8 @@ def own_table(
     if proposal.unclear:
         raise ColumnsUnclear(proposal)
     _refuse_raters(proposal)
-    further = {
-        column.lower(): column
-        for column in proposal.columns
-        if column.lower() in _FURTHER and column not in proposal.mapping.values()
-    }
-    layout = TABLE
+    further = _further(set(proposal.columns) - set(proposal.mapping.values()))
+    layout = TABLE if mapping.get("label") != "" else TABLE.without("label")
     if "id" not in proposal.mapping:
         layout = layout.without_id(content_stem(file))
     chosen = {field: column for field, column in mapping.items() if column}
@@ -324,7 +317,7 @@ def usual_beside(
     """
     there = {column for field in layout.fields for column in field.columns} & sample.columns
     proposal = propose(file, sample, mapping)
-    found = {column.lower(): column for column in sample.columns - there if column.lower() in _FURTHER}
+    found = _further(sample.columns - there)
     label = proposal.mapping.get("label")
     if label is not None and label not in there and "relevance" not in mapping:
         found["label"] = label
@@ -333,6 +326,11 @@ def usual_beside(
         return layout, ""
     taken = ", ".join(f"{field} from {column!r}" for field, column in found.items())
     return _lenient(layout.mapped(found), found), f"; {taken}"
+
+
+def _further(columns: Collection[str]) -> dict[str, str]:
+    """Return the columns that are called as a further field of ours, in any case, by the field."""
+    return {column.lower(): column for column in sorted(columns) if column.lower() in _FURTHER}
 
 
 def _lenient(layout: Layout, found: Mapping[str, str]) -> Layout:
@@ -362,7 +360,7 @@ def _refuse_raters(proposal: Proposal) -> None:
                 "Labels of several raters",
                 f"{where}: {column!r} names raters ({', '.join(sorted(raters)[:_FEW])}), and the labels in "
                 f"{label!r} would all become those of one. Nothing was imported.",
-                "Import a table without the labels, then the labels as one of item, rater and value.",
+                "Import the pairs alone (--map label=), then the labels as a table of item, rater and value.",
             )
 
 

@@ -283,6 +283,19 @@ async def test_a_path_that_is_dropped_on_home_is_offered(in_folder: Path, tmp_pa
             assert isinstance(app.screen, HomeScreen)
 
 
+async def test_a_file_that_is_named_is_offered_in_a_workspace_that_is_there(
+    in_folder: Path, tmp_path: Path
+) -> None:
+    name = 'my (1) "pairs", Ann\'s.csv'
+    (in_folder / name).write_text("Question,Snippet\nadd two,a + b\n", encoding="utf-8")
+    with Workspace.create(tmp_path / "study.duckdb") as empty:
+        app = app_of(empty, file=name)
+        async with app.run_test(size=(80, 24)):
+            await settled(app)
+            assert isinstance(app.screen, ImportScreen)
+            assert "1 item would be added" in screen_text(app)
+
+
 @in_tmux
 @pytest.mark.tmux
 def test_the_demo_is_two_keys_from_a_judgment_and_from_all_completions(opened: Any) -> None:

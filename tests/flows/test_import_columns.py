@@ -139,6 +139,27 @@ async def test_escape_goes_back_a_step_at_a_time(empty: Workspace, in_folder: Pa
         assert not isinstance(app.screen, ImportScreen)
 
 
+async def test_none_is_a_choice_over_usual_names(empty: Workspace, in_folder: Path) -> None:
+    rows_of = "7,add two,a + b,yes\n8,add one,a + 1,no\n"
+    (in_folder / "mine.csv").write_text(f"nr,Question,Snippet,Label\n{rows_of}", encoding="utf-8")
+    app = app_of(empty)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app)
+        await pilot.press("i", *"mine.csv")
+        await settled(app)
+        assert "2 judgments of 'mine labels' would be added" in outcome(app)
+        await pilot.press("down", "down", "down", "enter", "home", "enter")
+        await pilot.press("down", "enter", "home", "enter")
+        await settled(app)
+        columns = app.screen.query_one(ImportColumns)
+        assert (columns.choices.mapping["label"], columns.choices.mapping["id"]) == ("", "")
+        assert "judgment" not in outcome(app)
+        await pilot.press("i")
+        await settled(app)
+    assert all(name.startswith("mine-") for name, *_ in rows(empty, ITEMS))
+    assert rows(empty, LABELS) == []
+
+
 async def test_usual_names_need_no_choice(empty: Workspace, in_folder: Path) -> None:
     (in_folder / "mine.csv").write_text("Question,Snippet\nadd two,a + b\nadd one,a + 1\n", encoding="utf-8")
     app = app_of(empty)

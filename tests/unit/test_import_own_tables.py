@@ -295,6 +295,24 @@ def test_a_label_with_a_usual_name_is_taken_beside_our_columns(header, tmp_path,
     assert [row[3] for row in stored(target)] == [VALUE[row[3]] for row in ROWS]
 
 
+@pytest.mark.parametrize("header", ["id,query,code,label", "id,query,code,gold", "nr,Question,Snippet,Label"])
+def test_a_table_can_go_without_its_labels(header, tmp_path, workbench):
+    path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
+    path.write_text(table(header.split(",")), encoding="utf-8")
+    done = workbench("import", target, path, "--map", "label=")
+    assert done.code == 0, done.err
+    assert f"kept as extra: {header.split(',')[-1]}" in done.out
+    assert [row[3] for row in stored(target)] == [None] * 6
+
+
+def test_a_column_of_labels_that_is_not_there_is_refused(tmp_path, workbench):
+    path = tmp_path / "pairs.csv"
+    path.write_text(table(("id", "query", "code", "label")), encoding="utf-8")
+    refused = workbench("import", tmp_path / "own.duckdb", path, "--map", "label=lable")
+    assert refused.says("has no column for --map label=lable")
+    assert refused.says("the nearest is 'label'")
+
+
 def test_grades_in_the_column_of_labels_are_kept(tmp_path, workbench):
     path, target = tmp_path / "pairs.csv", tmp_path / "own.duckdb"
     path.write_text(

@@ -46,8 +46,8 @@ def parse_mapping(pairs: list[str]) -> dict[str, str]:
     mapping: dict[str, str] = {}
     for pair in pairs:
         field, equals, column = (part.strip() for part in pair.partition("="))
-        # Ids of the content are no column.
-        if not (equals and field and (column or field == "id")) or field in mapping:
+        # A table can go without labels, and without ids.
+        if not (equals and field and (column or field in ("id", "label"))) or field in mapping:
             raise WorkbenchError(
                 "Mapping not understood",
                 f"--map {pair} " + ("gives a field twice." if field in mapping else "is not FIELD=COLUMN."),

@@ -271,7 +271,7 @@ def is_test(name: str) -> bool:
 
 
 class Uses:
-    """How a source uses its names.
+    """The names that a source calls and reads, and its generators.
 
     Attributes:
         called: The names of what it calls with arguments.
