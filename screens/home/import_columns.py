@@ -172,7 +172,7 @@ class ImportColumns(OptionList):
                 self.add_option(Option(self._line(shown, self._texts.get(name) or "-"), id=name))
         taken = set(self._columns.values())
         if kept := [column for column in self._proposal.columns if column not in taken]:
-            line = self._line("kept", ", ".join(kept))
+            line = self._line("kept", "", (", ".join(kept),))
             self.add_option(Option(line, disabled=True))
 
     def _line(self, name: str, column: str, values: tuple[str, ...] = (), said: str = "") -> Content:

@@ -53,6 +53,9 @@ _EXAMPLES = {
     "label_as": "the name of who gave them",
     "label_words": "what words mean, such as good=1,bad=0",
 }
+_OPTION = "--label-as NAME changes it"
+"""What a report says of an option that only the command line has."""
+
 LISTED = 6
 _TALL = 36
 """Rows of a terminal in which all lines of a table's columns are shown."""
@@ -273,7 +276,9 @@ class ImportScreen(ModalScreen["Imported | None"]):
             parts = [(first, "bold"), (f"\n{heading}", "$foreground-muted")]
         else:
             few = self.app.size.height < _TALL
+            # The keys below stay in sight.
             self._columns.styles.max_height = 6 if few else 13
+            self.query_one("#outcome").styles.max_height = 9 if few else 14
             parts = [(f"{found.holds} · {found.proposal.sample.container}, as they will look:", "bold")]
             shown = found.proposal.rows[: 2 if few else None]
             rows = as_it_will_look(shown, self._columns.choices, width)
@@ -385,9 +390,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
             self._show_keys()
             files = [one_line(file.sentence(dry_run=True).partition("), ")[2], 400) for file in report.files]
             if self._columns.display:
-                files = [
-                    line.replace("--label-as NAME changes it", "change it in `labels of`") for line in files
-                ]
+                files = [line.replace(_OPTION, "change it in `labels of`") for line in files]
             mark = "✓" if report.adds else "·"
             lines = [f"{mark} {line}" for line in files[:LISTED]] + report.beside_files()
             if not report.adds:
@@ -535,7 +538,8 @@ class ImportScreen(ModalScreen["Imported | None"]):
     def _import_done(self, report: ImportReport) -> None:
         self._ended()
         self._report = report
-        lines = [one_line(file.sentence(), 700) for file in report.files] + report.beside_files()
+        lines = [one_line(file.sentence().replace(f"; {_OPTION}", ""), 700) for file in report.files]
+        lines += report.beside_files()
         if not report.adds:
             lines.append("Nothing new.")
         with self.prevent(Input.Changed):
