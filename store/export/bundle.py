@@ -84,6 +84,9 @@ def write_bundle(
     with ExitStack() as stack:
         if people is not None:
             chosen["sessionstate"].where.append("false")
+            # A file of the user's own may hold anybody's name.
+            chosen["source_file"].where.append("false")
+            chosen["source"].replaced["reading"] = "''"
             for (table, column), sql in stack.enter_context(people.replacing(cursor)).items():
                 chosen[table].replaced[column] = sql
         if not with_withdrawn and count(cursor, f"SELECT count(*) FROM ({_WITHDRAWN})"):

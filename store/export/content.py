@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
+from uuid import UUID
 
 import duckdb
 
@@ -15,12 +16,15 @@ from store.errors import ExportFailed
 from store.events import Progress, Report
 from store.export import labelled, labels, records
 from store.export.bundle import write_bundle
+from store.export.decided import Deciding, create_decided
 from store.export.items import pending, stored_items
+from store.export.own_file import OwnFile, kept_table
 from store.export.studied import ISO_8601
+from store.export.tables import TableForm, table_writer
 from store.export.traces import traces
 from store.export.true_labels import TrueLabels
 from store.formats.protocol import Corpus, CurrentLabel, Entity, Rows, StoredItem, WriteResult
-from store.kinds.pair import PAIR
+from store.kinds.pair import MATCH, PAIR
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.queries.labels import named_question
 from store.record.ids import now
@@ -108,6 +112,11 @@ class WorkspaceContent:
         of_view: Whether only the items of a saved view are written.
         dry_run: Whether it is only counted what would be written; see `Counted`.
         question: The question that the labels are of; None for the main one of the first kind with labels.
+        decided_by: What a table says of the labels of the rater: `expert`, `agents`, `imported`, or a policy.
+        shown_run: The run whose labels of pairs are the agents' in a table; None for none.
+        comments: Whether people's comments are written.
+        file: The name of the imported file that is given back; None for the only one.
+        every_item: Whether all items are written.
     """
 
     cursor: duckdb.DuckDBPyConnection
@@ -125,6 +134,11 @@ class WorkspaceContent:
     of_view: bool = False
     dry_run: bool = False
     question: NamedQuestion | None = None
+    decided_by: str = ""
+    shown_run: UUID | None = None
+    comments: bool = False
+    file: str | None = None
+    every_item: bool = True
 
     def end_dry_run(self, result: WriteResult) -> None:
         """End the writer where nothing is to be written.
@@ -149,6 +163,53 @@ class WorkspaceContent:
                 + (SELECT count(*) FROM exported_mark WHERE item_id IN {labels.EXPORTED})""",
         )
         return SelectedRows(self, select, records.RECORD_COLUMNS, WriteResult(total))
+
+    def table(self, form: TableForm) -> WriteResult:
+        """Write a row for each pair with its label and who decided it: the imported file, if one is kept.
+
+        Raises:
+            ExportFailed: There are no pairs, the rater has no label of one, or it is not clear which file.
+        """
+        asked = NamedQuestion(PAIR, MATCH) if self.truth is None else named_question(self.truth.question)
+        pairs = count(
+            self.cursor, f"SELECT count(*) FROM item WHERE kind = 'pair' AND id IN {labels.EXPORTED}"
+        )
+        if asked.kind.name != PAIR.name or not pairs:
+            what = f"The labels are of {asked.kind.plural}" if pairs else "There are no pairs"
+            raise ExportFailed(
+                "No pairs",
+                f"{what}, and a table has a row for each pair.",
+                "Write labels of any kind: --format labels; or the record: --format judgments",
+            )
+        deciding = Deciding(
+            asked.spec, self.rater_id, self.decided_by, self.shown_run, bool(self.parts), self.comments
+        )
+        added = create_decided(self.cursor, deciding)
+        others = labels.others_labelled(self.cursor, PAIR)
+        labelled = count(self.cursor, "SELECT count(label) FROM decided")
+        if self.rater_id is not None and not labelled:
+            raise labels.no_label(PAIR, others)
+        if (kept := kept_table(self.cursor, self.file)) is not None:
+            own = OwnFile(self.cursor, kept, added, every_row=self.every_item, progress=self.progress)
+            self.end_dry_run(replace(own.counted(), labelled=labelled, others=others))
+            return replace(own.write(form, self.target), labelled=labelled, others=others)
+        result = WriteResult(pairs, labelled=labelled, others=others)
+        self.end_dry_run(result)
+        columns = [name for name in labels.label_columns(PAIR) if name not in ("label", "extra")]
+        cells = ", ".join(f"d.{name}::{type_} AS {name}" for name, type_ in added.items())
+        select = f"""
+            SELECT {", ".join(columns)}, {cells}, CAST(extra AS JSON) AS extra FROM (
+                SELECT i.external_id AS id, i.id AS place, p.*, m.similarity, i.extra
+                FROM item i JOIN ({PAIR.record.select}) p ON p.item_id = i.id
+                LEFT JOIN {labels.similarities(self.cursor)} m ON m.item_id = i.id
+            ) JOIN decided d ON d.item_id = place ORDER BY place"""
+        if form != "xlsx":
+            self.cursor.execute(f"COPY ({select}) TO {quoted(str(self.target))} ({_COPY[form]})")
+        else:
+            with table_writer(form, self.target, columns, {**added, "extra": "VARCHAR"}, None) as out:
+                for rows in batches(self.cursor, select):
+                    out.write([(row, ()) for row in rows])
+        return result
 
     def labels(self, kind: str) -> Rows:
         """Return the rater's current labels of a kind."""

@@ -10,17 +10,20 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import duckdb
 from sqlalchemy import Connection
 
 from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
+from store.export.comments import refuse_names
 from store.export.content import Counted, WorkspaceContent
 from store.export.labels import create_exported_items
 from store.export.studied import count_withdrawn, create_exported_records
 from store.export.true_labels import TRUE_LABELS, TrueLabels, create_true_labels, true_labels
 from store.formats.protocol import Choice, Corpus, Format, WriteResult, find_format, formats
+from store.kinds.pair import PAIR
 from store.measures.truth import POLICIES
 from store.paths import is_folder, is_there
 from store.queries.labels import named_question, question_of_items
@@ -79,6 +82,9 @@ class ExportReport:
         dry_run: Whether nothing was to be written.
         estimated: Whether `records` is an estimate, in a dry run.
         panel: The raters of the policy whose labels were written; none where these are one rater's.
+        labelled: How many of the items have a label, where there is a row for each; None otherwise.
+        file: The imported file that was given back; empty for none.
+        added: The columns that it has beside its own; none in a dry run.
     """
 
     destination: str
@@ -103,6 +109,9 @@ class ExportReport:
     dry_run: bool = False
     estimated: bool = False
     panel: Sequence[str] = ()
+    labelled: int | None = None
+    file: str = ""
+    added: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -130,6 +139,8 @@ def export(
     pseudonyms: bool = False,
     without_replies: bool = False,
     view: ViewItems | None = None,
+    comments: bool = False,
+    file: str | None = None,
     progress: Report | None = None,
     overwrite: bool = False,
     dry_run: bool = False,
@@ -147,7 +158,8 @@ def export(
         only_kept: Whether to write only the examples that the rater keeps.
         sample: The only items to write; None for all.
         study: The only study whose records are written, under pseudonyms; None for all records.
-        names: Whether raters of the study keep their names.
+        names: Whether raters of the study, or of a format to be published, keep their names, and comments
+            with names are written.
         with_withdrawn: Whether the full record holds those of raters who withdrew from a study, too.
         policy: The policy whose labels to write, in place of a rater's.
         question: The question that the labels are of; that of the first kind by default.
@@ -158,6 +170,8 @@ def export(
         pseudonyms: Whether all people of a bundle have pseudonyms.
         without_replies: Whether a bundle leaves out the replies of models.
         view: The saved view whose items alone are written; None for all.
+        comments: Whether people's comments are written, where the format is not the full record.
+        file: The imported file that a table gives back; None for the only one.
         progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
         dry_run: Whether everything is checked and counted, and nothing written.
@@ -185,6 +199,8 @@ def export(
         "withdrawn": with_withdrawn,
         "pseudonyms": pseudonyms,
         "without_replies": without_replies,
+        "comments": comments,
+        "file": file is not None,
     }
     _check_choices(form, chosen)
     if view is not None and form.whole_workspace:
@@ -213,7 +229,10 @@ def export(
         elif rater is not None:
             whose = rater_or_run(connection, rater)
         study_id = None if study is None else find_study(connection, study).id
-    if names and study is None and not form.published:
+        run_id, decided_by = None, ""
+        if "file" in form.choices:
+            run_id, decided_by = _decided_by(connection, whose, truth)
+    if names and study is None and not (form.published or comments):
         raise ExportFailed(
             "Names as they are", "Without --study raters have their names.", "Leave --names out."
         )
@@ -244,8 +263,11 @@ def export(
             study_id,
             pseudonyms=not names and (study is not None or form.published),
             withdrawn=with_withdrawn,
+            comments=comments,
             truth=truth,
         )
+        if comments and not names:
+            refuse_names(cursor)
         wanted = WorkspaceContent(
             cursor,
             partial,
@@ -262,6 +284,11 @@ def export(
             of_view=view is not None,
             dry_run=dry_run,
             question=None if question is None else named_question(question),
+            decided_by=decided_by,
+            shown_run=run_id,
+            comments=comments,
+            file=file,
+            every_item=chosen_items is None and split is None,
         )
         with workspace.limited_memory(_MEMORY):
             written = _write(form, wanted)
@@ -302,6 +329,9 @@ def export(
         dry_run,
         written.estimated,
         panel,
+        written.labelled,
+        written.file,
+        written.added,
     )
 
 
@@ -327,6 +357,11 @@ _CHOICES: dict[Choice, tuple[str, str]] = {
         "does not hold the whole workspace",
         "Leave --without-replies out, or write all of it: --format bundle",
     ),
+    "comments": (
+        "holds no comments, or as the full record all of them",
+        "Leave --comments out; a format with comments: --format csv",
+    ),
+    "file": ("gives no imported file back", "Leave --file out, or use --format csv, parquet or xlsx."),
 }
 
 
@@ -379,6 +414,22 @@ def _writable(name: str, rater: str | None) -> Format:
             "Name the rater: --rater NAME; or write every judgment: --format jsonl",
         )
     return form
+
+
+def _decided_by(
+    connection: Connection, whose: RaterRef | None, truth: TrueLabels | None
+) -> tuple[UUID | None, str]:
+    """Return the run whose labels are the agents' in a table, and what it says of labels that were named."""
+    shown = shown_by_kind(connection, Scope()).get(PAIR.name)
+    run = None if shown is None else shown.id
+    if whose is None and (truth is None or truth.name in POLICIES):
+        return run, "" if truth is None else truth.name
+    if whose is None:
+        assert truth is not None
+        whose = rater_or_run(connection, truth.name)
+    if whose.kind == "agent":
+        run = next((one.id for one in all_runs(connection) if one.rater_id == whose.id), None)
+    return run, {"human": "expert", "agent": "agents"}.get(whose.kind, "imported")
 
 
 def _agents_of_run(connection: Connection, name: str | None) -> RaterRef:

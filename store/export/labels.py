@@ -224,14 +224,7 @@ def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, col
         [asked.name if asked else ""],
     )
     if not count(cursor, "SELECT count(*) FROM kind_label"):
-        others = _others_labelled(cursor, kind)
-        raise ExportFailed(
-            "Nothing to export",
-            f"This rater has no current label of a {kind.singular}, but labels of {count_by_kind(others)}."
-            if others
-            else "This rater has no current label.",
-            "Write these: --format labels" if others else "Name another: --rater NAME",
-        )
+        raise no_label(kind, others_labelled(cursor, kind))
     return f"""
         SELECT {", ".join(columns)} FROM (SELECT i.external_id AS id, p.* EXCLUDE (item_id), similarity,
             {"l.value::BIGINT" if whole_numbers(cursor, "kind_label") else "l.value"} AS label,
@@ -239,6 +232,22 @@ def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, col
         FROM item i JOIN exported_item e ON e.id = i.id JOIN ({kind.record.select}) p ON p.item_id = i.id
         JOIN kind_label l ON l.item_id = i.id LEFT JOIN {similarities(cursor)} m ON m.item_id = i.id)
         ORDER BY place"""
+
+
+def no_label(kind: TaskKind, others: Mapping[str, int]) -> ExportFailed:
+    """Return the error for a rater without a label of a kind.
+
+    Args:
+        kind: The kind.
+        others: How many items of other kinds the rater has labelled, by kind.
+    """
+    return ExportFailed(
+        "Nothing to export",
+        f"This rater has no current label of a {kind.singular}, but labels of {count_by_kind(others)}."
+        if others
+        else "This rater has no current label.",
+        "Write these: --format labels" if others else "Name another: --rater NAME",
+    )
 
 
 def long_labels(
@@ -266,11 +275,12 @@ def long_labels(
     return f"""
         SELECT {", ".join(columns)} FROM (
             SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
-                AS value, s.of, coalesce(w.word, '') AS word, coalesce(j.comment, v.reason) AS comment,
+                AS value, s.of, coalesce(w.word, '') AS word, coalesce(v.reason, said.comment, '') AS comment,
                 coalesce(j.phase, '') AS phase, {STUDIED}, {HOW},
                 e.part, i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
             FROM {IN_FILE_ORDER} s LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
             LEFT JOIN studied t ON t.assignment_id = j.assignment_id
+            LEFT JOIN exported_comment said ON said.id = s.id
             JOIN item i ON i.id = s.item_id JOIN exported_item e ON e.id = i.id
             JOIN question asks ON asks.id = s.question_id JOIN exported_rater a ON a.id = s.rater_id
             LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
@@ -299,7 +309,7 @@ def labels_by_item(
     source = f"""
         FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id
         JOIN question q ON q.id = s.question_id AND q.name = {question}"""
-    total, others = count(cursor, f"SELECT count(*) {source}"), _others_labelled(cursor, kind)
+    total, others = count(cursor, f"SELECT count(*) {source}"), others_labelled(cursor, kind)
     if not total:
         there = f", but labels of {count_by_kind(others)}" if others else ""
         raise ExportFailed(
@@ -311,13 +321,14 @@ def labels_by_item(
     # A row for each item and times as text: Python takes long to make values of rows, and longest of times.
     select = f"""
         SELECT i.external_id, i.extra, any_value(p), list({{'rater': a.name, 'by_agents': a.kind = 'agent',
-            'value': s.value, 'comment': coalesce(j.comment, v.reason, ''), 'active_ms': j.active_ms,
+            'value': s.value, 'comment': coalesce(v.reason, said.comment, ''), 'active_ms': j.active_ms,
             'made_at': strftime(coalesce(j.created_at, v.created_at), '{ISO_8601}'), 'provenance': {{{how}}}
             }} ORDER BY a.name)
         {source} JOIN ({kind.record.select}) p ON p.item_id = i.id JOIN exported_rater a ON a.id = s.rater_id
         LEFT JOIN judgment j ON j.id = s.id AND j.item_id BETWEEN $low AND $high
         LEFT JOIN verdict v ON v.id = s.id AND v.item_id BETWEEN $low AND $high
         LEFT JOIN studied t ON t.assignment_id = j.assignment_id
+        LEFT JOIN exported_comment said ON said.id = s.id
         WHERE s.item_id BETWEEN $low AND $high AND i.id BETWEEN $low AND $high
         GROUP BY i.id, i.external_id, i.extra ORDER BY i.id"""
     items = f"SELECT DISTINCT s.item_id {source} ORDER BY 1"
@@ -350,10 +361,10 @@ def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> WriteRe
         f"SELECT count(*) FROM item WHERE kind = {quoted(kind.name)} "
         f"AND id IN {EXPORTED} AND id NOT IN (SELECT item_id FROM kind_label)",
     )
-    return WriteResult(total, unlabelled, _others_labelled(cursor, kind))
+    return WriteResult(total, unlabelled, others_labelled(cursor, kind))
 
 
-def _others_labelled(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> dict[str, int]:
+def others_labelled(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> dict[str, int]:
     """Return how many items of other kinds have labels among those selected before, by kind."""
     return {name: number for name, number in labelled_items(cursor).items() if name != kind.name}
 

@@ -48,20 +48,23 @@ def create_exported_records(
     *,
     pseudonyms: bool,
     withdrawn: bool,
+    comments: bool = False,
     truth: TrueLabels | None = None,
 ) -> None:
     """Create temporary views with the records that an export is about.
 
     They are `exported_judgment`, `exported_mark` and `exported_verdict` with the columns of these tables;
-    `exported_comment` (id, comment) with the comments of judgments, without names of people where they have
-    pseudonyms outside of a study; `exported_rater` (id, kind, name), in which raters of the study have
-    pseudonyms and others who ruled in it are called A1, A2 and so on; and `studied` with each assignment's
-    study and condition, the number of the presentation of its item to its rater, and the rater's pseudonym.
+    `exported_comment` (id, comment) with the comments of judgments, none where they are not asked for, and
+    without names of people where they have pseudonyms outside of a study; `exported_rater` (id, kind, name),
+    in which raters of the study have pseudonyms and others who ruled in it are called A1, A2 and so on; and
+    `studied` with each assignment's study and condition, the number of the presentation of its item to its
+    rater, and the rater's pseudonym.
 
     Args:
         cursor: A cursor of the workspace.
         study: The key of the study whose records alone are exported; None for all.
         pseudonyms: Whether people have their pseudonyms of the study; without a study those of a bundle.
+        comments: Whether people's comments are exported.
         withdrawn: Whether records of raters who withdrew from their study are exported, too.
         truth: The labels that count as true; of a split, records made after it are left out.
     """
@@ -89,7 +92,7 @@ def create_exported_records(
     cursor.execute(f"CREATE OR REPLACE TEMP VIEW exported_verdict AS FROM verdict WHERE {of_then}")
     name = "r.name"
     joined = ""
-    said = "SELECT id, comment FROM judgment WHERE comment <> ''"
+    said = f"SELECT id, comment FROM exported_judgment WHERE comment <> '' AND {comments}"
     if pseudonyms and study is None:
         people = Pseudonyms.of(cursor)
         with people.replacing(cursor):

@@ -37,7 +37,7 @@ def uncounted(revealed: str) -> str:
 def without_counts(report: ExportReport) -> dict[str, Any]:
     """Return a report as plain values, without what tells of labels that a blind review does not show."""
     told = {"destination", "format", "folder", "rater", "setting", "study", "pseudonyms", "split", "parts"}
-    told |= {"view", "dry_run"}
+    told |= {"view", "dry_run", "file", "added"}
     return {name: value if name in told else None for name, value in report.to_dict().items()}
 
 
@@ -57,7 +57,11 @@ def export_lines(report: ExportReport, hidden: str | None = None) -> Iterator[st
     whose = f"{report.rater} of {', '.join(report.panel)}" if report.panel else report.rater
     if form.holds is not None:
         what = pluralize(report.records, *form.holds)
-        what += "" if whose is None else f", {'labels by' if report.panel else 'rater'} {whose}"
+        if report.labelled is not None:
+            of = "" if whose is None else f" {'by' if report.panel else 'of'} {whose}"
+            what += f", {report.labelled:,} with a label{of}"
+        elif whose is not None:
+            what += f", {'labels by' if report.panel else 'rater'} {whose}"
     elif of_one:
         what = f"{pluralize(report.records, 'current label')} {'by' if report.panel else 'of'} {whose}"
     else:
@@ -65,6 +69,9 @@ def export_lines(report: ExportReport, hidden: str | None = None) -> Iterator[st
     what = f"about {what}" if report.estimated else what
     place = "a folder" if report.folder else "a file"
     yield f"{report.destination}: {what} ({report.format}, {place})."
+    if report.file:
+        beside = f" with {', '.join(report.added)} beside its columns" if report.added else ""
+        yield f"The rows of {report.file}{beside}."
     if report.view is not None:
         yield f"Only items of the view {report.view}." if report.view else "Only items that the queue lists."
     if report.study is not None:
@@ -89,6 +96,6 @@ def export_lines(report: ExportReport, hidden: str | None = None) -> Iterator[st
     if report.others:
         others = count_by_kind(report.others)
         yield f"Left out, since this format holds pairs: labels of {others}. Write them: --format labels"
-    if of_one:
+    if of_one or (report.rater is not None and report.labelled is not None):
         option = f"--label-as {shlex.quote(report.rater or '')}"
         yield f"The labels are written without the rater's name; to import them elsewhere as theirs: {option}"

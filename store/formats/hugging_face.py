@@ -223,7 +223,7 @@ HUGGING_FACE = Format(
     opened_by='datasets.load_dataset("{path}")',
     needs_rater=True,
     folder=True,
-    choices=frozenset({"rater", "policy", "question", "sample", "study", "split"}),
+    choices=frozenset({"rater", "policy", "question", "sample", "study", "split", "comments"}),
     holds=("labelled item", "labelled items"),
     published=True,
 )

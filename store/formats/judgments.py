@@ -1,9 +1,10 @@
-"""The full record, as jsonl, csv and parquet are written without a rater: every judgment and mark."""
+"""The full record: every judgment and mark of all raters with its item, as JSON lines, CSV or Parquet."""
 
 from __future__ import annotations
 
 from store.formats.fields import Field, FieldType, Layout
-from store.formats.protocol import ANY, Format
+from store.formats.protocol import ANY, Export, Format, WriteResult
+from store.formats.table import form_of
 from store.tables.record import ORIGINS
 
 _OPTIONAL: dict[FieldType, tuple[str, ...]] = {
@@ -44,9 +45,18 @@ _FOR_PEOPLE = (
 )
 """Columns for people, which follow from the others; an import ignores them."""
 
+
+def _write_record(export: Export) -> WriteResult:
+    """Write the record; as CSV or Parquet where the file's name says so."""
+    return export.record().copy(form_of(export.name, "jsonl"))
+
+
 JUDGMENTS = Format(
     name="judgments",
-    description="every judgment and mark with its provenance, as export writes it without --rater",
+    description="every judgment and mark with its provenance; also as jsonl is written without --rater",
     containers=ANY,
     layouts=(Layout("judgment", (*RECORD_FIELDS, *_FOR_PEOPLE), extra=False),),
+    write=_write_record,
+    carries="Every judgment and mark of all raters, with its item.",
+    choices=frozenset({"sample", "study", "withdrawn"}),
 )

@@ -27,7 +27,7 @@ from store.formats.labelling import (
     instant_of,
     task_fields,
 )
-from store.formats.protocol import JSON, CurrentLabel, Entity, Export, Format, WriteResult
+from store.formats.protocol import JSON, LABEL_CHOICES, CurrentLabel, Entity, Export, Format, WriteResult
 from store.formats.record_reader import RecordReader, add_count
 from store.formats.values import Refused, wrong
 from store.kinds.pair import PAIR
@@ -226,5 +226,6 @@ LABEL_STUDIO = Format(
     carries="Pairs with the labels of all people, or of one rater, for Label Studio.",
     suffix=".json",
     holds=("label", "labels"),
+    choices=LABEL_CHOICES | {"comments"},
     inner_fields=INNER_FIELDS,
 )

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import Literal
 
 from store.formats.fields import Field, Layout
-from store.formats.protocol import ANY, Export, Format, WriteResult
-
-_ENDINGS: dict[str, Literal["jsonl", "parquet"]] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-}
+from store.formats.protocol import ANY, LABEL_CHOICES, Export, Format, WriteResult
+from store.formats.table import form_of
 
 
 def write_labels(export: Export) -> WriteResult:
     """Write current labels, of one rater or of all; as JSON or Parquet where the file's name says so."""
-    return export.long_labels().copy(
-        next((form for end, form in _ENDINGS.items() if export.name.lower().endswith(end)), "csv")
-    )
+    return export.long_labels().copy(form_of(export.name, "csv"))
 
 
 STUDY_FIELDS = (
@@ -89,4 +80,5 @@ LABELS = Format(
     carries="One line for each item, question and rater: the labels that count, of items of every kind.",
     suffix=".csv",
     holds=("label", "labels"),
+    choices=LABEL_CHOICES | {"comments"},
 )

@@ -26,6 +26,7 @@ from store.formats.labelling import (
 )
 from store.formats.protocol import (
     JSON,
+    LABEL_CHOICES,
     CurrentLabel,
     Entity,
     Export,
@@ -171,5 +172,6 @@ PRODIGY = Format(
     write=write_prodigy,
     carries="Pairs with the labels of all people, or of one rater, for Prodigy.",
     holds=("label", "labels"),
+    choices=LABEL_CHOICES | {"comments"},
     inner_fields=INNER_FIELDS,
 )

@@ -31,7 +31,12 @@ Choice = Literal[
     "corpus",
     "pseudonyms",
     "without_replies",
+    "comments",
+    "file",
 ]
+
+LABEL_CHOICES: frozenset[Choice] = frozenset({"rater", "policy", "sample", "study", "split"})
+"""The choices of most formats that hold labels."""
 
 Corpus = Literal["judged", "all"]
 """Which codes a retrieval benchmark holds: those of the items that are written, or all of the workspace."""
@@ -195,6 +200,9 @@ class WriteResult:
         others: Items of other kinds that have labels of the rater, by kind.
         names_left: Where names of people are found although they were replaced: rows by table and column.
         estimated: Whether `records` is an estimate: of a dry run that did not look at all of them.
+        labelled: How many of the items have a label, where there is a row for each; None otherwise.
+        file: The imported file that was given back; empty for none.
+        added: The columns that it has beside its own.
     """
 
     records: int
@@ -202,6 +210,9 @@ class WriteResult:
     others: Mapping[str, int] = field(default_factory=dict)
     names_left: Mapping[str, int] = field(default_factory=dict)
     estimated: bool = False
+    labelled: int | None = None
+    file: str = ""
+    added: Sequence[str] = ()
 
 
 class Rows(Protocol):
@@ -270,6 +281,10 @@ class Export(Protocol):
 
     def record(self) -> Rows:
         """Return every judgment and mark, with the items."""
+        ...
+
+    def table(self, form: Literal["csv", "parquet", "xlsx"]) -> WriteResult:
+        """Write a row for each pair with its label and who decided it: the imported file, if one is kept."""
         ...
 
     def labels(self, kind: str) -> Rows:
@@ -436,7 +451,7 @@ class Format:
     needs_rater: bool = False
     of_run: bool = False
     undecided: bool = False
-    choices: frozenset[Choice] = frozenset({"rater", "policy", "sample", "study", "split"})
+    choices: frozenset[Choice] = LABEL_CHOICES
     holds: tuple[str, str] | None = None
     leaves_out: tuple[str, str] | None = None
     folder: bool = False

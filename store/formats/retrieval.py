@@ -140,7 +140,7 @@ BEIR = Format(
     opened_by='datasets.load_dataset("{path}", "queries")',
     needs_rater=True,
     folder=True,
-    choices=frozenset({"rater", "policy", "question", "sample", "study", "split", "corpus"}),
+    choices=frozenset({"rater", "policy", "question", "sample", "study", "split", "corpus", "comments"}),
     holds=("graded pair", "graded pairs"),
     published=True,
 )
@@ -161,6 +161,6 @@ TREC_QRELS = replace(
     suffix=".txt",
     opened_by='ir_measures.read_trec_qrels("{path}")',
     folder=False,
-    choices=BEIR.choices - {"corpus"},
+    choices=BEIR.choices - {"corpus", "comments"},
     published=False,
 )

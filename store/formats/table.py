@@ -1,7 +1,9 @@
-"""Plain tables of pairs: JSON lines, CSV and Parquet with the columns id, query, code and optional ones.
+"""Plain tables of pairs: JSON lines, CSV, Parquet and spreadsheets.
 
-Written without a rater they hold the full record (store.export.records.RECORD_COLUMNS), which the format
-`judgments` reads back; with one, that rater's current labels, which this format reads back.
+CSV, Parquet and spreadsheets are written with a row for each pair and who decided its label: the imported
+file with its own columns, where one is kept. JSON lines hold the full record without a rater
+(store.export.records.RECORD_COLUMNS), which the format `judgments` reads back; with one, that rater's current
+labels, which this format reads back.
 CSV is written as RFC 4180 has it: nothing is put before a text that begins with `=`, so a spreadsheet may
 take such a cell for a formula; open it as text there.
 """
@@ -13,7 +15,7 @@ from functools import partial
 from typing import Literal
 
 from store.formats.fields import Field, Layout
-from store.formats.protocol import JSON, Export, Format, WriteResult
+from store.formats.protocol import JSON, LABEL_CHOICES, Export, Format, WriteResult
 from store.kinds.pair import MATCH, PAIR
 
 LABEL_VALUES = tuple(value.value for value in MATCH.scale.values)
@@ -46,15 +48,15 @@ TABLE = Layout(
 )
 
 
-def write_table(form: Literal["jsonl", "csv", "parquet"], export: Export) -> WriteResult:
-    """Write the full record, or one rater's labels, as a table.
-
-    Args:
-        form: The format.
-        export: The content, and the target.
-    """
+def write_lines(export: Export) -> WriteResult:
+    """Write the full record, or one rater's labels, as JSON lines."""
     rows = export.record() if export.rater_id is None else export.labels(PAIR.name)
-    return rows.copy(form)
+    return rows.copy("jsonl")
+
+
+def write_table(form: Literal["csv", "parquet", "xlsx"], export: Export) -> WriteResult:
+    """Write the pairs with their labels as a table."""
+    return export.table(form)
 
 
 JSONL = Format(
@@ -63,7 +65,7 @@ JSONL = Format(
     containers=JSON,
     layouts=(TABLE,),
     unless=frozenset({"record", "action", "_server_id", "_task_hash", "annotation_id"}),
-    write=partial(write_table, "jsonl"),
+    write=write_lines,
     carries="Every judgment and mark of all raters, with its item; or one rater's labels of pairs.",
     choices=frozenset({"rater", "policy", "sample", "study", "withdrawn", "split"}),
 )
@@ -73,13 +75,39 @@ CSV = replace(
     description="CSV with a header: the same columns",
     containers=frozenset({"CSV"}),
     write=partial(write_table, "csv"),
+    carries="Your own table, with the label of each pair and who decided it beside its columns.",
+    choices=LABEL_CHOICES | {"comments", "file"},
+    holds=("row", "rows"),
+    leaves_out=("pair that is not in the file", "pairs that are not in the file"),
     suffix=".csv",
 )
 PARQUET = replace(
-    JSONL,
+    CSV,
     name="parquet",
     description="Parquet: the same columns",
     containers=frozenset({"Parquet"}),
     write=partial(write_table, "parquet"),
     suffix=".parquet",
 )
+XLSX = replace(
+    CSV,
+    name="xlsx",
+    description="a spreadsheet: the same columns; .xlsx and .ods files are read as csv",
+    layouts=(),
+    write=partial(write_table, "xlsx"),
+    suffix=".xlsx",
+    opened_by="workbench import NEW.duckdb {path}",
+)
+
+_ENDINGS: dict[str, Literal["jsonl", "csv", "parquet"]] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".csv": "csv",
+}
+
+
+def form_of(name: str, default: Literal["jsonl", "csv", "parquet"]) -> Literal["jsonl", "csv", "parquet"]:
+    """Return how records are stored in a file of a name, by its ending."""
+    return next((form for end, form in _ENDINGS.items() if name.lower().endswith(end)), default)

@@ -12,8 +12,8 @@ from typing import Any
 from store.formats.fields import Field, FieldType, Layout
 from store.formats.protocol import Entity
 from store.formats.values import Refused
-from store.ingest.layout import plan_of
 from store.kinds.spec import task_kinds
+from store.reading.layout import plan_of
 
 
 def _layout(sort: str, required: Mapping[str, FieldType], optional: Mapping[str, FieldType]) -> Layout:

@@ -23,14 +23,14 @@ import pyarrow
 from store.errors import ImportFailed
 from store.events import Progress, Report
 from store.formats.corpus import PYTHON
-from store.ingest.files import RECORD_BYTES
 from store.ingest.inputs import Input, data_files
-from store.ingest.layout import plan_of
 from store.ingest.problems import Problem, refused, write_rejects
 from store.ingest.python_functions import functions_of, why_not_testable
-from store.ingest.records import read_batches
 from store.ingest.report import FileReport, ImportReport
 from store.ingest.sources import add_source, publishing
+from store.reading.files import RECORD_BYTES
+from store.reading.layout import plan_of
+from store.reading.records import read_batches
 from store.record.ids import now
 from store.sql import count
 from store.workspace.duckdb import Workspace

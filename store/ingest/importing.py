@@ -25,8 +25,7 @@ from store.formatting import pluralize
 from store.ingest.child import yielded_by_child
 from store.ingest.contents import content_entities
 from store.ingest.corpus import CorpusImport, is_corpus, is_sources
-from store.ingest.files import RECORD_BYTES, InputFile, prepare
-from store.ingest.inputs import Input, detect_inputs, listed
+from store.ingest.inputs import PLAIN, Input, detect_inputs, listed
 from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import Problem, refused, write_rejects
 from store.ingest.report import FileReport, ImportReport
@@ -69,6 +68,8 @@ from store.ingest.staging import Stages
 from store.kinds.comparison import COMPARISON
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.processes import temporary_folder
+from store.reading.files import RECORD_BYTES, InputFile, prepare
+from store.reading.kept import Reading, keep_file
 from store.record.ids import now
 from store.record.rater_ref import RaterKind, name_fault
 from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
@@ -210,6 +211,7 @@ class _Import:
         self._label_ids = (0, 0)
         self._label_as: str | None = None
         self._items_alone = False
+        self._prefix = ""
         self._raters: dict[int, str] = {}
         labels = [one for one in inputs if one.layout.sort == "label" and one.format.converter is None]
         self._exported = [one.file.number for one in labels if is_export(one.sample.columns)]
@@ -223,6 +225,7 @@ class _Import:
 
     def stage(self, prefix: str, model: str, setting: str, mapping: Mapping[str, str] | None) -> None:
         """Read every file into the staging tables."""
+        self._prefix = prefix
         read = partial(
             read_files,
             self._inputs,
@@ -394,6 +397,7 @@ class _Import:
             self._inputs,
             report,
             licence,
+            prefix=self._prefix,
             label_ids=self._label_ids,
             items_alone=self._items_alone,
         )
@@ -471,6 +475,7 @@ def publish(
     report: ImportReport,
     licence: str,
     *,
+    prefix: str,
     label_ids: tuple[int, int],
     items_alone: bool,
 ) -> dict[int, int]:
@@ -484,6 +489,7 @@ def publish(
         inputs: The files.
         report: The rows that they add.
         licence: Of the data.
+        prefix: Put before every id.
         label_ids: The first of the ids reserved for labels.
         items_alone: Whether nothing was staged but items, and no response waits for one.
 
@@ -498,7 +504,7 @@ def publish(
         _store_names(workspace, cursor)
     imported_at = now()
     with publishing(cursor):
-        numbers = _add_sources(cursor, inputs, report, licence, imported_at)
+        numbers = _add_sources(cursor, inputs, report, licence, imported_at, prefix=prefix)
         publish_items(cursor, numbers)
         if not items_alone:
             publish_responses(cursor, numbers, imported_at)
@@ -566,6 +572,8 @@ def _add_sources(
     report: ImportReport,
     licence: str,
     imported_at: datetime,
+    *,
+    prefix: str,
 ) -> dict[int, int]:
     numbers: dict[int, int] = {}
     for given, result in zip(inputs, report.files, strict=True):
@@ -579,7 +587,12 @@ def _add_sources(
                 "UPDATE source SET records = ?, rejected = ? WHERE id = ?",
                 [taken, result.rejected, result.source_id],
             )
-        numbers[given.file.number] = result.source_id or add_source(
+        if result.source_id:
+            numbers[given.file.number] = result.source_id
+            continue
+        is_table = given.format.name in PLAIN and given.layout.sort == "pair"
+        reading = Reading.of(given.file, given.sample, given.layout, prefix).to_json() if is_table else ""
+        number = numbers[given.file.number] = add_source(
             cursor,
             sha256=given.file.sha256,
             name=given.file.path.name,
@@ -588,5 +601,8 @@ def _add_sources(
             records=taken,
             imported_at=imported_at,
             rejected=result.rejected,
+            reading=reading,
         )
+        if is_table:
+            keep_file(cursor, number, given.file)
     return numbers

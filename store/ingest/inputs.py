@@ -33,7 +33,6 @@ from store.formats.protocol import (
     shown_fields,
 )
 from store.formats.values import Refused
-from store.ingest.files import InputFile, first_invalid_line, wide_coding
 from store.ingest.own_table import (
     ColumnsUnclear,
     Proposal,
@@ -44,8 +43,9 @@ from store.ingest.own_table import (
     usual_beside,
     without_header,
 )
-from store.ingest.records import NOT_UTF8, column_names, read_records
 from store.paths import is_there
+from store.reading.files import InputFile, first_invalid_line, wide_coding
+from store.reading.records import NOT_UTF8, column_names, read_records
 
 PLAIN = ("jsonl", "csv", "parquet")
 """The formats of plain tables of pairs."""

@@ -17,8 +17,8 @@ from store.errors import ImportFailed, place
 from store.formats.fields import Layout
 from store.formats.protocol import Format, Sample, find_format
 from store.formats.table import LABEL_WORDS, TABLE
-from store.ingest.files import InputFile
-from store.ingest.records import read_records
+from store.reading.files import InputFile
+from store.reading.records import read_records
 
 LOOKED_AT = 20
 """Records of a table that are looked at."""

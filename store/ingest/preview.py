@@ -10,12 +10,12 @@ from typing import Any
 from store.events import Report, silent
 from store.formats.table import TABLE
 from store.ingest.corpus import functions_in, is_sources
-from store.ingest.files import prepare
 from store.ingest.inputs import detect_input, listed
 from store.ingest.own_table import ColumnsUnclear, Proposal
-from store.ingest.records import read_records
 from store.kinds.spec import task_kinds
 from store.processes import temporary_folder
+from store.reading.files import prepare
+from store.reading.records import read_records
 
 ROWS = 3
 """Records that are shown of a file."""

@@ -14,7 +14,7 @@ import duckdb
 
 from store.errors import MOST_LISTED, ImportFailed, RecordsRefused
 from store.formats.values import short
-from store.ingest.records import NOT_UTF8, read_records
+from store.reading.records import NOT_UTF8, read_records
 from store.record.rater_ref import name_fault
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from store.formats.protocol import Converter, Entity
 from store.formats.traces import TRACE_ROWS, row_types
 from store.formats.values import Refused, as_json
 from store.ingest.inputs import Input, make_converters
-from store.ingest.layout import Plan, plan_of
 from store.ingest.problems import Problem
-from store.ingest.records import RawRecord, read_batches
 from store.kinds.spec import SharedText, task_kinds
+from store.reading.layout import Plan, plan_of
+from store.reading.records import RawRecord, read_batches
 
 SEQUENCE = "sequence"
 """The column of records that are counted as they are made: several of one record stand in an order."""

@@ -12,13 +12,13 @@ from store.errors import MOST_LISTED, ImportFailed, place
 from store.events import silent
 from store.formats.values import Refused
 from store.formatting import pluralize
-from store.ingest.files import prepare
 from store.ingest.inputs import Input, detect_inputs, listed, make_converters
 from store.ingest.problems import reason_of
-from store.ingest.records import read_records
 from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, listed_second_first, shown_order
 from store.measures.votes import Pairing, Vote, Votes, group_values
 from store.processes import temporary_folder
+from store.reading.files import prepare
+from store.reading.records import read_records
 
 _CONTENT = ("prompt", "first", "second", "first_name", "second_name")
 

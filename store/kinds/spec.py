@@ -40,7 +40,7 @@ _TABLES = """
     assignment code comparison completion context_chunk execution guideline item judgment mark packet
     pair pending_response prompt query question rater reply repository_question response response_ref
     retrieval retrieval_hit retrieval_query run saved_view schema_version score sent_back sessionstate
-    similarity source split split_label step study study_item study_look study_rater test_outcome
+    similarity source source_file split split_label step study study_item study_look study_rater test_outcome
     verdict workspace_fact
     """
 OWN_TABLES = frozenset(_TABLES.split())

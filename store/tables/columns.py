@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     DateTime,
     Double,
+    LargeBinary,
     String,
     Table,
     Uuid,
@@ -30,6 +31,11 @@ def big(**options: Any) -> Any:
 def string(**options: Any) -> Any:
     """Return a text field."""
     return Field(sa_type=String, **options)
+
+
+def blob(**options: Any) -> Any:
+    """Return a field for bytes."""
+    return Field(sa_type=LargeBinary, **options)
 
 
 def real(**options: Any) -> Any:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from sqlmodel import SQLModel
 
-from store.tables.columns import big, datetime, moment, real, string
+from store.tables.columns import big, blob, datetime, moment, real, string
 
 
 class Source(SQLModel, table=True):
-    """One imported file: how many of its records were taken, and how many rejected."""
+    """One imported file: how many of its records were taken, and how many rejected.
+
+    `reading` says how a kept file is read again (`store.reading.kept.Reading`, as JSON); empty for others.
+    """
 
     id: int = big(primary_key=True)
     sha256: str = string()
@@ -19,6 +22,17 @@ class Source(SQLModel, table=True):
     records: int = big(default=0)
     imported_at: datetime = moment()
     rejected: int = big(default=0)
+    reading: str = string(default="")
+
+
+class SourceFile(SQLModel, table=True):
+    """A part of a kept file, packed with zstd; the parts of a source in their order are one stream."""
+
+    __tablename__ = "source_file"
+
+    source_id: int = big(primary_key=True)
+    part: int = big(primary_key=True)
+    content: bytes = blob()
 
 
 class Query(SQLModel, table=True):

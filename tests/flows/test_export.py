@@ -97,7 +97,7 @@ async def test_a_view_from_the_queue_to_a_file(tmp_path: Path) -> None:
             form.query_one("#whose", Select).value = Whose("rater", "dana")
             out = tmp_path / "mine.csv"
             form.query_one("#file", Input).value = str(out)
-            await says(pilot, "2 current labels of dana")
+            await says(pilot, "2 rows, 2 with a label of dana")
             assert not out.exists()
             await pilot.press("ctrl+s")
             await says(pilot, "✓ Written to")

@@ -81,7 +81,7 @@ def test_twenty_judgments_are_the_same_after_export_and_import(cosqa, tmp_path):
         judged = rows(workspace, JUDGMENTS)
         assert len(judged) == 306 + 20
         for form in ("jsonl", "csv", "parquet"):
-            export(workspace, tmp_path / f"all.{form}", form)
+            export(workspace, tmp_path / f"all.{form}", "judgments")
     for form in ("jsonl", "csv", "parquet"):
         with Workspace.create(tmp_path / f"{form}.duckdb") as copy:
             import_files(copy, [cosqa, tmp_path / f"all.{form}"], label_as="cosqa again")

@@ -415,7 +415,7 @@ def test_rulings_come_back_from_the_journal_and_the_full_record_in_their_study(t
         eve.recorder.undo(rulings=True).result(60)
         shown = found.revealed_items(workspace)
         for form in ("jsonl", "csv", "parquet"):
-            export(workspace, tmp_path / f"record.{form}", form)
+            export(workspace, tmp_path / f"record.{form}", "judgments")
     for form in ("", "jsonl", "csv", "parquet"):
         came_back(tmp_path, path, form, shown)
 

@@ -49,6 +49,7 @@ VALUES = {
     "VARCHAR": st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
     "DOUBLE": st.floats(allow_nan=False),
     "BOOLEAN": st.booleans(),
+    "BLOB": st.binary(max_size=8),
     "UUID": st.uuids(),
     "TIMESTAMP WITH TIME ZONE": st.datetimes(
         datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)

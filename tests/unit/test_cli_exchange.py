@@ -311,7 +311,7 @@ def test_an_export_of_one_raters_labels(workbench, pairs):
     workbench("import", "new.duckdb", pairs)
     workbench("judge", "new.duckdb", "q1/1", "1", "--rater", "dana")
     facts = workbench("export", "new.duckdb", "d.csv", "--format", "csv", "--rater", "dana", "--json").json()
-    assert (facts["records"], facts["left_out"], facts["rater"]) == (1, 2, "dana")
+    assert (facts["records"], facts["labelled"], facts["rater"]) == (3, 1, "dana")
     assert workbench("export", "new.duckdb", "x.csv", "--format", "csv", "--rater", "nobody").code == 2
     assert workbench("export", "new.duckdb", "x.csv", "--format", "nonsense").code == 2
 

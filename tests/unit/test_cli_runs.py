@@ -88,7 +88,7 @@ def test_a_run_that_is_not_there_is_refused_with_those_that_are(workbench, study
 # -- exports ----------------------------------------------------------------------------------------------
 
 
-TELL_RUNS = {"argilla", "hugging-face", "label-studio", "prodigy"}
+TELL_RUNS = {"argilla", "csv", "hugging-face", "label-studio", "parquet", "prodigy", "xlsx"}
 """Formats in which people's labels and a model's have places of their own."""
 
 

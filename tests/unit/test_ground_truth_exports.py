@@ -171,7 +171,7 @@ def test_the_line_of_an_export_names_the_panel(split, work, workbench, tmp_path)
     panel = RATERS.replace(",", ", ")
     given = ("--split", "v1", "--part", "dev", "--policy", "majority")
     for form, said in (
-        ("csv", f"labels by majority of {panel}"),
+        ("csv", f"29 rows, 29 with a label by majority of {panel}"),
         ("beir", f", labels by majority of {panel} ("),
     ):
         done = workbench("export", work, tmp_path / form, "--format", form, *given)

@@ -253,7 +253,7 @@ def test_judged_tasks_come_out_and_in_again(workspace, tasks, tmp_path, form):
     recorder.submit(Action(action, (flag,))).result(60)
     before = kept(workspace)
     target = tmp_path / f"out.{form}"
-    assert export(workspace, target, form).records == 7
+    assert export(workspace, target, "judgments").records == 7
     with Workspace.create(tmp_path / "again.duckdb") as again:
         register_kinds(again)
         import_files(again, [target])

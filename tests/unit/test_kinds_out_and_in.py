@@ -140,7 +140,7 @@ def test_the_record_makes_the_same_workspace_again(workspace, files, tmp_path, f
     judge(workspace)
     before = told(workspace, JUDGED)
     assert {len(before[name]) > 0 for name in before} == {True}
-    export(workspace, tmp_path / f"out.{form}", form)
+    export(workspace, tmp_path / f"out.{form}", "judgments")
     with new_workspace(tmp_path) as again:
         import_files(again, [tmp_path / f"out.{form}"])
         assert kept(again) == before
@@ -194,7 +194,7 @@ def test_any_history_comes_back(tmp_path, steps, form):
             else:
                 experts[name].mark(item, what, "answer", text=text)
         target = workspace.path.with_name(f"out.{form}")
-        export(workspace, target, form)
+        export(workspace, target, "judgments")
         import_files(again, [target])
         import_files(again, [questions, answers])
         assert kept(again) == kept(workspace)
@@ -351,7 +351,7 @@ def test_a_mark_that_no_such_item_has_is_refused(workspace, tmp_path):
 def test_labels_of_every_kind_come_back(workspace, files, tmp_path, ending):
     judge(workspace)
     target = tmp_path / f"labels.{ending}"
-    assert export(workspace, target, "labels").records == 6
+    assert export(workspace, target, "labels", comments=True).records == 6
     assert export(workspace, tmp_path / "danas", "labels", rater="dana").records == 5
     with (tmp_path / "danas").open(encoding="utf-8", newline="") as file:
         first, second, *_ = csv.DictReader(file)
@@ -431,10 +431,13 @@ def test_a_file_of_pairs_says_what_other_labels_it_leaves_out(workspace, tmp_pat
     pairs = json_lines(tmp_path / "pairs.jsonl", [{"id": "p", "query": "q", "code": "c"}])
     judge(workspace)
     with pytest.raises(ExportFailed, match=r"no current label of a pair.* but labels of .*--format labels"):
+        export(workspace, tmp_path / "x.json", "cosqa", rater="dana")
+    with pytest.raises(ExportFailed, match=r"There are no pairs.*--format judgments"):
         export(workspace, tmp_path / "x.csv", "csv", rater="dana")
     import_files(workspace, [pairs])
     Expert(workspace).answer("p", "pair.match", 1.0)
     for form in ("jsonl", "csv", "parquet", "cosqa", "cosqa-plus"):
         report = export(workspace, tmp_path / f"x-{form}", form, rater="dana")
         assert (report.records, report.left_out) == (1, 0)
+        assert report.labelled == (1 if form in ("csv", "parquet") else None)
         assert report.others == {"answer": 2, "completion": 1}

@@ -11,6 +11,7 @@ from small_workspace import pairs_workspace
 
 from store.errors import ExportFailed, ImportFailed, RecordsRefused
 from store.export.exporting import export
+from store.formats.protocol import find_format
 from store.ingest.importing import import_files
 from store.workspace.duckdb import Workspace
 
@@ -101,7 +102,10 @@ def test_labels_come_back_as_they_were(form, name, tmp_path):
         (tmp_path / "w.duckdb").unlink(missing_ok=True)
         with Workspace.create(tmp_path / "w.duckdb") as workspace:
             import_files(workspace, [tmp_path / "pairs.jsonl", tmp_path / "labels.jsonl"])
-            report = export(workspace, tmp_path / name, form, overwrite=True)
+            comments = "comments" in find_format(form).choices
+            report = export(
+                workspace, tmp_path / name, form, comments=comments, names=comments, overwrite=True
+            )
             items, given_labels = read(workspace, ITEMS), read(workspace, TIMED_LABELS)
         if form == "argilla":
             given_labels = [(*label[:-1], "") for label in given_labels]

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from judging import Desk, judged_workspace, judgments
-from sqlalchemy import BigInteger, Boolean, DateTime, Double, String, Uuid
+from sqlalchemy import BigInteger, Boolean, DateTime, Double, LargeBinary, String, Uuid
 from sqlmodel import SQLModel
 
 import store.tables.imported
@@ -30,6 +30,7 @@ TYPES = {
     Boolean: "BOOLEAN",
     DateTime: "TIMESTAMP WITH TIME ZONE",
     Double: "DOUBLE",
+    LargeBinary: "BLOB",
     String: "VARCHAR",
     Uuid: "UUID",
 }

@@ -100,11 +100,13 @@ def test_a_sample_is_annotated_and_its_labels_are_exported(workbench, study, in_
     assert (report["sampled"], report["strata"]) == (9, strata)
     written = {json.loads(line)["item"] for line in (in_folder / "some.jsonl").read_text().splitlines()}
     assert written == taken & {f"p{n}" for n in range(32)}
-    for format in ("jsonl", "csv", "cosqa"):
+    for format in ("jsonl", "cosqa"):
         report = workbench("export", study, f"of-{format}", "--format", format, "--rater", "eli", *options)
         assert report.json()["records"] == len(written)
         assert report.json()["left_out"] == 9 - len(written)
-    record = workbench("export", study, "record.csv", "--format", "csv", *options).json()
+    table = workbench("export", study, "t.csv", "--format", "csv", "--rater", "eli", *options).json()
+    assert (table["records"], table["labelled"]) == (9, len(written))
+    record = workbench("export", study, "record.csv", "--format", "judgments", *options).json()
     assert record["records"] == len(written)
 
 

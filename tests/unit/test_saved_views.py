@@ -170,7 +170,7 @@ def test_an_export_holds_the_items_of_the_view_alone(tmp_path, workbench):
     out = tmp_path / "out.csv"
     line = ("export", path, str(out), "--format", "csv", "--rater", "dana", "--view", "two")
     counted = workbench(*line, "--dry-run")
-    assert "1 current label of dana" in counted.out
+    assert "1 row, 1 with a label of dana" in counted.out
     assert "This was a dry run: nothing was written." in counted.out
     assert not out.exists()
     assert "Only items of the view two." in workbench(*line).out

@@ -332,7 +332,7 @@ def export_command(
     corpus: Annotated[
         CorpusChoice, typer.Option(help="Of retrieval benchmarks: the codes of the items, or all codes.")
     ] = CorpusChoice.judged,
-    names: Annotated[bool, typer.Option("--names", help="With --study: raters keep their names.")] = False,
+    names: Annotated[bool, typer.Option("--names", help="Raters, and comments, keep their names.")] = False,
     with_withdrawn: Annotated[
         bool,
         typer.Option("--with-withdrawn", help="The full record with raters who withdrew from a study."),
@@ -346,6 +346,13 @@ def export_command(
     view: Annotated[
         str | None, typer.Option("--view", metavar="NAME", help="Only the items of this saved view.")
     ] = None,
+    comments: Annotated[
+        bool, typer.Option("--comments", help="With people's comments; those with names are shown first.")
+    ] = False,
+    file: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of several imported tables: the one to give back."),
+    ] = None,
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
@@ -356,7 +363,7 @@ def export_command(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export judgments with their provenance, current labels, or items with models' responses.
+    """Export your own table with its labels, every judgment, current labels, or items with models' responses.
 
     Pairs with the labels of one rater are written without the rater's name: give it when they are imported,
     --label-as NAME.
@@ -423,6 +430,8 @@ def export_command(
             pseudonyms=pseudonyms,
             without_replies=without_replies,
             view=items,
+            comments=comments,
+            file=file,
             progress=progress_callback(bar),
             overwrite=overwrite,
             dry_run=dry_run,

@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from store.formats.protocol import Sample
 from store.formats.values import Refused, object_of
-from store.ingest.files import InputFile, first_invalid_line, too_long
+from store.reading.files import InputFile, first_invalid_line, too_long
 
 NOT_UTF8 = "not UTF-8 text, so nothing of the file can be read; rewrite it as UTF-8"
 """The reason for a whole file that is not UTF-8 text."""

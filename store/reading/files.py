@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from store.errors import EmptyFile, ImportFailed
 from store.events import Progress, Report
-from store.ingest.spreadsheets import is_spreadsheet, write_as_csv
+from store.reading.spreadsheets import is_spreadsheet, write_as_csv
 
 _BLOCK = 1 << 20
 RECORD_BYTES = 64 << 20
@@ -43,6 +43,7 @@ class InputFile:
         spare: A path where another copy may be put.
         is_sheet: Whether the plain content is a spreadsheet's, of which a row counts as a line.
         record_bytes: The most bytes that a record may have.
+        has_mark: Whether the file begins with a byte order mark.
     """
 
     number: int
@@ -53,6 +54,7 @@ class InputFile:
     spare: Path
     record_bytes: int = RECORD_BYTES
     is_sheet: bool = False
+    has_mark: bool = False
 
     @property
     def name(self) -> str:
@@ -146,7 +148,7 @@ def prepare(
                 if not (packed or is_sheet):
                     lines.take(block)
                 progress(Progress(f"reading {path.name}", file.tell(), size))
-        plain = path
+        plain, has_mark = path, False
         if packed:
             plain = folder / f"{number}.plain"
             size = _unpack(path, plain, record_bytes)
@@ -162,9 +164,9 @@ def prepare(
             size = write_as_csv(path, plain)
         elif (coding := wide_coding(head)) in _WIDE:
             size = _recode(path, plain, folder / f"{number}.utf8", coding)
-            plain = folder / f"{number}.utf8"
+            plain, has_mark = folder / f"{number}.utf8", True
         elif head.startswith(_BOM):
-            plain = _without_mark(plain, folder / f"{number}.unmarked")
+            plain, has_mark = _without_mark(plain, folder / f"{number}.unmarked"), True
             size -= len(_BOM)
     except OSError as error:
         raise ImportFailed(
@@ -175,7 +177,7 @@ def prepare(
             "Empty file", f"{path}:1: the file is empty. Nothing was imported.", "Check where it came from."
         )
     spare = folder / f"{number}.spare"
-    return InputFile(number, path, plain, digest.hexdigest(), size, spare, record_bytes, is_sheet)
+    return InputFile(number, path, plain, digest.hexdigest(), size, spare, record_bytes, is_sheet, has_mark)
 
 
 def wide_coding(head: bytes) -> str:
