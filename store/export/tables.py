@@ -141,7 +141,8 @@ class _Sheet:
                         f"has {SHEET_CELL:,} at most. Nothing was written.",
                         "Write it as csv or parquet.",
                     )
-                is_number = _NUMBER.fullmatch(text) is not None
+                # The name of a column is text.
+                is_number = self._rows > 1 and _NUMBER.fullmatch(text) is not None
                 cell = WriteOnlyCell(
                     self._sheet, _number(text) if is_number else _UNSHOWN.sub("\ufffd", text)
                 )
