@@ -27,7 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 
 FORMATS = (
-    *("jsonl", "csv", "parquet", "labels", "cosqa", "cosqa-plus"),
+    *("jsonl", "judgments", "csv", "parquet", "labels", "cosqa", "cosqa-plus"),
     *("crosscodeeval", "predictions", "questions", "answers", "mt-bench"),
 )
 REPORTS = ("progress", "pipeline", "agreement")

@@ -24,6 +24,7 @@ from large_workspace import build
 RATER = ("--rater", "imported 0")
 FORMATS: dict[str, tuple[str, ...]] = {
     "jsonl": (),
+    "judgments": (),
     "csv": (),
     "parquet": (),
     "labels": (),

@@ -59,7 +59,7 @@ def main() -> None:
                     with workspace.limited_memory("1GB"), timed(ways["in 1 GB"]):
                         cursor.execute(BARE.format(file=out))
                 with timed(ways["export"]):
-                    rows = export(workspace, out, "parquet", overwrite=True).records
+                    rows = export(workspace, out.with_suffix(".parquet"), "judgments", overwrite=True).records
             for place, what in enumerate(("seconds", "processor seconds")):
                 ours, bare, limited = (
                     statistics.median(one[place] for one in found) for found in ways.values()

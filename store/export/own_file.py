@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ from store.reading.layout import plan_of
 from store.reading.records import RawRecord, column_names, read_records
 from store.sql import count, quoted
 
-_ROWS = 2_000
-"""Rows whose items are looked up together."""
+_ROWS, _CHARACTERS = 20_000, 1 << 25
+"""Rows whose items are looked up together, fewer where they are large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +193,15 @@ class OwnFile:
         self, files: Sequence[InputFile]
     ) -> Iterator[tuple[list[RawRecord], list[tuple[Any, ...] | None]]]:
         """Yield the rows with the cells that are added to each, None where it is not written, in batches."""
-        records = chain.from_iterable(map(self._records, files))
-        while batch := list(islice(records, _ROWS)):
+        batch: list[RawRecord] = []
+        size = 0
+        for raw in chain.from_iterable(map(self._records, files)):
+            batch.append(raw)
+            size += raw.size
+            if len(batch) >= _ROWS or size >= _CHARACTERS:
+                yield batch, self._cells(batch)
+                batch, size = [], 0
+        if batch:
             yield batch, self._cells(batch)
 
     def _cells(self, batch: Sequence[RawRecord]) -> list[tuple[Any, ...] | None]:

@@ -16,6 +16,7 @@ FILES = {
 {"id": "q1/2", "query": "python reverse a list", "code": "def first(x):\\n    return x[0]\\n"}
 """,
     "questions.csv": "number,question,snippet\n1,python reverse a list,def back(x): return x[::-1]\n",
+    "mypairs.csv": "id;Question;snippet;note\n007;sort a dict by value;sorted(d, key=d.get);mine\n",
     "ratings.csv": "unit,query,ana,ben\n1,q1,1,1\n2,q1,0,1\n3,q2,0,0\n",
     "labels.csv": "item,rater,value,comment\nq1/1,eli,1,\nq1/2,eli,0,takes one only\n",
     "tasks.jsonl": """\
