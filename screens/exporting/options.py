@@ -12,6 +12,7 @@ from sqlalchemy import select
 from screens.widgets.text.sanitize import one_line
 from store.errors import ExportFailed
 from store.export.exporting import ExportReport, ViewItems, export
+from store.export.own_file import KEPT, kept_tables
 from store.formats.protocol import Format, formats
 from store.measures.truth import POLICIES
 from store.queries.rows import ViewQuery
@@ -65,12 +66,14 @@ class ExportOptions:
         splits: The names of the splits with the parts of each.
         views: The names of the saved views.
         studies: The names of the studies.
+        tables: The names of the imported tables that can be given back.
     """
 
     whose: tuple[tuple[str, Whose], ...]
     splits: Mapping[str, tuple[str, ...]]
     views: tuple[str, ...]
     studies: tuple[str, ...]
+    tables: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,9 @@ class ExportPlan:
     study: str | None = None
     pseudonyms: bool = False
     without_replies: bool = False
+    table: str | None = None
+    comments: bool = False
+    names: bool = False
     overwrite: bool = False
 
 
@@ -117,6 +123,7 @@ def read_options(connection: Connection, rater: RaterRef | None, scope: Scope) -
         {split.name: tuple(part.part for part in split.report.parts) for split in list_splits(connection)},
         tuple(dict.fromkeys(view.name for view in list_views(connection, scope))),
         tuple(study.name for study in list_studies(connection)),
+        tuple(kept_tables(connection.exec_driver_sql(KEPT).fetchall())),
     )
 
 
@@ -168,6 +175,9 @@ def run_export(
         study=plan.study,
         pseudonyms=plan.pseudonyms,
         without_replies=plan.without_replies,
+        file=plan.table,
+        comments=plan.comments,
+        names=plan.names,
         progress=progress,
         overwrite=plan.overwrite or dry_run,
         dry_run=dry_run,

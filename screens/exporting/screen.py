@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from store.export.exporting import ExportReport
     from store.queries.rows import ViewQuery
 
-FIRST = "jsonl"
-"""The format that is chosen at first: everything."""
+FIRST, TABLE = "jsonl", "csv"
+"""The format that is chosen at first: everything, or the table that was imported."""
 
 SENTENCE_CELLS = 40
 NAME_CELLS, AROUND_CELLS = 13, 26
@@ -107,6 +107,12 @@ class ExportScreen(BaseScreen):
             yield self._field("Split", "split", [("none", "")])
             yield self._field("Part", "part", [("all parts", "")])
             yield self._field("Study", "study", [("all records", "")])
+            yield self._field("Table", "table", [("the imported one", "")])
+            with Horizontal(classes="field", id="of-comments"):
+                yield Static("Comments", classes="title")
+                with Container(classes="choices"):
+                    yield TickBox("with comments", id="comments", compact=True)
+                    yield TickBox("names as they are", id="names", compact=True)
             with Horizontal(classes="field", id="of-bundle"):
                 yield Static("Options", classes="title")
                 with Container(classes="choices"):
@@ -167,6 +173,12 @@ class ExportScreen(BaseScreen):
             self._set_options("items", self._item_choices())
             self._set_options("split", [("none", ""), *((name, name) for name in options.splits)])
             self._set_options("study", [("all records", ""), *((name, name) for name in options.studies)])
+            if options.tables:
+                # Who came with a table wants it back.
+                self.query_one("#format", Select).value = TABLE
+                self._set_options(
+                    "table", [(one_line(name, SENTENCE_CELLS), name) for name in options.tables]
+                )
             if self._listed is not None:
                 self.query_one("#items", Select).value = Items(LIST)
         self._fit()
@@ -216,6 +228,9 @@ class ExportScreen(BaseScreen):
             chosen("study"),
             "bundle" in shown and self.fields.ticked("pseudonyms"),
             "bundle" in shown and self.fields.ticked("without_replies"),
+            chosen("table"),
+            "comments" in shown and self.fields.ticked("comments"),
+            "comments" in shown and self.fields.ticked("comments") and self.fields.ticked("names"),
             self._replaces,
         )
 
@@ -233,6 +248,10 @@ class ExportScreen(BaseScreen):
                 shown.add("part")
         if "study" in choices and options is not None and options.studies:
             shown.add("study")
+        if "file" in choices and options is not None and len(options.tables) > 1:
+            shown.add("table")
+        if "comments" in choices:
+            shown.add("comments")
         if "pseudonyms" in choices:
             shown.add("bundle")
         return shown
@@ -240,14 +259,21 @@ class ExportScreen(BaseScreen):
     def _fit(self) -> None:
         """Show the fields that apply, and a name for the file."""
         shown = self._shown()
-        for name in ("whose", "question", "items", "split", "part", "study", "bundle"):
+        for name in ("whose", "question", "items", "split", "part", "study", "table", "comments", "bundle"):
             self.query_one(f"#of-{name}").display = name in shown
         form = self.form
         box = self.query_one("#file", Input)
         if box.value in ("", self._proposed):
-            self._proposed = f"{self.context.workspace.path.stem}-{form.name}{form.suffix}"
+            self._proposed = f"{self._stem(shown)}{form.suffix}"
             with self.prevent(Input.Changed):
                 box.value = self._proposed
+
+    def _stem(self, shown: set[str]) -> str:
+        """Return the name that is proposed for the file, without its ending."""
+        if "file" in self.form.choices and self.options is not None and self.options.tables:
+            table = self.fields.chosen("table") if "table" in shown else self.options.tables[0]
+            return f"{Path(table).stem}-judged"
+        return f"{self.context.workspace.path.stem}-{self.form.name}"
 
     @on(Select.Changed, "#split")
     def _split_chosen(self) -> None:

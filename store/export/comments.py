@@ -46,5 +46,6 @@ def refuse_names(cursor: duckdb.DuckDBPyConnection) -> None:
         raise ExportFailed(
             "Names in comments",
             "\n".join((f"{number} {holds} a rater's name or an e-mail address:", *lines, *more)),
-            "Leave --comments out, or write them as they are: --comments --names. Nothing was written.",
+            "Leave --comments out; --comments --names writes them, and raters' names, as they are. "
+            "Nothing was written.",
         )

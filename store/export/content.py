@@ -191,8 +191,9 @@ class WorkspaceContent:
             raise labels.no_label(PAIR, others)
         if (kept := kept_table(self.cursor, self.file)) is not None:
             own = OwnFile(self.cursor, kept, added, every_row=self.every_item, progress=self.progress)
-            self.end_dry_run(replace(own.counted(), labelled=labelled, others=others))
-            return replace(own.write(form, self.target), labelled=labelled, others=others)
+            if self.dry_run:
+                self.end_dry_run(replace(own.counted(), others=others))
+            return replace(own.write(form, self.target), others=others)
         result = WriteResult(pairs, labelled=labelled, others=others)
         self.end_dry_run(result)
         columns = [name for name in labels.label_columns(PAIR) if name not in ("label", "extra")]

@@ -84,7 +84,7 @@ class ExportReport:
         panel: The raters of the policy whose labels were written; none where these are one rater's.
         labelled: How many of the items have a label, where there is a row for each; None otherwise.
         file: The imported file that was given back; empty for none.
-        added: The columns that it has beside its own; none in a dry run.
+        added: The columns that it has beside its own; none where the rows are estimated.
     """
 
     destination: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -30,6 +31,9 @@ from store.sql import count, quoted
 _ROWS, _CHARACTERS = 20_000, 1 << 25
 """Rows whose items are looked up together, fewer where they are large."""
 
+_COUNTED = 20_000
+"""Rows of a table that a dry run goes through."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeptTable:
@@ -50,10 +54,34 @@ class KeptTable:
     records: int
 
 
+KEPT = """SELECT id, name, reading, records + rejected, imported_at FROM source
+    WHERE id IN (SELECT source_id FROM source_file) ORDER BY id"""
+"""The files that are kept, as SQL."""
+
+
+def kept_tables(rows: Iterable[Sequence[Any]]) -> dict[str, KeptTable]:
+    """Return the tables of kept files by name: of several with one name that which was imported last.
+
+    Args:
+        rows: The rows of KEPT.
+    """
+    tables: dict[str, KeptTable] = {}
+    moments: dict[str, Any] = {}
+    for source, name, reading, records, moment in rows:
+        of, parsed = table_name(name), Reading.from_json(reading)
+        before = tables.get(of)
+        # Shards are imported together, and read alike.
+        if before is not None and name != of and (moments[of], before.reading) == (moment, parsed):
+            sources, names = (*before.sources, source), (*before.names, name)
+            tables[of] = KeptTable(of, sources, names, parsed, before.records + records)
+        else:
+            tables[of] = KeptTable(of, (source,), (name,), parsed, records)
+        moments[of] = moment
+    return tables
+
+
 def kept_table(cursor: duckdb.DuckDBPyConnection, wanted: str | None) -> KeptTable | None:
     """Return the table that an export gives back: the only one, or the one that is named.
-
-    Of several with one name the one that was imported last counts.
 
     Args:
         cursor: A cursor of the workspace.
@@ -65,23 +93,7 @@ def kept_table(cursor: duckdb.DuckDBPyConnection, wanted: str | None) -> KeptTab
     Raises:
         ExportFailed: There are several, or none of that name.
     """
-    rows = cursor.execute(
-        "SELECT id, name, reading, records + rejected, imported_at FROM source WHERE id IN "
-        "(SELECT source_id FROM source_file) ORDER BY id"
-    ).fetchall()
-    tables: dict[str, KeptTable] = {}
-    moments: dict[str, Any] = {}
-    for source, name, reading, records, moment in rows:
-        of, parsed = table_name(name), Reading.from_json(reading)
-        before = tables.get(of)
-        # Shards are imported together, and read alike.
-        if before is not None and name != of and (moments[of], before.reading) == (moment, parsed):
-            tables[of] = KeptTable(
-                of, (*before.sources, source), (*before.names, name), parsed, before.records + records
-            )
-        else:
-            tables[of] = KeptTable(of, (source,), (name,), parsed, records)
-        moments[of] = moment
+    tables = kept_tables(cursor.execute(KEPT).fetchall())
     if wanted is not None:
         found = [one for one in tables.values() if wanted in (one.name, *one.names)]
         if not found:
@@ -124,18 +136,23 @@ class OwnFile:
         self._cursor, self._table, self._types = cursor, table, added
         self._every_row, self._progress = every_row, progress
         self._met: set[int] = set()
-        self._rows = 0
+        self._rows = self._labelled = 0
 
     def counted(self) -> WriteResult:
-        """Return how many rows would be written: of a part of the items about how many."""
-        records = self._table.records
-        if not self._every_row:
-            records = count(
-                self._cursor,
-                f"SELECT count(*) FROM item WHERE id IN {EXPORTED} "
-                f"AND source_id IN ({', '.join(map(str, self._table.sources))})",
-            )
-        return WriteResult(records, file=self._table.name, estimated=not self._every_row)
+        """Return how many rows would be written; of a large table about how many, by the items it brought."""
+        table = self._table
+        if table.records <= _COUNTED:
+            with self._files() as files:
+                for _ in self._batches(files):
+                    pass
+                return self._written(own_names(self._schema(files).names, tuple(self._types)))
+        brought = (
+            f"SELECT count(*), count(label) FROM decided JOIN item ON item.id = item_id "
+            f"WHERE source_id IN ({', '.join(map(str, table.sources))})"
+        )
+        items, labelled = self._cursor.execute(brought).fetchall()[0]
+        records = table.records if self._every_row else items
+        return WriteResult(records, estimated=True, labelled=labelled, file=table.name)
 
     def write(self, form: TableForm, target: Path) -> WriteResult:
         """Write it; as CSV its own rows stay as they are, byte for byte, if it was CSV.
@@ -148,11 +165,7 @@ class OwnFile:
             ExportFailed: It cannot be written in this form.
         """
         table = self._table
-        with temporary_folder("workbench-export-") as folder:
-            files = [
-                fetch_file(self._cursor, source, name, folder)
-                for source, name in zip(table.sources, table.names, strict=True)
-            ]
+        with self._files() as files:
             schema = self._schema(files)
             names = own_names(schema.names, tuple(self._types))
             if form == "csv" and table.reading.container == "CSV":
@@ -169,11 +182,22 @@ class OwnFile:
                                 if cells is not None
                             ]
                         )
+        return self._written(names)
+
+    def _written(self, added: Sequence[str]) -> WriteResult:
         pairs = count(
             self._cursor,
             f"SELECT count(*) FROM item WHERE kind = {quoted(PAIR.name)} AND id IN {EXPORTED}",
         )
-        return WriteResult(self._rows, pairs - len(self._met), file=table.name, added=names)
+        left_out = pairs - len(self._met)
+        return WriteResult(self._rows, left_out, labelled=self._labelled, file=self._table.name, added=added)
+
+    @contextmanager
+    def _files(self) -> Iterator[list[InputFile]]:
+        """Give the files of the table, for as long as they are read."""
+        with temporary_folder("workbench-export-") as folder:
+            named = zip(self._table.sources, self._table.names, strict=True)
+            yield [fetch_file(self._cursor, source, name, folder) for source, name in named]
 
     def _schema(self, files: Sequence[InputFile]) -> pyarrow.Schema:
         """Return the columns of the table, with their types in Parquet where they have some."""
@@ -230,6 +254,7 @@ class OwnFile:
             cells[place] = tuple(row)
             self._met.add(item)
         self._rows += sum(one is not None for one in cells)
+        self._labelled += sum(one is not None and one[0] is not None for one in cells)
         self._progress(Progress("writing", self._rows, self._table.records))
         return cells
 

@@ -22,8 +22,11 @@ from screens.settings import ScreenSettings
 from store.errors import WorkbenchError
 from store.export.exporting import ExportReport
 from store.ingest.bundle import import_bundle
+from store.ingest.importing import import_files
 from store.queries.rows import QueueFilter, ViewQuery
 from store.queries.saved_views import list_views
+from store.record.actions import Action
+from store.record.raters import ensure_rater, register_kinds
 from store.record.saved_views import save_view
 from store.workspace.duckdb import Workspace
 
@@ -239,3 +242,49 @@ async def test_a_blind_review_keeps_views_of_the_agents_labels_closed(tmp_path: 
             await says(pilot, "Not counted: it holds the labels of majority")
             form.query_one("#whose", Select).value = Whose("rater", "dana")
             await says(pilot, "2 labels, rater dana")
+
+
+async def test_ones_own_table_is_proposed_and_given_back(tmp_path: Path) -> None:
+    for name in ("mine", "more"):
+        text = f"id,Question,snippet\n{name}1,sort a list,sorted(xs)\n{name}2,sum a list,sum(xs)\n"
+        (tmp_path / f"{name}.csv").write_text(text)
+    with Workspace.create(tmp_path / "own.duckdb") as workspace:
+        register_kinds(workspace)
+        import_files(workspace, [tmp_path / "mine.csv"])
+        import_files(workspace, [tmp_path / "more.csv"])
+        rater = ensure_rater(workspace, "dana")
+        given = label(workspace, rater, 1, 1.0)
+        said = given.records[0].model_copy(update={"comment": "as dana@example.org says"})
+        recorded(workspace, rater, Action(given.id, (said,)))
+        app = app_of(workspace)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await says(pilot, "pairs")
+            await pilot.press("x")
+            await says(
+                pilot, "2 rows, 1 with a label (csv, a file). The rows of mine.csv with label, decided_by"
+            )
+            form = app.screen
+            assert isinstance(form, ExportScreen)
+            assert form.query_one("#file", Input).value == "mine-judged.csv"
+            form.query_one("#table", Select).value = "more.csv"
+            await says(
+                pilot, "2 rows, 0 with a label (csv, a file). The rows of more.csv with label, decided_by"
+            )
+            assert form.query_one("#file", Input).value == "more-judged.csv"
+            form.query_one("#table", Select).value = "mine.csv"
+            # Comments that name somebody are shown before they are written.
+            form.query_one("#comments", Checkbox).value = True
+            await says(
+                pilot, "1 comment holds a rater's name or an e-mail address: mine1: as dana@example.org"
+            )
+            form.query_one("#names", Checkbox).value = True
+            await says(pilot, "2 rows, 1 with a label")
+            out = tmp_path / "back.csv"
+            form.query_one("#file", Input).value = str(out)
+            await pilot.press("ctrl+s")
+            await says(pilot, "✓ Written to")
+    header, first, second = out.read_text().splitlines()
+    assert header.startswith("id,Question,snippet,label,decided_by,")
+    assert first.startswith("mine1,sort a list,sorted(xs),1,expert,1,1.0,0,")
+    assert first.endswith(",as dana@example.org says")
+    assert second == "mine2,sum a list,sum(xs)" + "," * 9

@@ -277,12 +277,14 @@ def test_a_part_of_the_items_is_a_part_of_the_rows(own, tmp_path, workbench):
     rows = exported(workbench, own, "--split", "v")
     assert sorted(row["id"] for row in rows) == ["007", "007", "1", "2", "3"]
     assert {row["part"] for row in rows} == {"train", "test"}
-    (counted,) = (
-        workbench(
-            "export", own, tmp_path / "x.csv", "--format", "csv", "--split", "v", "--dry-run", "--json"
-        ).out.splitlines(),
-    )
-    assert json.loads("".join(counted))["labelled"] == 4
+    for more in ((), ("--split", "v"), ("--view", "lists")):
+        line = ("export", own, tmp_path / "x.csv", "--format", "csv", *more, "--overwrite", "--json")
+        counted, written = workbench(*line, "--dry-run").json(), workbench(*line).json()
+        assert counted == {**written, "dry_run": True}
+        assert (written["records"], written["labelled"], written["left_out"]) == {
+            0: (7, 5, 0),
+            2: (5, 5, 0) if more[:1] == ("--split",) else (2, 1, 0),
+        }[len(more)]
 
 
 def test_rows_that_were_refused_come_back_as_they_are(tmp_path, workbench):
