@@ -274,9 +274,8 @@ async def test_ones_own_table_is_proposed_and_given_back(tmp_path: Path) -> None
             form.query_one("#table", Select).value = "mine.csv"
             # Comments that name somebody are shown before they are written.
             form.query_one("#comments", Checkbox).value = True
-            await says(
-                pilot, "1 comment holds a rater's name or an e-mail address: mine1: as dana@example.org"
-            )
+            await says(pilot, "1 comment holds a rater's name or an e-mail address:")
+            await says(pilot, "mine1: as dana@example.org says")
             form.query_one("#names", Checkbox).value = True
             await says(pilot, "2 rows, 1 with a label")
             out = tmp_path / "back.csv"
