@@ -79,6 +79,8 @@ class Layout:
         extra: Whether there is a place for extra fields; otherwise they are left out, and said to be.
         renamed: The columns that the user mapped, each with the name by which files call it otherwise.
         content_id: How ids begin that are made of an item's texts; empty where its file has ids.
+        joined_id: The fields that make an id together, with `/` between them; none where one field is the id.
+        file: How the name of its file begins, where its fields do not tell it from another; empty for any.
     """
 
     sort: Sort
@@ -86,6 +88,8 @@ class Layout:
     extra: bool = True
     renamed: tuple[tuple[str, str], ...] = ()
     content_id: str = ""
+    joined_id: tuple[str, ...] = ()
+    file: str = ""
 
     def with_words(self, words: Mapping[str, float | None]) -> Layout:
         """Return the layout with other words for values where it has some; None is no value."""
@@ -161,10 +165,18 @@ class Layout:
                 return field.name
         return None
 
-    def missing(self, columns: frozenset[str]) -> tuple[str, ...]:
-        """Return the preferred names of the required fields that a file with these columns lacks."""
+    def missing(self, columns: frozenset[str], file: str) -> tuple[str, ...]:
+        """Return the preferred names of the required fields that a file lacks.
+
+        Args:
+            columns: Its columns.
+            file: Its name; all are missing in one of another name than that of the layout.
+        """
+        is_other = not file.startswith(self.file)
         return tuple(
-            field.columns[0] for field in self.fields if field.required and not columns & set(field.columns)
+            field.columns[0]
+            for field in self.fields
+            if field.required and (is_other or not columns & set(field.columns))
         )
 
 

@@ -472,7 +472,7 @@ class Format:
         if self.named_only or sample.container not in self.containers or self.unless & sample.columns:
             return None
         for layout in self.layouts:
-            if not layout.missing(sample.columns):
+            if not layout.missing(sample.columns, sample.path.name):
                 named = sorted(
                     column
                     for field in layout.fields
@@ -489,7 +489,7 @@ class Format:
 
     def layout(self, sample: Sample) -> Layout:
         """Return the layout whose required fields a file lacks least."""
-        return min(self.layouts, key=lambda layout: len(layout.missing(sample.columns)))
+        return min(self.layouts, key=lambda layout: len(layout.missing(sample.columns, sample.path.name)))
 
 
 class UnknownFormat(ImportFailed):

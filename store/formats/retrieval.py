@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Export, Format, Rows, WriteResult
 
 WHOLE = "test"
@@ -132,8 +133,36 @@ def _line(record: Mapping[str, Any]) -> str:
 BEIR = Format(
     name="beir",
     description="BEIR and MTEB: corpus.jsonl, queries.jsonl, qrels/PART.tsv",
-    containers=JSON,
-    layouts=(),
+    containers=JSON | {"CSV"},
+    layouts=(
+        Layout(
+            "pair",
+            (
+                Field("query_ref", ("query-id",), "id", required=True),
+                Field("code_ref", ("corpus-id",), "id", required=True),
+                Field("relevance", ("score",), "number", required=True),
+            ),
+            joined_id=("query_ref", "code_ref"),
+        ),
+        Layout(
+            "query",
+            (
+                Field("ref", ("_id",), "id", required=True),
+                Field("query", ("text",), required=True, filled=True),
+            ),
+            extra=False,
+            file="queries.",
+        ),
+        Layout(
+            "code",
+            (
+                Field("ref", ("_id",), "id", required=True),
+                Field("code", ("text",), required=True, filled=True),
+            ),
+            extra=False,
+            file="corpus.",
+        ),
+    ),
     write=write_beir,
     carries="A retrieval benchmark for BEIR and MTEB: queries, codes and graded pairs.",
     suffix="",
@@ -147,6 +176,7 @@ BEIR = Format(
 COIR = replace(
     BEIR,
     name="coir",
+    layouts=(),
     description="CoIR: the data sets queries-corpus and qrels",
     write=write_coir,
     carries="A retrieval benchmark for CoIR: queries, codes and graded pairs.",
@@ -155,6 +185,7 @@ COIR = replace(
 TREC_QRELS = replace(
     BEIR,
     name="trec-qrels",
+    layouts=(),
     description="TREC: query 0 code label, a line for each graded pair",
     write=write_trec_qrels,
     carries="Graded pairs, one a line, for TREC's tools.",

@@ -21,6 +21,7 @@ from store.errors import ImportFailed, JudgmentRefused, place
 from store.events import Progress, Report, silent
 from store.formats.corpus import PYTHON
 from store.formats.labels import is_earlier_export, is_export
+from store.formats.retrieval import BEIR
 from store.formatting import pluralize
 from store.ingest.child import yielded_by_child
 from store.ingest.contents import content_entities
@@ -378,7 +379,7 @@ class _Import:
 
     def _label_raters(self, label_as: str | None) -> dict[int, str]:
         return {
-            given.file.number: f"{given.file.stem} labels" if label_as is None else label_as.strip()
+            given.file.number: f"{_origin(given)} labels" if label_as is None else label_as.strip()
             for given in self._inputs
             if any(one.name in ("label", "relevance") for one in given.layout.fields)
         }
@@ -462,6 +463,12 @@ class _Import:
             "rater_assumed": assumed,
             "marks_added": marks,
         }
+
+
+def _origin(given: Input) -> str:
+    """Return what the rater of a file's labels is named after: of a BEIR folder's parts the folder."""
+    is_part = given.format.name == BEIR.name and given.file.path.parent.name == "qrels"
+    return given.file.path.resolve().parent.parent.name if is_part else given.file.stem
 
 
 _REFS_AT_ONCE = 5_000

@@ -264,7 +264,7 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
                 "Write its content into a file first.",
             )
         # A data set of Hugging Face has its tables in a folder of their own.
-        inside = data_files(path) or data_files(path / "data")
+        inside = beir_files(path) or data_files(path) or data_files(path / "data")
         if not inside:
             raise ImportFailed(
                 "No data files", f"{path} holds no {', '.join(_ENDINGS)} file.", "Name the files themselves."
@@ -291,6 +291,13 @@ def data_files(folder: Path) -> list[Path]:
         for child in folder.iterdir()
         if child.is_file() and child.suffix in _ENDINGS and child.name not in _ABOUT
     )
+
+
+def beir_files(folder: Path) -> list[Path]:
+    """Return the files of a BEIR folder, texts and then qrels; none for another folder."""
+    texts = [path for path in data_files(folder) if path.name.startswith(("corpus.json", "queries.json"))]
+    qrels = sorted(folder.glob("qrels/*.tsv"))
+    return [*texts, *qrels] if len(texts) == 2 and qrels else []
 
 
 _ABOUT = frozenset({"dataset_info.json", "dataset_infos.json", "state.json"})

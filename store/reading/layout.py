@@ -84,7 +84,7 @@ class Plan:
         self._typed = container == "Parquet"
         self._texts = container in ("CSV", "Parquet")
         self._rules = {one.name: _rule(one, texts=self._texts) for one in layout.fields}
-        self._content_id = layout.content_id
+        self._content_id, self._joined_id = layout.content_id, layout.joined_id
         self._required = [one.name for one in layout.fields if one.required and one.filled]
         taken = [one for one in layout.fields if not one.kept]
         self._taken = frozenset(one.columns[0] for one in taken if len(one.columns) == 1)
@@ -127,6 +127,9 @@ class Plan:
             if one.type == "scores":
                 given = [_with_columns(value, extra) for value, extra in zip(given, extras, strict=True)]
             filled.values[one.name] = self._column(one, name, given, records, filled)
+        if self._joined_id:
+            parts = zip(*(filled.values[name] for name in self._joined_id), strict=True)
+            filled.values["external_id"] = [None if None in each else "/".join(each) for each in parts]
         if self._content_id:
             texts = zip(*(filled.values[name] for name in self._required), strict=True)
             filled.values["external_id"] = [f"{self._content_id}-{_digest(each)}" for each in texts]

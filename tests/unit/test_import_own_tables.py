@@ -330,3 +330,28 @@ def test_grades_stay_grades(tmp_path, workbench):
     path.write_text(table(("question", "snippet", "Relevance"), rows), encoding="utf-8")
     assert workbench("import", target, path).code == 0
     assert [row[3] for row in stored(target)] == [0, 1, 2, 3, 0, 1]
+
+
+def test_a_beir_folder_is_pairs_with_grades(tmp_path, workbench):
+    """The folder that an export of the pairs writes: codes, queries, and their grades in parts."""
+    source, target, folder = tmp_path / "own.duckdb", tmp_path / "again.duckdb", tmp_path / "bench"
+    assert workbench("import", source, words(tmp_path), "--label-as", "gold").code == 0
+    assert workbench("split", source, "--name", "v", "--rater", "gold", "--ratios", "1:1").code == 0
+    assert workbench("export", source, folder, "--format", "beir", "--split", "v").code == 0
+    (folder / "corpus.jsonl").open("a").write(
+        '{"_id": "spare", "title": "", "text": "def spare(x): return x"}\n'
+    )
+    done = workbench("import", target, folder, "--match-from", "1")
+    assert done.code == 0, done.err
+    assert "qrels/train.tsv: beir (detected: CSV with the fields corpus-id, query-id, score)" in done.out
+    assert "judgments of 'bench labels'" in done.out
+    texts = {row[1:] for row in stored(target)}
+    assert texts == {(query, code, grade) for _, query, code, label in ROWS for grade in (VALUE[label],)}
+    ids = [number for number, *_ in stored(target)]
+    assert all(re.fullmatch("[0-9a-f]{32}/[0-9a-f]{32}", number) for number in ids)
+    assert "Nothing of it is new" in workbench("import", target, folder).out
+
+    # Alone each file of texts is a corpus, and qrels need theirs.
+    assert "1 code added" in workbench("import", target, folder / "corpus.jsonl").out
+    alone = workbench("import", tmp_path / "x.duckdb", folder / "qrels" / "train.tsv")
+    assert alone.says("is in none of the files imported with it")
