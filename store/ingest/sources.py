@@ -22,7 +22,7 @@ def publishing(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         with transaction(cursor):
             yield
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError) as error:
         raise ImportFailed(
             "Import failed",
             f"The workspace could not be written: {error}. Nothing was imported.",
