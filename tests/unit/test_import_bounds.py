@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from store.ingest import records
 from store.processes import temporary_folder
+from store.reading import records
 
 MIB = 1 << 20
 LONG = "x" * (2 * MIB)
