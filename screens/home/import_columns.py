@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SAID = {"chosen": "chosen", "named": "", "proposed": "proposed", "several": "choose one", "none": ""}
 """The word beside a column, by how it was found."""
 
-WRITTEN = {"prefix": "prefix", "licence": "licence", "label_as": "labels of", "label_words": "label words"}
+WRITTEN = {"label_words": "label words", "label_as": "labels of", "prefix": "prefix", "licence": "licence"}
 """The lines that are written rather than chosen, with their names."""
 
 _NAME, _COLUMN, _HOW = 12, 18, 11

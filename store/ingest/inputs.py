@@ -37,10 +37,9 @@ from store.ingest.own_table import (
     ColumnsUnclear,
     Proposal,
     are_data,
-    content_stem,
+    has_readable,
     nearest,
     own_table,
-    usual_beside,
     without_header,
 )
 from store.paths import is_there
@@ -330,14 +329,12 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
             return _own(file, sample, mapping, unknown)
         if not mapping.keys() <= found.inner_fields:
             _refuse_absent(file, sample, mapping)
-        layout, beside = found.layout(sample), ""
-        if found.name in PLAIN:
-            layout, beside = usual_beside(file, sample, layout, mapping)
-            if mapping.get("id") == "":
-                layout, beside = layout.without_id(content_stem(file)), f"{beside}; id from the content"
-            if mapping.get("label") == "":
-                layout, beside = layout.without("label"), f"{beside}; no labels"
-        return Input(file, sample, found, layout, True, f"{why}{beside}")
+        if found.name in PLAIN and has_readable(file, sample):
+            found, layout, said, proposal = own_table(file, sample, mapping)
+            ours = proposal.mapping.get("query") == "query" and proposal.mapping.get("code") == "code"
+            said = f"{why}{proposal.beside}" if ours else said
+            return Input(file, proposal.sample, found, layout, True, said, proposal)
+        return Input(file, sample, found, found.layout(sample), True, why)
     if not sample.columns and find_format(name).may_be_empty:
         _columns_further_on(file, sample)
     named = find_format(name)

@@ -40,6 +40,9 @@ USUAL: dict[str, tuple[str, ...]] = {
 _DOUBTFUL = {"text", "doc", "search", "nl", "function", "source", "nr", "idx", "number"}
 """Usual names that mean other things as well."""
 
+_NAMED = frozenset(column for field in TABLE.fields for column in field.columns)
+"""Our names, each of which means what it says."""
+
 _REQUIRED = ("query", "code")
 _FURTHER = ("name", "language", "repository", "path", "licence", "relevance")
 """Fields that are taken under their own names, in any case."""
@@ -158,7 +161,16 @@ class Proposal:
     @property
     def why(self) -> str:
         """The fields with the columns they are read from, and others that may be meant, in a line."""
-        taken = [f"{field} from {column!r}" for field, column in self.mapping.items()]
+        return ", ".join(self._taken(self.mapping))
+
+    @property
+    def beside(self) -> str:
+        """The same of a table with our names, without these; empty where there is nothing to say."""
+        others = {field: column for field, column in self.mapping.items() if field != column}
+        return "".join(f"; {one}" for one in self._taken(others))
+
+    def _taken(self, mapping: Mapping[str, str]) -> list[str]:
+        taken = [f"{field} from {column!r}" for field, column in mapping.items()]
         if "id" not in self.mapping:
             taken.append("id from the content")
         taken += [
@@ -166,7 +178,7 @@ class Proposal:
             for one in self.choices
             if one.how == "proposed"
         ]
-        return ", ".join(taken)
+        return taken
 
     def lines(self) -> list[str]:
         """Return the fields and their columns as lines of at most 78 characters."""
@@ -251,7 +263,7 @@ def propose(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> Prop
             choices[field] = Choice(field, found, how)
     for field in FIELDS:
         if field not in choices:
-            left = {column: filled[column] for column in columns if column not in taken}
+            left = {column: filled[column] for column in columns if column not in {*taken, *_NAMED}}
             found = _fitting(field, left)
             taken.update(found)
             choices[field] = Choice(field, found, _HOW[min(len(found), 2)])
@@ -268,7 +280,7 @@ _HOW: tuple[How, How, How] = ("none", "proposed", "several")
 def own_table(
     file: InputFile, sample: Sample, mapping: Mapping[str, str]
 ) -> tuple[Format, Layout, str, Proposal]:
-    """Read a file that is of no known format as a table of pairs, if its columns say which is which.
+    """Read a table of pairs, if its columns say which is which.
 
     Args:
         file: The file, made ready.
@@ -281,7 +293,8 @@ def own_table(
     Raises:
         ColumnsUnclear: They do not.
     """
-    if sample.container == "CSV" and sample.has_header and are_data(sample.columns):
+    is_named = sample.columns.issuperset(_REQUIRED)
+    if sample.container == "CSV" and sample.has_header and not is_named and are_data(sample.columns):
         sample = without_header(sample)
     proposal = propose(file, sample, mapping)
     if proposal.unclear:
@@ -291,9 +304,16 @@ def own_table(
     layout = TABLE if mapping.get("label") != "" else TABLE.without("label")
     if "id" not in proposal.mapping:
         layout = layout.without_id(content_stem(file))
+    for name in _ours_of_others(proposal, mapping):
+        layout = layout.without(name)
     chosen = {field: column for field, column in mapping.items() if column}
     layout = _lenient(layout.mapped({**further, **chosen, **proposal.mapping}), further)
     return find_format(_FORMATS.get(sample.container, "jsonl")), layout, proposal.why, proposal
+
+
+def has_readable(file: InputFile, sample: Sample) -> bool:
+    """Tell whether a record at the beginning of a file can be read."""
+    return any(raw.value for raw in islice(read_records(file, sample), LOOKED_AT))
 
 
 def content_stem(file: InputFile) -> str:
@@ -301,36 +321,29 @@ def content_stem(file: InputFile) -> str:
     return re.sub(r"-\d+-of-\d+$", "", file.stem)
 
 
-def usual_beside(
-    file: InputFile, sample: Sample, layout: Layout, mapping: Mapping[str, str]
-) -> tuple[Layout, str]:
-    """Take the columns with usual names that a table with ours has beside them.
-
-    Args:
-        file: The file, made ready.
-        sample: Its beginning.
-        layout: Its fields.
-        mapping: The columns that the user named, by our field.
-
-    Returns:
-        Its fields, and what was taken for what; empty for nothing.
-    """
-    there = {column for field in layout.fields for column in field.columns} & sample.columns
-    proposal = propose(file, sample, mapping)
-    found = _further(sample.columns - there)
-    label = proposal.mapping.get("label")
-    if label is not None and label not in there and "relevance" not in mapping:
-        found["label"] = label
-    found = {field: column for field, column in found.items() if field not in mapping and field not in there}
-    if not found:
-        return layout, ""
-    taken = ", ".join(f"{field} from {column!r}" for field, column in found.items())
-    return _lenient(layout.mapped(found), found), f"; {taken}"
-
-
 def _further(columns: Collection[str]) -> dict[str, str]:
     """Return the columns that are called as a further field of ours, in any case, by the field."""
     return {column.lower(): column for column in sorted(columns) if column.lower() in _FURTHER}
+
+
+_OURS: dict[str, tuple[str, str]] = {
+    "rank": ("rank", r"[-+]?\d.*"),
+    "extra": ("extra", r"\{.*"),
+    "relevance": ("relevance", r"[-+]?\d.*"),
+    "similarity": ("scores", r"[-+]?\d.*|\{.*"),
+}
+"""Columns of ours that others may name so, each with its field, and how its values begin."""
+
+
+def _ours_of_others(proposal: Proposal, mapping: Mapping[str, str]) -> list[str]:
+    """Return our fields whose column here holds something else altogether: it is a further column."""
+    return [
+        field
+        for column, (field, form) in _OURS.items()
+        if field not in mapping
+        and proposal.values.get(column)
+        and not any(re.fullmatch(form, value.strip(), re.DOTALL) for value in proposal.values[column])
+    ]
 
 
 def _lenient(layout: Layout, found: Mapping[str, str]) -> Layout:
