@@ -32,13 +32,16 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.counting import counted_kinds, joined
 from store.kinds.spec import task_kinds
-from store.queries.rows import QueueFilter
+from store.queries.rows import QueueFilter, ViewQuery
+from store.queries.saved_views import view_ids
+from store.queries.sources import first_item
 
 if TYPE_CHECKING:
     from agents.retrieval.candidate_search import SearchEvent
     from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
     from screens.navigator import Navigator
+    from store.ingest.report import ImportReport
     from store.queries.home import PairAgreement
     from store.record.actions import Action
 
@@ -525,11 +528,24 @@ class HomeScreen(BaseScreen):
         def imported(done: Imported | None) -> None:
             self.read()
             if done is not None and done.judge:
-                self.navigator.resume()
+                self._judge(done.report)
 
         program = self.context.program
         imports = Imports(program.look_at_file, program.check_file, program.import_file)
         self.app.push_screen(ImportScreen(self.context.settings, imports, path), imported)
+
+    def _judge(self, report: ImportReport) -> None:
+        """Open the first item that was imported, among all of them."""
+        workspace, scope = self.context.workspace, self.context.scope
+        sources = [file.source_id for file in report.files if file.source_id is not None]
+        with workspace.reading() as connection:
+            first = first_item(connection, sources)
+        ids = view_ids(workspace, scope, ViewQuery())
+        place = ids.tolist().index(first) if first is not None else 0
+        if place:
+            self.navigator.open_review(ids, place)
+        else:
+            self.navigator.resume()
 
     def action_practise(self) -> None:
         """Practise the keys on items with known answers; only where the sample is, which they are of."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from store.formatting import pluralize
 from store.tables.columns import table_of
@@ -25,6 +25,12 @@ class Rejected:
     source: str
     rejected: int
     records: int
+
+
+def first_item(connection: Connection, sources: Sequence[int]) -> int | None:
+    """Return the first item that some sources brought; None where they brought none."""
+    item = table_of(Item)
+    return connection.execute(select(func.min(item.c.id)).where(item.c.source_id.in_(sources))).scalar()
 
 
 def rejected_records(connection: Connection, *, named: bool) -> tuple[Rejected, ...]:

@@ -22,6 +22,7 @@ from screens.app import WorkbenchApp
 from screens.home.import_dialog import ImportScreen
 from screens.home.screen import HomeScreen
 from screens.review.practice import PracticeLines
+from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
 from screens.study_place import StudyPlace
 from screens.welcome.app import WelcomeApp
@@ -29,7 +30,8 @@ from screens.welcome.choice import Chosen, FirstRun
 from screens.welcome.details import DetailsScreen
 from store.errors import WorkbenchError
 from store.ingest.choices import ImportChoices
-from store.record.raters import ensure_rater
+from store.ingest.importing import import_files
+from store.record.raters import ensure_rater, register_kinds
 from store.studies.session import study_session
 from store.workspace.duckdb import Workspace
 from workbench.config import load_config
@@ -281,6 +283,28 @@ async def test_a_path_that_is_dropped_on_home_is_offered(in_folder: Path, tmp_pa
             app.post_message(Paste("some words, and no file"))
             await settled(app)
             assert isinstance(app.screen, HomeScreen)
+
+
+async def test_the_first_item_of_a_second_file_is_opened(in_folder: Path, tmp_path: Path) -> None:
+    for name in ("add", "sub"):
+        text = f"id,Question,Snippet\n{name}1,{name} two,a + b\n{name}2,{name} three,a + b + c\n"
+        (in_folder / f"{name}.csv").write_text(text, encoding="utf-8")
+    with Workspace.create(tmp_path / "study.duckdb") as empty:
+        register_kinds(empty)
+        import_files(empty, [in_folder / "add.csv"])
+        app = app_of(empty)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(app)
+            await pilot.press("i", *"sub.csv")
+            await settled(app)
+            await pilot.press("enter")
+            await settled(app)
+            assert "2 items added" in screen_text(app)
+            await pilot.press("enter")
+            await settled(app)
+            assert isinstance(app.screen, ReviewScreen)
+            assert "sub two" in screen_text(app)
+            assert "3 of 4" in screen_text(app)
 
 
 async def test_a_file_that_is_named_is_offered_in_a_workspace_that_is_there(

@@ -65,7 +65,7 @@ async def test_columns_are_proposed_changed_and_imported_by_keys(empty: Workspac
         await settled(app)
         columns = app.screen.query_one(ImportColumns)
         assert [line.split()[0] for line in shown(app).splitlines()] == [
-            *("query", "code", "label", "id", "prefix", "licence", "labels", "label", "kept"),
+            *("query", "code", "label", "id", "label", "labels", "prefix", "licence", "kept"),
         ]
         # Two columns could be the query, so none is taken; what cannot be read yet is said.
         assert columns.missing == ["query"]
@@ -90,7 +90,7 @@ async def test_columns_are_proposed_changed_and_imported_by_keys(empty: Workspac
         assert "'verdict' is 'good', which is none of match" in outcome(app)
         assert "`label words` good=1 (or 0) says what it means" in outcome(app)
         assert "Enter changes the line" in foot(app)
-        await pilot.press(*["down"] * 7, "enter")
+        await pilot.press(*["down"] * 4, "enter")
         assert app.screen.query_one("#written", Input).has_focus
         await pilot.press(*"good=1,bad=0", "enter")
         await settled(app)
@@ -98,7 +98,7 @@ async def test_columns_are_proposed_changed_and_imported_by_keys(empty: Workspac
         assert "4 records; 4 items would be added; 4 judgments of 'mine labels'" in outcome(app)
         assert app.screen.query_one(".keys").region.bottom <= 24
 
-        await pilot.press("up", "enter", *"ann", "enter")
+        await pilot.press("down", "enter", *"ann", "enter")
         await settled(app)
         assert "4 judgments of 'ann'" in outcome(app)
         await pilot.press("i")
