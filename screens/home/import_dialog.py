@@ -33,6 +33,7 @@ from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.formatting import format_duration, pluralize
+from store.ingest.choices import ENDINGS
 from store.workspace.journal import JOURNAL_SUFFIX
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     from store.ingest.choices import ImportChoices
     from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
-
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xlsx", ".xlsm", ".ods", ".gz", ".zst")
-"""Ends of the names of files that can be imported; a folder is shown as well, any other file is not."""
 
 _EXAMPLES = {
     "prefix": "put before every id, such as mine/",
@@ -93,7 +91,7 @@ def matching_files(typed: str) -> list[str]:
                 continue
             if entry.is_dir():
                 found.append(f"{head}/{entry.name}/" if head or typed.startswith("/") else f"{entry.name}/")
-            elif entry.name.lower().endswith(SUFFIXES) and not entry.name.endswith(JOURNAL_SUFFIX):
+            elif entry.name.lower().endswith(ENDINGS) and not entry.name.endswith(JOURNAL_SUFFIX):
                 found.append(f"{head}/{entry.name}" if head or typed.startswith("/") else entry.name)
     except (OSError, ValueError):
         return []
@@ -103,7 +101,7 @@ def matching_files(typed: str) -> list[str]:
 def is_data_file(path: Path) -> bool:
     """Return whether there is a file that can be imported, by its name, or a folder."""
     try:
-        return path.is_dir() or (path.name.lower().endswith(SUFFIXES) and path.is_file())
+        return path.is_dir() or (path.name.lower().endswith(ENDINGS) and path.is_file())
     except (OSError, ValueError):
         return False
 

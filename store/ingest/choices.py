@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from store.errors import ImportFailed
 
+ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".xlsx", ".xlsm", ".ods")
+"""How the names of data files end, of which a folder is listed."""
+
 
 @dataclass(frozen=True, slots=True)
 class ImportChoices:

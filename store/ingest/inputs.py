@@ -33,6 +33,7 @@ from store.formats.protocol import (
     shown_fields,
 )
 from store.formats.values import Refused
+from store.ingest.choices import ENDINGS
 from store.ingest.own_table import (
     ColumnsUnclear,
     Proposal,
@@ -200,9 +201,6 @@ def _objects_head(plain: Path) -> tuple[Container, list[dict[str, Any]]]:
         return "JSON objects", _decoded(file.read(_LOOK).decode("utf-8", errors="replace"))
 
 
-_ENDINGS = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".gz", ".xlsx", ".xlsm", ".ods")
-
-
 @dataclass(frozen=True, slots=True)
 class Input:
     """One file of an import.
@@ -266,7 +264,7 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
         inside = beir_files(path) or data_files(path) or data_files(path / "data")
         if not inside:
             raise ImportFailed(
-                "No data files", f"{path} holds no {', '.join(_ENDINGS)} file.", "Name the files themselves."
+                "No data files", f"{path} holds no {', '.join(ENDINGS)} file.", "Name the files themselves."
             )
         files += inside
     for path in files:
@@ -288,7 +286,7 @@ def data_files(folder: Path) -> list[Path]:
     return sorted(
         child
         for child in folder.iterdir()
-        if child.is_file() and child.suffix in _ENDINGS and child.name not in _ABOUT
+        if child.is_file() and child.suffix in ENDINGS and child.name not in _ABOUT
     )
 
 
