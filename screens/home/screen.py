@@ -33,8 +33,6 @@ from store.formatting import pluralize
 from store.kinds.counting import counted_kinds, joined
 from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, ViewQuery
-from store.queries.saved_views import view_ids
-from store.queries.sources import first_item
 
 if TYPE_CHECKING:
     from agents.retrieval.candidate_search import SearchEvent
@@ -536,6 +534,9 @@ class HomeScreen(BaseScreen):
 
     def _judge(self, report: ImportReport) -> None:
         """Open the first item that was imported, among all of them."""
+        from store.queries.saved_views import view_ids
+        from store.queries.sources import first_item
+
         workspace, scope = self.context.workspace, self.context.scope
         sources = [file.source_id for file in report.files if file.source_id is not None]
         with workspace.reading() as connection:
