@@ -13,6 +13,7 @@ from screens.widgets.text.sanitize import one_line
 from store.errors import ExportFailed
 from store.export.exporting import ExportReport, ViewItems, export
 from store.export.own_file import KEPT, kept_tables
+from store.export.summary import reveals
 from store.formats.protocol import Format, formats
 from store.measures.truth import POLICIES
 from store.queries.rows import ViewQuery
@@ -162,6 +163,7 @@ def run_export(
     view = None
     if query is not None:
         view = ViewItems(named, view_ids(context.workspace, context.scope, query).tolist())
+    own = context.rater.name if context.rater else None
     return export(
         context.workspace,
         plan.destination,
@@ -178,6 +180,8 @@ def run_export(
         file=plan.table,
         comments=plan.comments,
         names=plan.names,
+        blind=context.settings.blind
+        and reveals(plan.form.name, plan.whose.name or plan.split, own) is not None,
         progress=progress,
         overwrite=plan.overwrite or dry_run,
         dry_run=dry_run,

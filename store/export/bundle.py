@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet
 
 from store.events import Progress, Report
 from store.export.pseudonyms import Pseudonyms
@@ -137,7 +138,23 @@ def _leave_out_withdrawn(chosen: Mapping[str, _Rows]) -> None:
 def _write(
     cursor: duckdb.DuckDBPyConnection, path: Path, select: str, columns: Mapping[str, str]
 ) -> TableFile:
-    rows = count(cursor, f"COPY ({select}) TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
+    if path.stem == "source_file":
+        rows = _write_files(cursor, path, select)
+    else:
+        rows = count(cursor, f"COPY ({select}) TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return TableFile(rows=rows, bytes=path.stat().st_size, sha256=digest, columns=dict(columns))
+
+
+def _write_files(cursor: duckdb.DuckDBPyConnection, path: Path, select: str) -> int:
+    """Write the kept files a part at a time, and return how many parts; COPY would hold them all."""
+    keys = cursor.execute(f"SELECT source_id, part FROM ({select}) ORDER BY ALL").fetchall()
+    types = {"source_id": pyarrow.int64(), "part": pyarrow.int64(), "content": pyarrow.binary()}
+    schema = pyarrow.schema([*types.items()])
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for key in keys:
+            rows = cursor.execute("FROM source_file WHERE (source_id, part) = (?, ?)", key).fetchall()
+            columns = dict(zip(types, zip(*rows, strict=True), strict=True))
+            writer.write_table(pyarrow.table(columns, schema=schema))
+    return len(keys)

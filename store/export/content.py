@@ -175,12 +175,11 @@ class WorkspaceContent:
             self.cursor, f"SELECT count(*) FROM item WHERE kind = 'pair' AND id IN {labels.EXPORTED}"
         )
         if asked.kind.name != PAIR.name or not pairs:
+            hint = "Write labels of any kind: --format labels; or the record: --format judgments"
             what = f"The labels are of {asked.kind.plural}" if pairs else "There are no pairs"
-            raise ExportFailed(
-                "No pairs",
-                f"{what}, and a table has a row for each pair.",
-                "Write labels of any kind: --format labels; or the record: --format judgments",
-            )
+            if not pairs and not self.every_item:
+                what, hint = "No pair is among the items that were chosen", "Choose others."
+            raise ExportFailed("No pairs", f"{what}, and a table has a row for each pair.", hint)
         deciding = Deciding(
             asked.spec, self.rater_id, self.decided_by, self.shown_run, bool(self.parts), self.comments
         )

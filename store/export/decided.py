@@ -8,8 +8,9 @@ from uuid import UUID
 
 import duckdb
 
-from store.export.labels import CURRENT_LABEL, EXPORTED, create_current_labels, whole_numbers
+from store.export.labels import CURRENT_LABEL, create_current_labels, whole_numbers
 from store.kinds.spec import QuestionSpec
+from store.measures.truth import POLICIES
 from store.record.scope import ADJUDICATE, FIRST_PHASES
 from store.sql import quoted
 
@@ -28,7 +29,8 @@ DECIDED: dict[str, str] = {
 """The columns of a decision, in order, with their types.
 
 - `decided_by`: `adjudicated`, `majority`, `expert` (one person), `undecided` (a tie), `agents`, the policy
-  that was asked for, or `imported`; empty where nobody decided.
+  that was asked for, `unanimous` where `adjudicated` was and nobody ruled, or `imported`; empty where nobody
+  decided.
 - `raters`: People with a current label; `agreement`: the share of them that gave `label`; `saw_agents`: how
   many of them had a label of agents on the screen.
 - `agents_path`: how the agents came to their label, as in `verdict.path`.
@@ -80,7 +82,7 @@ def create_decided(cursor: duckdb.DuckDBPyConnection, deciding: Deciding) -> dic
     all current labels of people count, those given beside the agents' label, too.
 
     Args:
-        cursor: A cursor of the workspace, with the views of `create_exported_records`.
+        cursor: A cursor of the workspace, with the views of `create_exported_records` and the table said.
         deciding: Whose labels.
 
     Returns:
@@ -92,7 +94,7 @@ def create_decided(cursor: duckdb.DuckDBPyConnection, deciding: Deciding) -> dic
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE person_label AS
-        SELECT s.id, s.item_id, s.value, j.shown_verdict IS NOT NULL AS saw
+        SELECT s.item_id, s.value, j.shown_verdict IS NOT NULL AS saw
         FROM {CURRENT_LABEL} s JOIN judgment j ON j.id = s.id
         JOIN exported_rater a ON a.id = s.rater_id AND a.kind = 'human'
         WHERE s.question_id IN {question} AND s.response_ref_id IS NULL AND j.origin <> 'ruling'
@@ -104,6 +106,9 @@ def create_decided(cursor: duckdb.DuckDBPyConnection, deciding: Deciding) -> dic
         given = f"SELECT item_id, value FROM {CURRENT_LABEL} WHERE {about}"
     run = "NULL" if deciding.run_id is None else f"{quoted(str(deciding.run_id))}::UUID"
     named = deciding.rater_id is not None
+    by_name = f"if(g.value IS NULL, NULL, {quoted(deciding.word)})"
+    if deciding.word in POLICIES:
+        by_name = _by_policy(deciding.word)
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE decided AS
@@ -126,14 +131,13 @@ def create_decided(cursor: duckdb.DuckDBPyConnection, deciding: Deciding) -> dic
             GROUP BY item_id HAVING min(value) = max(value)
         ), given AS ({given}), agents AS (
             SELECT item_id, value, path, reason FROM exported_verdict WHERE run_id = {run} AND {about}
-        ), said AS (
-            SELECT item_id, string_agg(comment, ' | ' ORDER BY id) AS comments FROM ({_COMMENTS})
-            GROUP BY item_id
+        ), together AS (
+            SELECT item_id, string_agg(comment, ' | ' ORDER BY id) AS comments FROM said GROUP BY item_id
         ), chosen AS (
             SELECT e.id AS item_id, CASE WHEN {named} THEN g.value WHEN r.value IS NOT NULL THEN r.value
                     WHEN p.raters IS NULL THEN v.value
                     WHEN len(p.ordered) = 1 OR p.ordered[1] > p.ordered[2] THEN p.value END AS label,
-                CASE WHEN {named} THEN if(g.value IS NULL, NULL, {quoted(deciding.word)})
+                CASE WHEN {named} THEN {by_name}
                     WHEN r.value IS NOT NULL THEN 'adjudicated'
                     WHEN p.raters IS NULL THEN if(v.value IS NULL, NULL, 'agents')
                     WHEN p.raters = 1 THEN 'expert'
@@ -144,7 +148,7 @@ def create_decided(cursor: duckdb.DuckDBPyConnection, deciding: Deciding) -> dic
                 e.part, c.comments
             FROM exported_item e LEFT JOIN given g ON g.item_id = e.id
             LEFT JOIN ruling r ON r.item_id = e.id LEFT JOIN people p ON p.item_id = e.id
-            LEFT JOIN agents v ON v.item_id = e.id LEFT JOIN said c ON c.item_id = e.id
+            LEFT JOIN agents v ON v.item_id = e.id LEFT JOIN together c ON c.item_id = e.id
         )
         SELECT item_id, label, decided_by, raters,
             if(raters IS NULL OR label IS NULL, NULL, coalesce(numbers[label], 0) / raters) AS agreement,
@@ -154,12 +158,13 @@ def create_decided(cursor: duckdb.DuckDBPyConnection, deciding: Deciding) -> dic
     return _types(cursor, deciding.columns)
 
 
-_COMMENTS = f"""
-    SELECT p.item_id, id, said.comment FROM person_label p JOIN exported_comment said USING (id)
-    UNION ALL
-    SELECT item_id, max(id), arg_max(text, id) FROM exported_mark
-    WHERE kind = 'comment' AND item_id IN {EXPORTED}
-    GROUP BY item_id, rater_id, assignment_id HAVING arg_max(active, id) AND arg_max(text, id) <> ''"""
+def _by_policy(policy: str) -> str:
+    """Return who decided under a policy that was asked for, as SQL over `given g`, `ruling r`, `people p`."""
+    unruled = "r.value IS NULL" if policy == "adjudicated" else "true"
+    otherwise = "unanimous" if policy == "adjudicated" else policy
+    return f"""CASE WHEN g.value IS NULL THEN if(len(p.ordered) > 1, 'undecided', NULL)
+        WHEN p.raters = 1 AND {unruled} THEN 'expert' WHEN {unruled} THEN {quoted(otherwise)}
+        ELSE {quoted(policy)} END"""
 
 
 def _types(cursor: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> dict[str, str]:
@@ -174,4 +179,11 @@ def _types(cursor: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> dict[st
 def own_names(columns: Sequence[str], added: Sequence[str]) -> tuple[str, ...]:
     """Return the names of added columns: one that the file has itself gets `workbench_` before it."""
     taken = {name.casefold() for name in columns}
-    return tuple(f"workbench_{name}" if name.casefold() in taken else name for name in added)
+    found = []
+    for name in added:
+        own, number = name, 1
+        while own.casefold() in taken:
+            own = f"workbench_{name}" + (f"_{number}" if number > 1 else "")
+            number += 1
+        found.append(own)
+    return tuple(found)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
-from store.export.comments import refuse_names
+from store.export.comments import create_said, refuse_names
 from store.export.content import Counted, WorkspaceContent
 from store.export.labels import create_exported_items
 from store.export.studied import count_withdrawn, create_exported_records
@@ -83,6 +83,7 @@ class ExportReport:
         estimated: Whether `records` is an estimate, in a dry run.
         panel: The raters of the policy whose labels were written; none where these are one rater's.
         labelled: How many of the items have a label, where there is a row for each; None otherwise.
+        unread: Rows of an imported file that were left out, since they cannot be read.
         file: The imported file that was given back; empty for none.
         added: The columns that it has beside its own; none where the rows are estimated.
     """
@@ -110,6 +111,7 @@ class ExportReport:
     estimated: bool = False
     panel: Sequence[str] = ()
     labelled: int | None = None
+    unread: int = 0
     file: str = ""
     added: Sequence[str] = ()
 
@@ -141,6 +143,7 @@ def export(
     view: ViewItems | None = None,
     comments: bool = False,
     file: str | None = None,
+    blind: bool = False,
     progress: Report | None = None,
     overwrite: bool = False,
     dry_run: bool = False,
@@ -172,6 +175,7 @@ def export(
         view: The saved view whose items alone are written; None for all.
         comments: Whether people's comments are written, where the format is not the full record.
         file: The imported file that a table gives back; None for the only one.
+        blind: Whether what others said is not to be shown in an error.
         progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
         dry_run: Whether everything is checked and counted, and nothing written.
@@ -238,7 +242,8 @@ def export(
         )
     rater_id, name = (None, None) if whose is None else (whose.id, whose.name)
     panel: tuple[str, ...] = ()
-    if whose is None and truth is not None and (policy is not None or form.needs_rater):
+    of_truth = policy is not None or form.needs_rater or "file" in form.choices
+    if whose is None and truth is not None and of_truth:
         rater_id, name = TRUE_LABELS, truth.name
         panel = truth.raters if truth.name in POLICIES else ()
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
@@ -266,8 +271,12 @@ def export(
             comments=comments,
             truth=truth,
         )
-        if comments and not names:
-            refuse_names(cursor)
+        if comments or "file" in form.choices:
+            # What is published holds everybody's labels beside those that are named.
+            of = rater_id if rater_id is not None and rater_id >= 0 and not form.published else None
+            create_said(cursor, of, with_marks="file" in form.choices and comments)
+            if comments and not names:
+                refuse_names(cursor, shown=not blind)
         wanted = WorkspaceContent(
             cursor,
             partial,
@@ -330,6 +339,7 @@ def export(
         written.estimated,
         panel,
         written.labelled,
+        written.unread,
         written.file,
         written.added,
     )

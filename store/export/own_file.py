@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,14 @@ from store.errors import ExportFailed
 from store.events import Progress, Report
 from store.export.decided import own_names
 from store.export.labels import EXPORTED
-from store.export.tables import TableForm, schema_of, table_writer, text_of
+from store.export.tables import TableForm, add_to_sheet, schema_of, table_writer, text_of
 from store.formats.protocol import WriteResult
 from store.kinds.pair import PAIR
 from store.processes import temporary_folder
 from store.reading.files import InputFile
 from store.reading.kept import Reading, fetch_file, table_name
 from store.reading.layout import plan_of
-from store.reading.records import RawRecord, column_names, read_records
+from store.reading.records import RawRecord, column_names, is_blank, read_records
 from store.sql import count, quoted
 
 _ROWS, _CHARACTERS = 20_000, 1 << 25
@@ -34,24 +34,53 @@ _ROWS, _CHARACTERS = 20_000, 1 << 25
 _COUNTED = 20_000
 """Rows of a table that a dry run goes through."""
 
+_SHEETS = (".xlsx", ".xlsm")
+"""Endings of spreadsheets to which cells can be added."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file that was imported.
+
+    Attributes:
+        source: The key of its source.
+        name: Its name.
+        reading: How it is read.
+        records: How many records it has.
+    """
+
+    source: int
+    name: str
+    reading: Reading
+    records: int
+
+    @property
+    def same(self) -> Reading:
+        """What it has in common with the files of one table."""
+        return replace(self.reading, stem="")
+
 
 @dataclass(frozen=True, slots=True)
 class KeptTable:
-    """One table that was imported: a file, or the shards that were imported with it.
+    """One table that was imported: a file, or several with the same columns in one import.
 
     Attributes:
         name: Its name.
-        sources: The keys of its files, in order.
-        names: Their names.
-        reading: How they are read.
-        records: How many records they have.
+        files: Its files, in order.
     """
 
     name: str
-    sources: tuple[int, ...]
-    names: tuple[str, ...]
-    reading: Reading
-    records: int
+    files: tuple[KeptFile, ...]
+
+    @property
+    def reading(self) -> Reading:
+        """How its files are read."""
+        return self.files[0].reading
+
+    @property
+    def records(self) -> int:
+        """How many records it has."""
+        return sum(file.records for file in self.files)
 
 
 KEPT = """SELECT id, name, reading, records + rejected, imported_at FROM source
@@ -60,24 +89,42 @@ KEPT = """SELECT id, name, reading, records + rejected, imported_at FROM source
 
 
 def kept_tables(rows: Iterable[Sequence[Any]]) -> dict[str, KeptTable]:
-    """Return the tables of kept files by name: of several with one name that which was imported last.
+    """Return the tables of kept files by name; a file that a later one of its name replaces is left out.
 
     Args:
         rows: The rows of KEPT.
     """
-    tables: dict[str, KeptTable] = {}
-    moments: dict[str, Any] = {}
+    groups: dict[Any, list[KeptFile]] = {}
+    replaced: set[int] = set()
     for source, name, reading, records, moment in rows:
-        of, parsed = table_name(name), Reading.from_json(reading)
-        before = tables.get(of)
-        # Shards are imported together, and read alike.
-        if before is not None and name != of and (moments[of], before.reading) == (moment, parsed):
-            sources, names = (*before.sources, source), (*before.names, name)
-            tables[of] = KeptTable(of, sources, names, parsed, before.records + records)
-        else:
-            tables[of] = KeptTable(of, (source,), (name,), parsed, records)
-        moments[of] = moment
+        file = KeptFile(source, name, Reading.from_json(reading), records)
+        replaced.update(file.reading.replaces)
+        groups.setdefault((moment, replace(file.same, replaces=())), []).append(file)
+    tables: dict[str, KeptTable] = {}
+    for files in groups.values():
+        left = tuple(file for file in files if file.source not in replaced)
+        if left:
+            name = _unused(_name([file.name for file in left]), tables)
+            tables[name] = KeptTable(name, left)
     return tables
+
+
+def _name(names: Sequence[str]) -> str:
+    """Return the name of a table: of its file, of all its shards, or of the first of several files."""
+    if len(names) == 1:
+        return names[0]
+    shards = {table_name(name) for name in names}
+    return (
+        shards.pop() if len(shards) == 1 and len(set(names)) > 1 else f"{names[0]} and {len(names) - 1} more"
+    )
+
+
+def _unused(name: str, taken: Mapping[str, KeptTable]) -> str:
+    """Return a name, with a number where another table has it."""
+    number = 1
+    while (found := name if number == 1 else f"{name} ({number})") in taken:
+        number += 1
+    return found
 
 
 def kept_table(cursor: duckdb.DuckDBPyConnection, wanted: str | None) -> KeptTable | None:
@@ -85,7 +132,7 @@ def kept_table(cursor: duckdb.DuckDBPyConnection, wanted: str | None) -> KeptTab
 
     Args:
         cursor: A cursor of the workspace.
-        wanted: The name of its file; None for the only one.
+        wanted: Its name, or that of a file of it; None for the only one.
 
     Returns:
         None where none is named and none is kept.
@@ -94,23 +141,18 @@ def kept_table(cursor: duckdb.DuckDBPyConnection, wanted: str | None) -> KeptTab
         ExportFailed: There are several, or none of that name.
     """
     tables = kept_tables(cursor.execute(KEPT).fetchall())
-    if wanted is not None:
-        found = [one for one in tables.values() if wanted in (one.name, *one.names)]
-        if not found:
-            raise ExportFailed(
-                "No such file",
-                f"No file {wanted!r} is kept here, but {', '.join(tables) or 'none'}. Nothing was written.",
-                "Name one of these: --file NAME",
-            )
-        return found[0]
-    if len(tables) > 1:
-        raise ExportFailed(
-            "Which file",
-            f"Pairs were imported from {len(tables)} tables: {', '.join(list(tables)[:8])}. "
-            "Nothing was written.",
-            "Name the one that you want back: --file NAME",
-        )
-    return next(iter(tables.values()), None)
+    if wanted is None and len(tables) < 2:
+        return next(iter(tables.values()), None)
+    of_files = [one for one in tables.values() if wanted in {file.name for file in one.files}]
+    found = tables.get(wanted or "") or (of_files[0] if len(of_files) == 1 else None)
+    if found is not None:
+        return found
+    shown = ", ".join(list(tables)[:8])
+    if wanted is None:
+        title, what = "Which file", f"Pairs were imported from {len(tables)} tables: {shown}."
+    else:
+        title, what = "No such file", f"No file {wanted!r} is kept here, but {shown or 'none'}."
+    raise ExportFailed(title, f"{what} Nothing was written.", "Name the one that you want back: --file NAME")
 
 
 class OwnFile:
@@ -119,7 +161,7 @@ class OwnFile:
     Args:
         cursor: A cursor of the workspace, with the table decided.
         table: The table.
-        added: The columns that are added, with their types.
+        added: The columns that are added, with their types; the label is the first.
         every_row: Whether all its rows are written, those that are no item of the export, too.
         progress: Receives the progress.
     """
@@ -136,7 +178,7 @@ class OwnFile:
         self._cursor, self._table, self._types = cursor, table, added
         self._every_row, self._progress = every_row, progress
         self._met: set[int] = set()
-        self._rows = self._labelled = 0
+        self._rows = self._labelled = self._unread = 0
 
     def counted(self) -> WriteResult:
         """Return how many rows would be written; of a large table about how many, by the items it brought."""
@@ -148,14 +190,14 @@ class OwnFile:
                 return self._written(own_names(self._schema(files).names, tuple(self._types)))
         brought = (
             f"SELECT count(*), count(label) FROM decided JOIN item ON item.id = item_id "
-            f"WHERE source_id IN ({', '.join(map(str, table.sources))})"
+            f"WHERE source_id IN ({', '.join(str(file.source) for file in table.files)})"
         )
         items, labelled = self._cursor.execute(brought).fetchall()[0]
         records = table.records if self._every_row else items
         return WriteResult(records, estimated=True, labelled=labelled, file=table.name)
 
     def write(self, form: TableForm, target: Path) -> WriteResult:
-        """Write it; as CSV its own rows stay as they are, byte for byte, if it was CSV.
+        """Write it: CSV as CSV byte for byte, and a spreadsheet as one with its formats.
 
         Args:
             form: The form.
@@ -164,22 +206,26 @@ class OwnFile:
         Raises:
             ExportFailed: It cannot be written in this form.
         """
-        table = self._table
+        reading = self._table.reading
         with self._files() as files:
             schema = self._schema(files)
             names = own_names(schema.names, tuple(self._types))
-            if form == "csv" and table.reading.container == "CSV":
+            if form == "csv" and reading.container == "CSV":
                 self._splice(files, names, target)
+            elif form == "xlsx" and reading.sheet in _SHEETS and self._every_row and len(files) == 1:
+                add_to_sheet(
+                    files[0][1].path, target, names, self._by_row(files), has_header=reading.has_header
+                )
             else:
                 added = dict(zip(names, self._types.values(), strict=True))
-                types = None if table.reading.container == "CSV" else schema
+                types = None if reading.container == "CSV" else schema
                 with table_writer(form, target, schema.names, added, types) as out:
                     for batch, given in self._batches(files):
                         out.write(
                             [
-                                ([(raw.value or {}).get(name) for name in schema.names], cells)
+                                ([raw.value.get(name) for name in schema.names], cells)
                                 for raw, cells in zip(batch, given, strict=True)
-                                if cells is not None
+                                if cells is not None and raw.value is not None
                             ]
                         )
         return self._written(names)
@@ -189,96 +235,120 @@ class OwnFile:
             self._cursor,
             f"SELECT count(*) FROM item WHERE kind = {quoted(PAIR.name)} AND id IN {EXPORTED}",
         )
-        left_out = pairs - len(self._met)
-        return WriteResult(self._rows, left_out, labelled=self._labelled, file=self._table.name, added=added)
+        return WriteResult(
+            self._rows,
+            pairs - len(self._met),
+            labelled=self._labelled,
+            unread=self._unread,
+            file=self._table.name,
+            added=added,
+        )
 
     @contextmanager
-    def _files(self) -> Iterator[list[InputFile]]:
+    def _files(self) -> Iterator[list[tuple[KeptFile, InputFile]]]:
         """Give the files of the table, for as long as they are read."""
         with temporary_folder("workbench-export-") as folder:
-            named = zip(self._table.sources, self._table.names, strict=True)
-            yield [fetch_file(self._cursor, source, name, folder) for source, name in named]
+            yield [
+                (kept, fetch_file(self._cursor, kept.source, kept.name, kept.reading, folder))
+                for kept in self._table.files
+            ]
 
-    def _schema(self, files: Sequence[InputFile]) -> pyarrow.Schema:
+    def _schema(self, files: Sequence[tuple[KeptFile, InputFile]]) -> pyarrow.Schema:
         """Return the columns of the table, with their types in Parquet where they have some."""
-        reading, first = self._table.reading, files[0]
+        reading, first = self._table.reading, files[0][1]
         if reading.container == "Parquet":
             return pyarrow.parquet.read_schema(first.plain)
         if reading.container == "CSV":
-            header = next((row for row, _ in _csv_rows(first, reading.delimiter) if row), [])
+            rows = _csv_rows(first, reading.delimiter)
+            header = next((row for row, _ in rows if not is_blank(row)), [])
             names = column_names(header) if reading.has_header else map(str, range(1, len(header) + 1))
             return pyarrow.schema([(name, pyarrow.string()) for name in names])
-        return schema_of(raw.value for file in files for raw in self._records(file) if raw.value)
-
-    def _records(self, file: InputFile) -> Iterator[RawRecord]:
-        return read_records(file, self._table.reading.sample(file.path))
+        return schema_of(raw.value for kept, file in files for raw in _records(kept, file) if raw.value)
 
     def _batches(
-        self, files: Sequence[InputFile]
+        self, files: Sequence[tuple[KeptFile, InputFile]]
     ) -> Iterator[tuple[list[RawRecord], list[tuple[Any, ...] | None]]]:
         """Yield the rows with the cells that are added to each, None where it is not written, in batches."""
-        batch: list[RawRecord] = []
-        size = 0
-        for raw in chain.from_iterable(map(self._records, files)):
-            batch.append(raw)
-            size += raw.size
-            if len(batch) >= _ROWS or size >= _CHARACTERS:
-                yield batch, self._cells(batch)
-                batch, size = [], 0
-        if batch:
-            yield batch, self._cells(batch)
+        for kept, file in files:
+            batch: list[RawRecord] = []
+            size = 0
+            for raw in _records(kept, file):
+                batch.append(raw)
+                size += raw.size
+                if len(batch) >= _ROWS or size >= _CHARACTERS:
+                    yield batch, self._cells(batch, kept.reading)
+                    batch, size = [], 0
+            if batch:
+                yield batch, self._cells(batch, kept.reading)
 
-    def _cells(self, batch: Sequence[RawRecord]) -> list[tuple[Any, ...] | None]:
-        """Return the added cells of each row; None where it is not written."""
-        reading = self._table.reading
+    def _cells(self, batch: Sequence[RawRecord], reading: Reading) -> list[tuple[Any, ...] | None]:
+        """Return the added cells of each row; None where it is not written.
+
+        A row is the item of its id that has its texts: one that was refused may have the id of another.
+        """
         values = [raw.value or {} for raw in batch]
-        numbers = [raw.number for raw in batch]
-        ids = plan_of(reading.layout, reading.container).fill(values, numbers).values["external_id"]
-        names = [
-            None if number is None or not value else f"{reading.prefix}{number}"
-            for number, value in zip(ids, values, strict=True)
-        ]
+        filled = plan_of(reading.layout, reading.container).fill(values, [raw.number for raw in batch]).values
+        names = [None if number is None else f"{reading.prefix}{number}" for number in filled["external_id"]]
         columns = ", ".join(f"d.{name}::{type_}" for name, type_ in self._types.items())
         found = self._cursor.execute(
             f"""
             SELECT r.place, i.id, {columns} FROM (
-                SELECT unnest(?::VARCHAR[]) AS name, unnest(range(?)) AS place
+                SELECT unnest($names::VARCHAR[]) AS name, unnest($queries::VARCHAR[]) AS query,
+                    unnest($codes::VARCHAR[]) AS code, unnest(range({len(names)})) AS place
             ) r JOIN item i ON i.external_id = r.name AND i.kind = {quoted(PAIR.name)}
+                AND i.content_hash = md5(md5(r.query) || md5(r.code))
             JOIN decided d ON d.item_id = i.id
             """,
-            [names, len(names)],
+            {"names": names, "queries": filled["query"], "codes": filled["code"]},
         ).fetchall()
         nothing: tuple[Any, ...] | None = (None,) * len(self._types) if self._every_row else None
-        cells = [nothing] * len(batch)
+        cells = [None if raw.value is None else nothing for raw in batch]
         for place, item, *row in found:
             cells[place] = tuple(row)
             self._met.add(item)
         self._rows += sum(one is not None for one in cells)
         self._labelled += sum(one is not None and one[0] is not None for one in cells)
+        self._unread += sum(raw.value is None for raw in batch) if self._every_row else 0
         self._progress(Progress("writing", self._rows, self._table.records))
         return cells
 
-    def _splice(self, files: Sequence[InputFile], names: Sequence[str], target: Path) -> None:
-        """Write CSV rows as they stand in their file, with the added cells behind them."""
+    def _by_row(
+        self, files: Sequence[tuple[KeptFile, InputFile]]
+    ) -> Iterator[tuple[int, tuple[Any, ...] | None]]:
+        """Yield the number of each row of a spreadsheet with the cells that are added to it."""
+        for batch, given in self._batches(files):
+            yield from zip((raw.line for raw in batch), given, strict=True)
+
+    def _splice(
+        self, files: Sequence[tuple[KeptFile, InputFile]], names: Sequence[str], target: Path
+    ) -> None:
+        """Write CSV rows as they stand in their files, with the added cells behind them."""
         reading = self._table.reading
         with target.open("w", encoding=reading.encoding, newline="") as out:
             added = _Cells(reading.delimiter)
-            last = ""
-            for file in files:
-                cells = chain.from_iterable(cells for _, cells in self._batches([file]))
+            end = "\n"
+            for place, (kept, file) in enumerate(files):
+                cells = chain.from_iterable(cells for _, cells in self._batches([(kept, file)]))
                 header_due = reading.has_header
-                if last and not last.endswith(("\n", "\r")):
+                if not end.endswith(("\n", "\r")):
                     out.write("\n")
                 for row, text in _csv_rows(file, reading.delimiter):
-                    if row and header_due:
-                        header_due, written = False, "" if last else added.behind(text, names)
-                    elif row:
-                        own = next(cells)
-                        written = "" if own is None else added.behind(text, own)
-                    else:
+                    if is_blank(row):
                         written = text if self._every_row else ""
+                    elif header_due:
+                        header_due, written = False, "" if place else added.behind(text, names)
+                    else:
+                        own = next(cells, None)
+                        written = "" if own is None else added.behind(text, own)
                     out.write(written)
-                    last = written or last
+                    end = written or end
+                # What cannot be read ends the rows, and is counted.
+                for _ in cells:
+                    pass
+
+
+def _records(kept: KeptFile, file: InputFile) -> Iterator[RawRecord]:
+    return read_records(file, kept.reading.sample(file.path))
 
 
 class _Cells:
@@ -298,7 +368,7 @@ class _Cells:
 
 
 def _csv_rows(file: InputFile, delimiter: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the rows of a CSV file, each with its text; what cannot be read is no row, but a text."""
+    """Yield the rows of a CSV file as long as they can be read, each with its text."""
     taken: list[str] = []
     csv.field_size_limit(file.record_bytes)
     with file.plain.open(encoding="utf-8", newline="") as lines:
@@ -313,4 +383,4 @@ def _csv_rows(file: InputFile, delimiter: str) -> Iterator[tuple[list[str], str]
                 yield row, "".join(taken)
                 taken.clear()
         except csv.Error:
-            yield [], "".join((*taken, *lines))
+            return

@@ -10,6 +10,7 @@ from store.export.exporting import ExportReport
 from store.export.labels import count_by_kind
 from store.formats.protocol import find_format
 from store.formatting import pluralize
+from store.measures.truth import POLICIES
 from store.splits.changes_text import change_lines
 
 LABEL_FREE = ("crosscodeeval", "predictions", "questions")
@@ -24,6 +25,8 @@ def reveals(form: str, rater: str | None, own: str | None) -> str | None:
         rater: The rater, run or policy whose labels it holds; None for those of all.
         own: The name of the rater of the review; None for nobody.
     """
+    if find_format(form).published:
+        return "the labels of every rater"  # beside those that are named
     if rater is not None:
         return None if rater == own else f"the labels of {rater}"
     return None if form in LABEL_FREE else "the labels of every rater"
@@ -72,6 +75,8 @@ def export_lines(report: ExportReport, hidden: str | None = None) -> Iterator[st
     if report.file:
         beside = f" with {', '.join(report.added)} beside its columns" if report.added else ""
         yield f"The rows of {report.file}{beside}."
+    if report.unread:
+        yield f"Left out: {pluralize(report.unread, 'row')} that cannot be read, as when it was imported."
     if report.view is not None:
         yield f"Only items of the view {report.view}." if report.view else "Only items that the queue lists."
     if report.study is not None:
@@ -96,6 +101,7 @@ def export_lines(report: ExportReport, hidden: str | None = None) -> Iterator[st
     if report.others:
         others = count_by_kind(report.others)
         yield f"Left out, since this format holds pairs: labels of {others}. Write them: --format labels"
-    if of_one or (report.rater is not None and report.labelled is not None):
+    is_ones = report.rater not in POLICIES
+    if of_one or (report.rater is not None and report.labelled is not None and is_ones):
         option = f"--label-as {shlex.quote(report.rater or '')}"
         yield f"The labels are written without the rater's name; to import them elsewhere as theirs: {option}"

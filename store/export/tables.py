@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,14 +16,20 @@ import pyarrow
 import pyarrow.parquet
 
 from store.errors import ExportFailed
+from store.reading.spreadsheets import filled_sheet
 
 TableForm = Literal["csv", "parquet", "xlsx"]
 
-SHEET_ROWS, SHEET_CELL = 1_048_576, 32_767
-"""The most rows of a sheet, its header among them, and characters of a cell."""
+SHEET_ROWS, SHEET_COLUMNS, SHEET_CELL = 1_048_576, 16_384, 32_767
+"""The most rows of a sheet, its header among them, its columns, and the characters of a cell."""
 
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,14})?")
-_UNSHOWN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_MOST_DIGITS = 10**15
+"""From here on a sheet does not hold every digit of a number."""
+
+_LARGEST_WHOLE = 1 << 63
+_NUMBER = re.compile(r"-?\d{1,16}(?:\.\d{1,17})?")
+_HALF = re.compile(r"[\ud800-\udfff]")
+_UNSHOWN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 ARROW = {"BIGINT": pyarrow.int64(), "DOUBLE": pyarrow.float64(), "VARCHAR": pyarrow.string()}
 
@@ -96,6 +103,8 @@ class _Parquet:
         Raises:
             ExportFailed: A cell is of another type than the others of its column.
         """
+        if not rows:
+            return
         columns = list(zip(*((*own, *added) for own, added in rows), strict=True))
         try:
             arrays = [
@@ -104,7 +113,7 @@ class _Parquet:
                 )
                 for cells, field in zip(columns, self._schema, strict=True)
             ]
-        except pyarrow.ArrowException as error:
+        except (pyarrow.ArrowException, OverflowError) as error:
             raise ExportFailed(
                 "Cannot write", f"A column has values of several types: {error}.", "Write it as csv."
             ) from error
@@ -116,7 +125,7 @@ class _Sheet:
         self._sheet, self._rows = sheet, 0
 
     def write(self, rows: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> None:
-        """Write some rows; a number is one, whatever else a cell holds is text, a formula's too.
+        """Write some rows.
 
         Raises:
             ExportFailed: A sheet has no place for them.
@@ -125,48 +134,128 @@ class _Sheet:
 
         for own, added in rows:
             self._rows += 1
-            if self._rows > SHEET_ROWS:
-                raise ExportFailed(
-                    "Too many rows",
-                    f"A sheet has {SHEET_ROWS:,} rows at most. Nothing was written.",
-                    "Write it as csv or parquet.",
-                )
+            _check_place(self._rows, len(own) + len(added))
+            values = (*own, *added)
+            # The name of a column is text.
+            is_header = self._rows == 1
             cells = []
-            for value in (*own, *added):
-                text = text_of(value) or ""
-                if len(text) > SHEET_CELL:
-                    raise ExportFailed(
-                        "Text too long",
-                        f"Row {self._rows} holds a text of {len(text):,} characters, where a cell of a sheet "
-                        f"has {SHEET_CELL:,} at most. Nothing was written.",
-                        "Write it as csv or parquet.",
-                    )
-                # The name of a column is text.
-                is_number = self._rows > 1 and _NUMBER.fullmatch(text) is not None
-                cell = WriteOnlyCell(
-                    self._sheet, _number(text) if is_number else _UNSHOWN.sub("\ufffd", text)
-                )
-                if not is_number:
+            for value in values:
+                shown, is_text = (value, True) if is_header else sheet_value(value, self._rows)
+                cell = WriteOnlyCell(self._sheet, shown)
+                if is_text:
                     cell.data_type = "s"
-                cells.append(cell if text else None)
+                cells.append(None if shown in (None, "") else cell)
             self._sheet.append(cells)
 
 
-def _number(text: str) -> int | float:
-    return float(text) if "." in text else int(text)
+def _check_place(row: int, columns: int) -> None:
+    """Refuse a row that a sheet has no place for.
+
+    Raises:
+        ExportFailed: It is one.
+    """
+    if row > SHEET_ROWS or columns > SHEET_COLUMNS:
+        raise ExportFailed(
+            "Too large for a sheet",
+            f"A sheet has {SHEET_ROWS:,} rows and {SHEET_COLUMNS:,} columns at most. Nothing was written.",
+            "Write it as csv or parquet.",
+        )
+
+
+def sheet_value(value: Any, row: int) -> tuple[Any, bool]:
+    """Return a value as a cell of a sheet, and whether it is text.
+
+    A number or a time is one; of texts those are numbers that a sheet would show the same.
+
+    Args:
+        value: The value.
+        row: The row, for the error.
+
+    Raises:
+        ExportFailed: It is longer than a cell can be.
+    """
+    if isinstance(value, bool | int | float) and abs(value) < _MOST_DIGITS:
+        return value, False
+    if isinstance(value, datetime | date) and getattr(value, "tzinfo", None) is None:
+        return value, False
+    text = text_of(value) or ""
+    if len(text) > SHEET_CELL:
+        raise ExportFailed(
+            "Text too long",
+            f"Row {row:,} holds a text of {len(text):,} characters, where a cell of a sheet has "
+            f"{SHEET_CELL:,} at most. Nothing was written.",
+            "Write it as csv or parquet.",
+        )
+    if _NUMBER.fullmatch(text):
+        number = float(text) if "." in text else int(text)
+        if str(number) == text and abs(number) < _MOST_DIGITS:
+            return number, False
+    return _UNSHOWN.sub("\ufffd", text), True
+
+
+def add_to_sheet(
+    path: Path,
+    target: Path,
+    names: Sequence[str],
+    rows: Iterable[tuple[int, Sequence[Any] | None]],
+    *,
+    has_header: bool,
+) -> None:
+    """Write a spreadsheet again with further columns behind its own; formats and formulas stay.
+
+    Args:
+        path: The spreadsheet.
+        target: The file to write.
+        names: The names of the columns.
+        rows: The number of each row, from 1, with its cells; None for none.
+        has_header: Whether the first row that is not empty names the columns.
+
+    Raises:
+        ExportFailed: It has no place for them.
+    """
+    from openpyxl import load_workbook
+
+    name, cells = filled_sheet(path)
+    book = load_workbook(path, keep_vba=path.suffix == ".xlsm")
+    sheet = book[name]
+    first = sheet.max_column + 1
+    _check_place(sheet.max_row, sheet.max_column + len(names))
+
+    def put(row: int, values: Sequence[Any]) -> None:
+        for place, value in enumerate(values):
+            shown, is_text = sheet_value(value, row)
+            cell = sheet.cell(row, first + place)
+            if shown not in (None, ""):
+                cell.value = shown
+                if is_text:
+                    cell.data_type = "s"
+
+    if has_header:
+        put(next(number for number, row in enumerate(cells, 1) if any(cell != "" for cell in row)), names)
+    for number, values in rows:
+        if values is not None:
+            put(number, values)
+    book.save(target)
 
 
 def text_of(value: Any) -> str | None:
     """Return a cell as text: None where it is empty, times in ISO 8601, lists and objects as JSON."""
-    if value is None or isinstance(value, str):
-        return value
+    if isinstance(value, str):
+        return value if value.isascii() or not _HALF.search(value) else _whole(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, list | dict | tuple):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return _whole(json.dumps(value, ensure_ascii=False, default=str))
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _whole(text: str) -> str:
+    """Return a text with halves of surrogate pairs written out, which no file holds."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def schema_of(records: Iterable[Mapping[str, Any]]) -> pyarrow.Schema:
@@ -175,16 +264,16 @@ def schema_of(records: Iterable[Mapping[str, Any]]) -> pyarrow.Schema:
     for record in records:
         for name, value in record.items():
             types = found.setdefault(name, set())
-            if value is not None:
+            if isinstance(value, int) and abs(value) >= _LARGEST_WHOLE:
+                types.add(str)
+            elif value is not None:
                 types.add(type(value))
-    return pyarrow.schema(
-        [(name, _TYPES.get(frozenset(types), pyarrow.string())) for name, types in found.items()]
-    )
+    types_of = ((name, _TYPES.get(frozenset(types), pyarrow.string())) for name, types in found.items())
+    return pyarrow.schema(list(types_of))
 
 
 _TYPES = {
     frozenset({bool}): pyarrow.bool_(),
     frozenset({int}): pyarrow.int64(),
     frozenset({float}): pyarrow.float64(),
-    frozenset({int, float}): pyarrow.float64(),
 }

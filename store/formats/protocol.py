@@ -201,6 +201,7 @@ class WriteResult:
         names_left: Where names of people are found although they were replaced: rows by table and column.
         estimated: Whether `records` is an estimate: of a dry run that did not look at all of them.
         labelled: How many of the items have a label, where there is a row for each; None otherwise.
+        unread: Rows of an imported file that were left out, since they cannot be read.
         file: The imported file that was given back; empty for none.
         added: The columns that it has beside its own.
     """
@@ -211,6 +212,7 @@ class WriteResult:
     names_left: Mapping[str, int] = field(default_factory=dict)
     estimated: bool = False
     labelled: int | None = None
+    unread: int = 0
     file: str = ""
     added: Sequence[str] = ()
 

@@ -67,6 +67,7 @@ from store.ingest.rows import Batch, FileRead, read_files, shared_sorts, stage_c
 from store.ingest.sources import add_source, publishing
 from store.ingest.staging import Stages
 from store.kinds.comparison import COMPARISON
+from store.kinds.pair import PAIR
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.processes import temporary_folder
 from store.reading.files import RECORD_BYTES, InputFile, prepare
@@ -389,7 +390,11 @@ class _Import:
         if self._rejects is not None and not dry_run:
             write_rejects(self._rejects, self._problems, self._inputs)
         report = self._report(dry_run=dry_run)
-        if dry_run or not (report.adds or report.rejected):
+        is_unkept = any(
+            _is_unkept(self._cursor, given, result)
+            for given, result in zip(self._inputs, report.files, strict=True)
+        )
+        if dry_run or not (report.adds or report.rejected or is_unkept):
             return report
         self._progress(Progress("publishing", 0, 1))
         numbers = publish(
@@ -584,32 +589,58 @@ def _add_sources(
 ) -> dict[int, int]:
     numbers: dict[int, int] = {}
     for given, result in zip(inputs, report.files, strict=True):
-        adds = result.adds or result.rejected
+        adds = result.adds or result.rejected or _is_unkept(cursor, given, result)
         if not adds and not (given.layout.sort in shared_sorts() and report.adds):
             continue
+        number = result.source_id
         taken = result.records - result.rejected
-        if result.source_id:
+        if number is None:
+            number = add_source(
+                cursor,
+                sha256=given.file.sha256,
+                name=given.file.path.name,
+                format=given.format.name,
+                licence=licence,
+                records=taken,
+                imported_at=imported_at,
+                rejected=result.rejected,
+            )
+        else:
             # What was rejected before can have been taken now, with the items that it is about.
             cursor.execute(
-                "UPDATE source SET records = ?, rejected = ? WHERE id = ?",
-                [taken, result.rejected, result.source_id],
+                "UPDATE source SET records = ?, rejected = ? WHERE id = ?", [taken, result.rejected, number]
             )
-        if result.source_id:
-            numbers[given.file.number] = result.source_id
-            continue
-        is_table = given.format.name in PLAIN and given.layout.sort == "pair"
-        reading = Reading.of(given.file, given.sample, given.layout, prefix).to_json() if is_table else ""
-        number = numbers[given.file.number] = add_source(
-            cursor,
-            sha256=given.file.sha256,
-            name=given.file.path.name,
-            format=given.format.name,
-            licence=licence,
-            records=taken,
-            imported_at=imported_at,
-            rejected=result.rejected,
-            reading=reading,
-        )
-        if is_table:
+        numbers[given.file.number] = number
+        if _is_unkept(cursor, given, result):
+            replaces = _replaced(cursor, given, number)
+            reading = Reading.of(given.file, given.sample, given.layout, prefix, replaces).to_json()
+            cursor.execute("UPDATE source SET reading = ? WHERE id = ?", [reading, number])
             keep_file(cursor, number, given.file)
     return numbers
+
+
+def _is_unkept(cursor: duckdb.DuckDBPyConnection, given: Input, result: FileReport) -> bool:
+    """Tell whether a file is a table of pairs of which something was taken, and is not kept yet."""
+    is_table = given.format.name in PLAIN and given.layout.sort == PAIR.name
+    if not is_table or result.records == result.rejected:
+        return False
+    return not count(
+        cursor, f"SELECT count(*) FROM source_file WHERE source_id = {result.source_id or 0} AND part = 0"
+    )
+
+
+def _replaced(cursor: duckdb.DuckDBPyConnection, given: Input, number: int) -> list[int]:
+    """Return the kept files of the same name all of whose items a file has: it is a later version of them."""
+    rows = cursor.execute(
+        """
+        WITH met AS (
+            SELECT w.source_id, count(DISTINCT w.id) AS number FROM new_item n JOIN item w ON w.id = n.known
+            WHERE n.file = $file GROUP BY w.source_id
+        )
+        SELECT s.id FROM source s JOIN met ON met.source_id = s.id
+        WHERE s.id <> $number AND s.name = $name AND s.reading <> ''
+            AND met.number = (SELECT count(*) FROM item i WHERE i.source_id = s.id) ORDER BY s.id
+        """,
+        {"file": given.file.number, "number": number, "name": given.file.path.name},
+    )
+    return [source for (source,) in rows.fetchall()]

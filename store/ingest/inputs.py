@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -99,6 +100,10 @@ def _header(text: str) -> tuple[str, list[str]]:
             return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
         return []
 
+    named = re.match(r"sep=(.)\r?\n", text)
+    if named is not None:
+        text = text[named.end() :]
+        return named[1], cells(named[1])
     found = {delimiter: cells(delimiter) for delimiter in ",;\t|"}
     delimiter = max(found, key=lambda one: len(found[one]))
     return delimiter, found[delimiter]
@@ -357,6 +362,9 @@ def _own(file: InputFile, sample: Sample, mapping: Mapping[str, str], unknown: I
         ImportFailed: It is neither, or its columns have to be chosen.
     """
     error, has_codes = unknown, False
+    first = next(read_records(file, sample), None)
+    if first is not None and first.reason.startswith("malformed CSV"):
+        raise RecordsRefused([(file.name, first.line, first.reason)], 1)
     # A table with the columns of another program's file is none of one's own, nor one with texts as names.
     is_own = not find_format("jsonl").unless & sample.columns
     if len(sample.columns) > 1 and is_own and (sample.container == "CSV" or not are_data(sample.columns)):

@@ -298,6 +298,7 @@ def own_table(
         sample = without_header(sample)
     proposal = propose(file, sample, mapping)
     if proposal.unclear:
+        _refuse_title(proposal)
         raise ColumnsUnclear(proposal)
     _refuse_raters(proposal)
     further = _further(set(proposal.columns) - set(proposal.mapping.values()))
@@ -356,6 +357,24 @@ def _lenient(layout: Layout, found: Mapping[str, str]) -> Layout:
 
 
 _FORMATS = {"CSV": "csv", "Parquet": "parquet"}
+
+
+def _refuse_title(proposal: Proposal) -> None:
+    """Refuse a table whose first line names hardly any column: it is a title.
+
+    Raises:
+        ImportFailed: It is one.
+    """
+    unnamed = [column for column in proposal.columns if re.fullmatch(r"\(\d+\)|", column)]
+    if proposal.sample.has_header and 2 * len(unnamed) >= len(proposal.columns) > 1:
+        named = ", ".join(repr(column) for column in proposal.columns if column not in unnamed)
+        where = place(str(proposal.sample.path), proposal.sample.first_line)
+        raise ImportFailed(
+            "No names of columns",
+            f"{where}: the first line names {named or 'no column'}, and {len(unnamed)} more have no name. "
+            "Nothing was imported.",
+            "Delete what stands above the names of the columns, or give each column a name.",
+        )
 
 
 def _refuse_raters(proposal: Proposal) -> None:
@@ -441,6 +460,8 @@ def _is_query(values: Sequence[str]) -> bool:
 
 def _is_label(values: Sequence[str]) -> bool:
     different = {value.strip().lower() for value in values}
+    if all(re.fullmatch(r"\d+([.,]\d+)?", value) for value in different) and not different <= {"0", "1"}:
+        return False  # grades
     return 2 <= len(different) <= 3 < len(values) and all(len(value) <= 20 for value in different)
 
 

@@ -40,7 +40,6 @@ def add_source(
     records: int,
     imported_at: datetime,
     rejected: int = 0,
-    reading: str = "",
 ) -> int:
     """Add a source within a transaction, and return its key.
 
@@ -53,12 +52,11 @@ def add_source(
         records: How many records were taken.
         imported_at: When.
         rejected: How many were rejected.
-        reading: How the file is read again, as JSON; empty where it is not kept.
     """
     key = count(cursor, "SELECT max(id) FROM source") + 1
     cursor.execute(
         "INSERT INTO source (id, sha256, name, format, licence, url, records, imported_at, rejected, "
-        "reading) VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, ?)",
-        [key, sha256, name, format, licence, records, imported_at, rejected, reading],
+        "reading) VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, '')",
+        [key, sha256, name, format, licence, records, imported_at, rejected],
     )
     return key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ import pyarrow
 from store.formats.fields import Field, Layout
 from store.formats.protocol import Container, Sample
 from store.reading.files import InputFile
+from store.reading.spreadsheets import write_as_csv
 
-_PART = 16 << 20
+_PART = 4 << 20
 """Bytes of a packed file in a row."""
 
 _BLOCK = 1 << 20
@@ -31,6 +32,8 @@ class Reading:
 
     Attributes:
         container: How its records are stored.
+        columns: Its columns, sorted.
+        sheet: The ending of its name where it is a spreadsheet, which is kept as it is; empty for others.
         delimiter: Between the cells of a CSV file.
         has_header: Whether its first row names the columns.
         has_mark: Whether the file began with a byte order mark.
@@ -39,9 +42,12 @@ class Reading:
         id: The columns that may hold the id; none where ids are made of both texts.
         stem: How ids begin that are made of both texts.
         prefix: Put before every id.
+        replaces: The sources of earlier files of its name, all of whose items it has.
     """
 
     container: Container
+    columns: tuple[str, ...]
+    sheet: str
     delimiter: str
     has_header: bool
     has_mark: bool
@@ -50,13 +56,18 @@ class Reading:
     id: tuple[str, ...]
     stem: str
     prefix: str
+    replaces: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, file: InputFile, sample: Sample, layout: Layout, prefix: str) -> Reading:
+    def of(
+        cls, file: InputFile, sample: Sample, layout: Layout, prefix: str, replaces: Sequence[int]
+    ) -> Reading:
         """Return how a file is read that was made ready."""
         columns = {field.name: field.columns for field in layout.fields}
         return cls(
             sample.container,
+            tuple(sorted(sample.columns)),
+            file.path.suffix.lower() if file.is_sheet else "",
             sample.delimiter,
             sample.has_header,
             file.has_mark,
@@ -65,6 +76,7 @@ class Reading:
             columns.get("external_id", ()),
             layout.content_id,
             prefix,
+            tuple(replaces),
         )
 
     @classmethod
@@ -86,14 +98,14 @@ class Reading:
 
     @property
     def layout(self) -> Layout:
-        """The fields that an id is read from, or made of."""
-        texts = tuple(
+        """The fields by which an item is found: its id, and its texts."""
+        fields = tuple(
             Field(name, columns, required=True, filled=True)
             for name, columns in (("query", self.query), ("code", self.code))
         )
         if not self.id:
-            return Layout("pair", texts, content_id=self.stem)
-        return Layout("pair", (Field("external_id", self.id, "id", required=True),))
+            return Layout("pair", fields, content_id=self.stem)
+        return Layout("pair", (Field("external_id", self.id, "id", required=True), *fields))
 
     def sample(self, path: Path) -> Sample:
         """Return the sample of the file, for who reads it."""
@@ -114,7 +126,8 @@ def keep_file(cursor: duckdb.DuckDBPyConnection, source_id: int, file: InputFile
         file: The file, made ready.
     """
     packed = file.spare.with_suffix(".zst")
-    with file.plain.open("rb") as plain, pyarrow.CompressedOutputStream(str(packed), "zstd") as out:
+    whole = file.path if file.is_sheet else file.plain
+    with whole.open("rb") as plain, pyarrow.CompressedOutputStream(str(packed), "zstd") as out:
         while block := plain.read(_BLOCK):
             out.write(block)
     with packed.open("rb") as stream:
@@ -123,24 +136,32 @@ def keep_file(cursor: duckdb.DuckDBPyConnection, source_id: int, file: InputFile
     packed.unlink()
 
 
-def fetch_file(cursor: duckdb.DuckDBPyConnection, source_id: int, name: str, folder: Path) -> InputFile:
+def fetch_file(
+    cursor: duckdb.DuckDBPyConnection, source_id: int, name: str, reading: Reading, folder: Path
+) -> InputFile:
     """Write the content of a kept file into a folder, and return it as a file made ready.
 
     Args:
         cursor: A cursor of the workspace.
         source_id: The key of its source.
-        name: Its name, for messages.
+        name: Its name, for messages; of a spreadsheet the path is where it lies now.
+        reading: How it is read.
         folder: Where to.
     """
-    packed, plain = folder / f"{source_id}.zst", folder / f"{source_id}.plain"
+    packed, whole = folder / f"{source_id}.zst", folder / f"{source_id}.whole{reading.sheet}"
     with packed.open("wb") as out:
         for content in _parts(cursor, source_id):
             out.write(content)
-    with pyarrow.CompressedInputStream(str(packed), "zstd") as stream, plain.open("wb") as out:
+    with pyarrow.CompressedInputStream(str(packed), "zstd") as stream, whole.open("wb") as out:
         while block := stream.read(_BLOCK):
             out.write(block)
     packed.unlink()
-    return InputFile(0, Path(name), plain, "", plain.stat().st_size, folder / f"{source_id}.spare", _LARGEST)
+    plain, path = whole, Path(name)
+    if reading.sheet:
+        plain, path = folder / f"{source_id}.csv", whole
+        write_as_csv(whole, plain)
+    spare, size = folder / f"{source_id}.spare", plain.stat().st_size
+    return InputFile(0, path, plain, "", size, spare, _LARGEST, is_sheet=bool(reading.sheet))
 
 
 def _parts(cursor: duckdb.DuckDBPyConnection, source_id: int) -> Iterator[bytes]:

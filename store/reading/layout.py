@@ -256,7 +256,7 @@ def _worded(rule: Rule, words: Mapping[str, float | None]) -> Rule:
         try:
             return rule(given, name)
         except Refused:
-            meaning = f"; --label-words {shlex.quote(f'{word}=1')} (or 0) says what it means"
+            meaning = f"; --label-words {shlex.quote(f'{word}=1')} (or 0, or nothing) says what it means"
             raise Refused(
                 f"{name!r} is {short(given)}, which is none of {', '.join(words)}{meaning * (len(word) < 30)}"
             ) from None

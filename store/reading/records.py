@@ -365,6 +365,11 @@ def column_names(header: Sequence[str]) -> list[str]:
     ]
 
 
+def is_blank(row: Sequence[str]) -> bool:
+    """Tell whether a row of CSV is none: blank, or the line by which a program names its delimiter."""
+    return not any(row) or (row[0].startswith("sep=") and not any(row[1:]) and len(row[0]) <= len("sep=;"))
+
+
 def _csv(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
     csv.field_size_limit(file.record_bytes)
     with file.plain.open(encoding="utf-8", newline="") as text:
@@ -381,7 +386,7 @@ def _csv(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
             except csv.Error as error:
                 yield _unreadable(number + 1, line, f"malformed CSV: {error}; nothing after it can be read")
                 return
-            if not row:
+            if is_blank(row):
                 continue
             if not header and sample.has_header:
                 header = column_names(row)

@@ -20,7 +20,7 @@ def is_spreadsheet(path: Path, head: bytes) -> bool:
 
 
 def write_as_csv(path: Path, plain: Path) -> int:
-    """Write the first sheet that holds something as CSV, row by row.
+    """Write the sheet that holds something as CSV, row by row, and return the bytes written.
 
     Numbers are written as a person sees them, a whole one without a point; times in ISO 8601.
 
@@ -28,8 +28,21 @@ def write_as_csv(path: Path, plain: Path) -> int:
         path: The spreadsheet.
         plain: Where to.
 
-    Returns:
-        The bytes written.
+    Raises:
+        ImportFailed: It cannot be read, is too large, or several sheets hold something.
+        EmptyFile: No sheet holds anything.
+    """
+    _, rows = filled_sheet(path)
+    with plain.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([_text(cell) for cell in row] for row in rows)
+    return plain.stat().st_size
+
+
+def filled_sheet(path: Path) -> tuple[str, list[list[Any]]]:
+    """Return the name and the rows of the sheet that holds something.
+
+    Args:
+        path: The spreadsheet.
 
     Raises:
         ImportFailed: It cannot be read, is too large, or several sheets hold something.
@@ -67,9 +80,7 @@ def write_as_csv(path: Path, plain: Path) -> int:
     if not filled:
         what = f"{path}:1: no sheet holds anything. Nothing was imported."
         raise EmptyFile("Empty file", what, "Check where it came from.")
-    with plain.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([_text(cell) for cell in row] for row in sheets[filled[0]])
-    return plain.stat().st_size
+    return filled[0], sheets[filled[0]]
 
 
 def _text(cell: Any) -> str:

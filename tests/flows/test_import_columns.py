@@ -88,7 +88,7 @@ async def test_columns_are_proposed_changed_and_imported_by_keys(empty: Workspac
         assert "how to sort a dict" in outcome(app)
         # The labels are words that nothing explains.
         assert "'verdict' is 'good', which is none of match" in outcome(app)
-        assert "`label words` good=1 (or 0) says what it means" in outcome(app)
+        assert "`label words` good=1 (or 0, or nothing) says what it means" in outcome(app)
         assert "Enter changes the line" in foot(app)
         await pilot.press(*["down"] * 4, "enter")
         assert app.screen.query_one("#written", Input).has_focus

@@ -129,7 +129,7 @@ def test_words_of_labels_are_explained_or_refused_with_what_was_seen(name, tmp_p
     refused = workbench("import", target, path)
     shown = " ".join(refused.err.replace("│", " ").split())
     assert "'label' is 'Good', which is none of match, no match, 1, 0, yes, no, true, false" in shown
-    assert "--label-words good=1 (or 0) says what it means" in shown
+    assert "--label-words good=1 (or 0, or nothing) says what it means" in shown
     # Each word is told once, with the lines that have it.
     assert shown.count("'label' is 'Good'") == shown.count("'label' is 'bad'") == 1
     assert ("(also 6, 8)" if name == "pairs.csv" else "(also 3, 5)") in shown
@@ -355,3 +355,30 @@ def test_a_beir_folder_is_pairs_with_grades(tmp_path, workbench):
     assert "1 code added" in workbench("import", target, folder / "corpus.jsonl").out
     alone = workbench("import", tmp_path / "x.duckdb", folder / "qrels" / "train.tsv")
     assert alone.says("is in none of the files imported with it")
+
+
+def test_what_stands_above_the_names_is_said(tmp_path, workbench):
+    path = tmp_path / "pairs.csv"
+    path.write_text("My pairs,,\n,,\nid,query,code\n1,add,a + b\n")
+    refused = workbench("import", tmp_path / "own.duckdb", path)
+    assert refused.says("the first line names 'My pairs', and 2 more have no name")
+    assert refused.says("Delete what stands above the names of the columns")
+    path.write_text('"id" ,"query","code"\n1,add,a + b\n')
+    assert workbench("import", tmp_path / "own.duckdb", path).says("malformed CSV")
+
+
+def test_ratings_are_not_proposed_as_labels(tmp_path, workbench):
+    path = tmp_path / "pairs.csv"
+    path.write_text(
+        "id,Question,snippet,rating\n" + "".join(f"{n},add {n},a + {n},{n % 3}\n" for n in range(6))
+    )
+    done = workbench("import", tmp_path / "own.duckdb", path)
+    assert "label" not in done.out
+    assert "kept as extra: rating" in done.out
+
+
+def test_a_column_of_another_meaning_is_a_further_one(tmp_path, workbench):
+    path = tmp_path / "pairs.csv"
+    path.write_text("id,query,code,rank,extra\n1,add,a + b,first,see below\n")
+    done = workbench("import", tmp_path / "own.duckdb", path)
+    assert "kept as extra: rank, extra" in done.out

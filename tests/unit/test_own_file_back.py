@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from datetime import datetime
 
 import openpyxl
 import pyarrow.parquet
@@ -134,8 +136,8 @@ def test_every_shape_comes_back_as_parquet_and_as_a_spreadsheet(shape, tmp_path,
     # In a sheet a number is one, if it is written as a sheet shows it, and all else is text.
     header, *found = map(list, openpyxl.load_workbook(tmp_path / "back.xlsx").active.values)
     assert header == [*names, *clashing(names)]
-    shown = [[str(cell).lower() if isinstance(cell, bool) else cell for cell in row] for row in rows]
-    assert [[str(cell) for cell in row[: len(names)]] for row in found] == shown
+    shown = [[int(cell) if re.fullmatch("[1-9]", str(cell)) else cell for cell in row] for row in rows]
+    assert [row[: len(names)] for row in found] == shown
     assert [row[len(names) :] for row in found] == TYPED
     assert [type(row[0]) for row in found] == [str, int, int, int, int, int]
 
@@ -214,7 +216,7 @@ def test_who_decided_is_said_of_each_row(own, workbench):
     assert list(by_ana[0]) == ["id", "question", "code", "gold", "label", "decided_by"]
     by_majority = exported(workbench, own, "--policy", "majority")
     assert [(row["label"], row["decided_by"]) for row in by_majority[:3]] == [
-        *(("1", "majority"), ("", ""), ("0", "majority"))
+        *(("1", "majority"), ("", "undecided"), ("0", "expert"))
     ]
     imported = exported(workbench, own, "--rater", "mine labels")
     assert [row["label"] for row in imported[:2]] == ["1", "0"]
@@ -294,10 +296,181 @@ def test_rows_that_were_refused_come_back_as_they_are(tmp_path, workbench):
     workbench("judge", target, "4", "match", "--rater", "ana")
     assert workbench("export", target, tmp_path / "back.csv", "--format", "csv").code == 0
     none = "," * 8
+    # A row with more cells than columns would have its own cells where the label is.
     assert (tmp_path / "back.csv").read_text() == (
-        f"id,query,code,{','.join(ADDED)}\n1,add,a + b{none}\n\n2,,c{none}\n3,too,many,cells{none}\n"
-        "4,join,x,1,expert,1,1.0,0,,,\n"
+        f"id,query,code,{','.join(ADDED)}\n1,add,a + b{none}\n\n2,,c{none}\n4,join,x,1,expert,1,1.0,0,,,\n"
     )
+    done = workbench("export", target, tmp_path / "back.parquet", "--format", "parquet")
+    assert "Left out: 1 row that cannot be read, as when it was imported." in done.out
+    rows = pyarrow.parquet.read_table(tmp_path / "back.parquet").to_pylist()
+    assert [(row["id"], row["query"], row["label"]) for row in rows] == [
+        *(("1", "add", None), ("2", "", None), ("4", "join", 1))
+    ]
+
+
+def test_a_refused_row_has_not_the_label_of_the_pair_of_its_id(tmp_path, workbench):
+    path, target = tmp_path / "mine.csv", tmp_path / "own.duckdb"
+    path.write_text("id,query,code\n1,add,a + b\n1,subtract,a - b\n")
+    assert workbench("import", target, path, "--rejects", tmp_path / "bad.jsonl").code == 0
+    (tmp_path / "other.csv").write_text("id,query,code\n1,divide,a / b\n2,double,2 * a\n")
+    other = ("import", target, tmp_path / "other.csv", "--rejects", tmp_path / "worse.jsonl")
+    assert workbench(*other).code == 0
+    workbench("judge", target, "1", "match", "--rater", "ana", "--comment", "of the first")
+    rows = exported(workbench, target, "--file", "mine.csv", "--comments")
+    assert [(row["label"], row["comments"]) for row in rows] == [("1", "of the first"), ("", "")]
+    assert [row["label"] for row in exported(workbench, target, "--file", "other.csv")] == ["", ""]
+
+
+def test_a_table_begins_as_it_begins(tmp_path, workbench):
+    """A blank line or the one that names the delimiter stays before the header; so do empty rows at the end."""
+    path, target = tmp_path / "mine.csv", tmp_path / "own.duckdb"
+    for begins in ("\n", "sep=;\n"):
+        target.unlink(missing_ok=True)
+        path.write_text(f"{begins}id;query;code\n1;add;a + b\n;;\n")
+        assert workbench("import", target, path).code == 0
+        assert workbench("export", target, tmp_path / "b.csv", "--format", "csv", "--overwrite").code == 0
+        assert (tmp_path / "b.csv").read_text() == (
+            f"{begins}id;query;code;{';'.join(ADDED)}\n1;add;a + b{';' * 8}\n;;\n"
+        )
+
+
+def test_files_of_one_name_are_both_there_unless_one_has_all_of_the_other(tmp_path, workbench):
+    target = tmp_path / "own.duckdb"
+    for number, part in enumerate(("train", "test")):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "p.csv").write_text(f"id,query,code\n{part}1,add {number},a + {number}\n")
+        assert workbench("import", target, tmp_path / part / "p.csv").code == 0
+    refused = workbench("export", target, tmp_path / "x.csv", "--format", "csv")
+    assert refused.says("Pairs were imported from 2 tables: p.csv, p.csv (2)")
+    assert [row["id"] for row in exported(workbench, target, "--file", "p.csv (2)")] == ["test1"]
+
+    # A later version has the items of the first, and a column more; nothing else of it is new.
+    later = "id,query,code,owner\ntrain1,add 0,a + 0,me\n"
+    (tmp_path / "train" / "p.csv").write_text(later)
+    assert workbench("import", target, tmp_path / "train" / "p.csv").code == 0
+    assert [row["owner"] for row in exported(workbench, target, "--file", "p.csv (2)")] == ["me"]
+    together = tmp_path / "both.duckdb"
+    (tmp_path / "train" / "p.csv").write_text("id,query,code\ntrain1,add 0,a + 0\n")
+    assert workbench("import", together, tmp_path / "train" / "p.csv", tmp_path / "test" / "p.csv").code == 0
+    assert [row["id"] for row in exported(workbench, together)] == ["train1", "test1"]
+
+
+def test_a_split_has_its_own_labels(own, workbench):
+    for item, by_ana, others in (("007", 0, 1), ("1", 1, 0), ("2", 0, 1), ("3", 1, 0)):
+        workbench("judge", own, item, by_ana, "--rater", "ana")
+        for rater in ("ben", "eve"):
+            workbench("judge", own, item, others, "--rater", rater)
+    assert workbench("split", own, "--name", "hers", "--rater", "ana", "--ratios", "1:1").code == 0
+    assert workbench("split", own, "--name", "most", "--policy", "majority", "--ratios", "1:1").code == 0
+    workbench("judge", own, "007", 1, "--rater", "ana")
+    hers = {
+        row["id"]: (row["label"], row["decided_by"]) for row in exported(workbench, own, "--split", "hers")
+    }
+    assert hers == {
+        item: (label, "expert") for item, label in (("007", "0"), ("1", "1"), ("2", "0"), ("3", "1"))
+    }
+    most = {row["id"]: row for row in exported(workbench, own, "--split", "most")}
+    assert {item: (row["label"], row["decided_by"], row["agreement"][:4]) for item, row in most.items()} == {
+        item: (label, "majority", "0.66")
+        for item, label in (("007", "1"), ("1", "0"), ("2", "1"), ("3", "0"))
+    }
+
+
+def test_a_rater_who_is_named_brings_no_other_comments(own, tmp_path, workbench, monkeypatch):
+    workbench("judge", own, "007", 1, "--rater", "ana", "--comment", "mine")
+    workbench("judge", own, "007", 0, "--rater", "Zoe", "--comment", "hers, not ana's")
+    workbench("judge", own, "1", "--cannot-decide", "--rater", "ana", "--comment", "no way to tell")
+    rows = exported(workbench, own, "--comments", "--rater", "ana")
+    assert [row["comments"] for row in rows[:2]] == ["mine", "no way to tell"]
+    monkeypatch.setenv("WORKBENCH_SCREENS__BLIND", "true")
+    monkeypatch.setenv("WORKBENCH_RATER", "ana")
+    rows = exported(workbench, own, "--comments", "--rater", "ana")
+    assert "hers" not in str(rows)
+    # What others say is not shown in a refusal either.
+    refused = workbench("export", own, tmp_path / "x.csv", "--format", "csv", "--comments")
+    assert refused.says("1 comment holds a rater's name or an e-mail address; a blind review does not show")
+    assert "hers" not in refused.err
+    # What is published has everybody's labels beside those that are named.
+    counted = ("export", own, tmp_path / "x", "--format", "beir", "--rater", "ana", "--dry-run")
+    assert workbench(*counted).says("the labels of every rater")
+
+
+def test_names_of_columns_stay_different(own, tmp_path, workbench):
+    path = own.with_name("back.csv")
+    for added in ("label", "workbench_label", "workbench_label_2"):
+        workbench("judge", own, "007", 1, "--rater", "ana")
+        rows = exported(workbench, own)
+        assert list(rows[0]).count(added) == 1
+        assert len(set(rows[0])) == len(rows[0])
+        (tmp_path / f"{added}.csv").write_bytes(path.read_bytes())
+        own = tmp_path / f"{added}.duckdb"
+        assert workbench("import", own, tmp_path / f"{added}.csv", "--map", "label=").code == 0
+
+
+def test_a_spreadsheet_keeps_its_formats(tmp_path, workbench):
+    path, target = tmp_path / "mine.xlsx", tmp_path / "own.duckdb"
+    book = openpyxl.Workbook()
+    book.active.title = "Daten"
+    book.active.append(["id", "query", "code", "when", "sum", "good"])
+    book.active.append([1, "add", "a + b", datetime(2026, 5, 1, 12, 30), "=A2+1", True])
+    book.active.append([])
+    book.active.append(["1.10", "subtract", "a - b", None, 2.5, False])
+    book.save(path)
+    assert workbench("import", target, path).code == 0
+    workbench("judge", target, "1.10", "match", "--rater", "ana")
+    assert workbench("export", target, tmp_path / "back.xlsx", "--format", "xlsx").code == 0
+    back = openpyxl.load_workbook(tmp_path / "back.xlsx")
+    assert back.sheetnames == ["Daten"]
+    names, first, blank, second = ([*row] for row in back.active.values)
+    assert names == ["id", "query", "code", "when", "sum", "good", *ADDED]
+    assert first[:6] == [1, "add", "a + b", datetime(2026, 5, 1, 12, 30), "=A2+1", True]
+    assert set(blank) == {None}
+    assert second[:6] == ["1.10", "subtract", "a - b", None, 2.5, False]
+    assert second[6:] == [1, "expert", 1, 1, 0, None, None, None]
+    assert [row["id"] for row in exported(workbench, target)] == ["1", "", "1.10"]
+
+
+def test_values_that_a_form_has_no_place_for(tmp_path, workbench):
+    path, target = tmp_path / "mine.jsonl", tmp_path / "own.duckdb"
+    path.write_text(
+        '{"id": "1", "query": "q", "code": "c()", "big": 12345678901234567890, "share": NaN}\n'
+        '{"id": "2", "query": "r", "code": "d()", "big": 1, "share": 0.5, "half": "\\ud800"}\n'
+    )
+    assert workbench("import", target, path, "--rejects", tmp_path / "bad.jsonl").code == 0
+    for form in ("csv", "parquet", "xlsx"):
+        done = workbench("export", target, tmp_path / f"back.{form}", "--format", form)
+        assert done.code == 0, done.err
+    rows = pyarrow.parquet.read_table(tmp_path / "back.parquet").to_pylist()
+    assert [(row["big"], row["half"]) for row in rows] == [("12345678901234567890", None), ("1", "\\ud800")]
+    assert [row["share"] for row in rows][1] == 0.5
+    assert exported(workbench, target)[0]["share"] == ""
+
+
+def test_a_part_of_a_large_table_in_parquet(tmp_path, workbench):
+    """There is a batch of rows of which none is written."""
+    path, target = tmp_path / "mine.csv", tmp_path / "own.duckdb"
+    lined = "".join(f"{number},query {number},code({number})\n" for number in range(21_000))
+    path.write_text("id,query,code\n" + lined)
+    assert workbench("import", target, path).code == 0
+    workbench("views", target, "--rater", "ana", "--save", "last", "--text", "query 20999")
+    back = tmp_path / "back.parquet"
+    assert workbench("export", target, back, "--format", "parquet", "--view", "last").code == 0
+    assert pyarrow.parquet.read_table(back).column("id").to_pylist() == ["20999"]
+    counted = workbench("export", target, back, "--format", "parquet", "--overwrite", "--dry-run").out
+    assert "about 21,000 rows, 0 with a label" in counted
+
+
+def test_a_table_is_kept_of_which_something_was_taken(own, tmp_path, workbench):
+    (tmp_path / "latin.csv").write_bytes("id,query,code\n1,größte,max(x)\n".encode("latin-1"))
+    workbench("import", own, tmp_path / "latin.csv", "--rejects", tmp_path / "bad.jsonl")
+    assert len(exported(workbench, own)) == 7
+
+    # A workspace that has the items and no file keeps it when it is imported again.
+    again, folder = tmp_path / "again.duckdb", tmp_path / "bundle"
+    workbench("export", own, folder, "--format", "bundle", "--pseudonyms")
+    workbench("import", again, folder)
+    assert "Nothing of it is new" in workbench("import", again, tmp_path / "mine.csv").out
+    assert list(exported(workbench, again)[0])[:4] == ["id", "question", "code", "gold"]
 
 
 def test_what_a_sheet_has_no_place_for_is_refused(tmp_path, workbench):

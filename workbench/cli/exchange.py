@@ -432,6 +432,7 @@ def export_command(
             view=items,
             comments=comments,
             file=file,
+            blind=loaded.screens.blind and reveals(format, rater or policy or split, own) is not None,
             progress=progress_callback(bar),
             overwrite=overwrite,
             dry_run=dry_run,
