@@ -180,6 +180,8 @@ class ImportScreen(ModalScreen["Imported | None"]):
         # The path that was looked at, and what the look told.
         self._looked_at = ""
         self._found: FilePreview | None = None
+        # Whether other columns may mend what is wrong.
+        self._mends = False
         # The line of the columns that is written.
         self._line = ""
         self._said, self._with_preview = Content(""), False
@@ -224,7 +226,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         elif self._typed and self._looked_at == self._typed:
             enter = "imports"
         elif columns.display:
-            enter = "goes to the columns"
+            enter = "goes to the columns" if self._mends else "looks again"
         elif self._typed or self._report is None:
             enter = "preview"
         else:
@@ -399,8 +401,10 @@ class ImportScreen(ModalScreen["Imported | None"]):
         if not self._importing:
             # Nothing would be imported; Enter looks again, at what was mended meanwhile.
             self._looked_at = ""
-            self._show_keys()
             lines = _error_lines(error)
+            said = " ".join(lines)
+            self._mends = bool(self._columns.missing) or "--map" in said or "--label-words" in said
+            self._show_keys()
             if self._columns.display:
                 # The columns and the lines below them can be changed here.
                 lines = [line.replace("--label-words", "`label words`") for line in lines[:_FEW_LINES]]
@@ -462,8 +466,7 @@ class ImportScreen(ModalScreen["Imported | None"]):
         if not typed:
             in_thread(self, partial(matching_files, ""), self._take_first_file, group="complete")
             return
-        if self._looked_at != typed and self._columns.display:
-            # Something is wrong that they may mend.
+        if self._looked_at != typed and self._columns.display and self._mends:
             self._columns.focus()
             return
         if self._looked_at != typed:
