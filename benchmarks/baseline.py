@@ -19,6 +19,7 @@ import argparse
 import hashlib
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,12 @@ from pathlib import Path
 FORMATS = (
     *("jsonl", "judgments", "csv", "parquet", "labels", "cosqa", "cosqa-plus"),
     *("crosscodeeval", "predictions", "questions", "answers", "mt-bench"),
+    *("matrix", "matrix-long", "label-studio", "argilla", "prodigy", "traces"),
 )
-REPORTS = ("progress", "pipeline", "agreement")
+REPORTS = (
+    *("progress", "pipeline", "agreement", "accuracy", "figures", "preference"),
+    *("raters", "confusion", "labels", "time", "retrieval"),
+)
 QUESTIONS = ("pair.match", "completion.keep", "answer.accuracy")
 DATA_SETS = {
     "cosqa": ["cosqa-pairs/cosqa-dev.part.json"],
@@ -48,6 +53,90 @@ JUDGED = {
     "answer.accuracy@pretended-model-a[retrieval]": ("7", "2", "9"),
 }
 """Questions, and the values of the first three items of each one's kind."""
+
+LINES = """
+import s.duckdb {sample}/pairs.jsonl {sample}/labels.csv
+import s.duckdb {sample}/completions.jsonl {sample}/predictions.jsonl {sample}/questions.jsonl {sample}/answers.jsonl
+import s.duckdb {sample}/comparisons.jsonl {sample}/comparison-labels.csv
+import s.duckdb {sample}/corpus.jsonl
+import s.duckdb {sample}/queries.txt --format queries --dry-run
+annotate s.duckdb --model scripted:{sample}/replies.jsonl --no-repairs --limit 8 --estimate
+annotate s.duckdb --model scripted:{sample}/replies.jsonl --no-repairs --limit 8
+replies s.duckdb --limit 2
+items s.duckdb --kind pair --limit 5
+items s.duckdb --sample-pairs 5 --seed 3
+views s.duckdb --save todo --kind pair --status open
+views s.duckdb
+items s.duckdb --view todo --limit 5
+sql s.duckdb "SELECT kind, count(*) FROM items GROUP BY kind ORDER BY kind"
+judge s.duckdb empty-file/1 1 --rater ana --comment "as asked"
+judge s.duckdb empty-file/1 0 --rater ben
+judge s.duckdb empty-file/3 1 --rater ana
+judge s.duckdb empty-file/3 --cannot-decide --comment "no query" --rater ben
+adjudicate s.duckdb --rater eve
+adjudicate s.duckdb --rater eve --names --question pair.match
+rule s.duckdb empty-file/1 1 --rater eve --comment "the file is empty" --question pair.match
+report s.duckdb progress
+report s.duckdb pipeline
+report s.duckdb agreement
+report s.duckdb agreement --bootstrap 200 --by-item
+report s.duckdb agreement --question answer.accuracy --bootstrap 200
+report s.duckdb agreement --raters sample-ana,sample-ben
+report s.duckdb accuracy
+report s.duckdb accuracy --against sample-ana --bootstrap 200
+report s.duckdb accuracy --against adjudicated --with-revealed
+report s.duckdb figures
+report s.duckdb preference --bootstrap 200
+report s.duckdb raters
+report s.duckdb confusion --bootstrap 200
+report s.duckdb labels
+report s.duckdb time
+report s.duckdb plan --alpha 0.8 --raters 3 --items 100
+split s.duckdb --name v1 --ratios 8:1:1 --policy majority --panel sample-ana,sample-ben,sample-chi
+split s.duckdb --name hers --ratios 1:1 --rater sample-ana --disjoint query,code --stratify
+splits s.duckdb
+splits s.duckdb v1
+splits s.duckdb v1 --leaks
+splits s.duckdb v1 --now
+report s.duckdb agreement --split v1 --part train
+report s.duckdb retrieval --rater sample-ana
+evaluate retrieval s.duckdb --methods bm25,bow --rater sample-ana --run-out runs
+report s.duckdb retrieval --rater sample-ben
+report s.duckdb retrieval --rater sample-ana --compare bm25,bow --bootstrap 200
+export s.duckdb matrix.csv --format matrix --split v1
+export s.duckdb out --format hugging-face --split v1
+measure ranking runs/qrels.txt runs/bm25.run runs/bow.run --preset trec
+measure agreement matrix.csv --cluster query
+measure preference {sample}/comparisons.jsonl {sample}/comparison-labels.csv
+candidates s.duckdb --models bm25,bow --combine z --top 3
+study new s.duckdb rq2 --raters ana,ben,chi --items {work}/items.txt --conditions blind,revealed --repeats 1 --seed 7
+study list s.duckdb
+study show s.duckdb rq2
+study freeze s.duckdb rq2
+study status s.duckdb rq2
+study manifest s.duckdb rq2 methods.md
+packet make s.duckdb rq2 chi chi.duckdb
+packet merge s.duckdb chi.duckdb --dry-run
+items s.duckdb --rater ana
+judge s.duckdb chunk-list/2 1 --rater ana
+judge s.duckdb chunk-list/2 0 --rater ben
+study close s.duckdb rq2
+report s.duckdb agreement --study rq2
+report s.duckdb accuracy --study rq2 --against majority
+report s.duckdb raters --study rq2
+report s.duckdb time --study rq2
+adjudicate s.duckdb --study rq2 --rater eve
+compare new s.duckdb rq1 --codes-from pair:candidates --raters ana,ben --scale forced --seed 7
+copy s.duckdb copy.duckdb
+merge s.duckdb copy.duckdb --dry-run
+recover s.duckdb
+export s.duckdb bundle --format bundle --pseudonyms --without-replies
+agents
+sandbox snapshots
+"""
+"""Commands on a workspace of the sample, each with `--json`; some are refused, which is stored as well."""
+
+STUDIED = ["chunk-list/2", "chunk-list/5", "flatten/2", "flatten/4"]
 
 _ACTIONS = """
 from screens.commands import all_commands
@@ -125,6 +214,16 @@ class Baseline:
         told = self.run("revise", path, items[0], *words, "--json")
         self.keep(f"{name}/revise.txt", told)
 
+    def commands(self) -> None:
+        """Store what each of LINES prints."""
+        sample = Path(__file__).resolve().parent.parent / "sample_data"
+        (self._work / "items.txt").write_text("\n".join(STUDIED) + "\n", encoding="utf-8")
+        for number, line in enumerate(LINES.strip().splitlines()):
+            words = [word.format(sample=sample, work=self._work) for word in shlex.split(line)]
+            told = self.run(*words, "--json").replace(str(sample), "SAMPLE")
+            name = re.sub(r"[^a-z0-9-]+", " ", line.replace("{sample}", "").replace("s.duckdb", "")).strip()
+            self.keep(f"commands/{number:02} {name[:60].strip()}.json", told)
+
     def workspace(self, name: str, kept: Callable[[str], str] = lambda text: text, rater: str = "") -> None:
         """Store what is read and written of a workspace, NAME.duckdb in the folder of work."""
         path = f"{name}.duckdb"
@@ -178,6 +277,7 @@ def main() -> None:
         baseline.keep("demo/demo.json", told)
         baseline.judge("demo", "dana")
         baseline.workspace("demo", rater="dana")
+        baseline.commands()
         for name, places in DATA_SETS.items() if options.data else ():
             files = [str((options.data / place).resolve()) for place in places]
             told = baseline.run("import", f"{name}.duckdb", *files, "--json")
