@@ -398,8 +398,8 @@ class WorkbenchApp(App[None]):
             first: The name of one rater, or of a run.
             second: That of the other.
         """
-        from screens.reports.page import Choice
         from screens.reports.screen import ReportsScreen
+        from store.reports.value import Choice
 
         self.push_screen(ReportsScreen(self.context, self, ("confusion", Choice(question, first, second))))
 

@@ -756,8 +756,9 @@ COMMANDS: tuple[Command, ...] = (
         "Choose the next rater or run to compare with, or the next preset.",
     ),
     Command("reports.back", "escape,q", "back", "back", "Go back to the list, then to the previous screen."),
-    Command("reports.save", "s", "save", "save", "Save the report as a picture (.svg) or a table (.csv)."),
+    Command("reports.save", "s", "save", "save", "Save the report as a figure or as a table for a paper."),
     Command("reports.copy", "y", "copy", "copy command", "Copy the command that prints the report."),
+    Command("reports.copy_table", "Y", "copy_table", "copy table", "Copy the table as Markdown."),
     Command("reports.pane", "tab,shift+tab", "pane", "pane", "Move between the list and the report."),
     Command("reports.refresh", "r", "read", "refresh", "Read the report again."),
     Command(

@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.geometry import Region
 
-from screens.reports.page import Cell, Page, Place, Row, Table
 from screens.widgets.text.sanitize import one_line, shortened
 from store.formatting import LEVELS, block_bar, interval_line
+from store.reports.value import Cell, Page, Place, Row, Table
 
 lines_of = partial(wrap, break_on_hyphens=False)
 """Wraps a text into lines of so many cells; names stay whole."""
@@ -21,6 +21,8 @@ lines_of = partial(wrap, break_on_hyphens=False)
 GAP = 1
 MOST_PLOT, WANTED_PLOT, LEAST_PLOT = 60, 24, 8
 """The most cells of what is drawn behind a row, those for which names give way, and the least."""
+MOST_CAPTION = 2_000
+"""Cells of a sentence of a caption."""
 LEAST_NAME = 10
 """Cells that a name has at least."""
 
@@ -49,7 +51,7 @@ def draw(page: Page, width: int, here: Place | None = None) -> Drawing:
     lines = [
         Content.styled(line, "$foreground-muted")
         for part in page.caption
-        for line in lines_of(part, width) or [""]
+        for line in lines_of(one_line(part, MOST_CAPTION), width) or [""]
     ]
     if page.empty:
         lines += [Content(""), *(Content(line) for line in lines_of(page.empty, width))]

@@ -20,9 +20,7 @@ from screens.commands import Command, Scope, bindings
 from screens.form import typed_path
 from screens.jobs.job_line import JobLine
 from screens.reading import Reading
-from screens.reports.catalogue import REPORTS, Report
 from screens.reports.drawing import draw, lines_of
-from screens.reports.page import CHOOSABLE, Cell, Choice, Options, Page, Place, figures, moved
 from screens.reports.saving import SUFFIXES, save
 from screens.threads import Soon, in_thread
 from screens.widgets.key_line import KeyLine
@@ -34,6 +32,9 @@ from store.formatting import pluralize
 from store.queries.labels import kinds_of_items
 from store.queries.rows import QueueFilter
 from store.queries.sources import rejected_records, rejected_sentence
+from store.reports.catalogue import REPORTS, Report
+from store.reports.forms import table_as_markdown
+from store.reports.value import CHOOSABLE, Cell, Choice, Options, Page, Place, figures, moved
 from store.studies.session import refuse_sealed
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ class ReportsScreen(BaseScreen):
         if verb in CHOOSABLE:
             options = self._options(verb)
             return options is not None and len(options.values) > 1 and self._shows_report
-        if verb in ("save", "copy"):
+        if verb in ("save", "copy", "copy_table"):
             return self.page is not None and bool(self.page.command) and self._shows_report
         if verb == "open":
             return bool(self._places) if self._in_report else self.report is not None
@@ -427,6 +428,16 @@ class ReportsScreen(BaseScreen):
         if self.command:
             self.app.copy_to_clipboard(self.command)
             self._say(f"Copied: {self.command}")
+
+    def action_copy_table(self) -> None:
+        """Copy the table under the cursor as Markdown; from the list, the first one."""
+        if self.page is None or not self.page.tables:
+            return
+        places = self._places
+        number = places[self._figure].table if self._in_report and places else 0
+        table = self.page.tables[number]
+        self.app.copy_to_clipboard(table_as_markdown(table))
+        self._say(f"Copied as Markdown: {table.title or ', '.join(table.columns)}")
 
     def action_save(self) -> None:
         """Ask for the file to save the report to."""

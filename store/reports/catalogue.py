@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from screens.reports.labels import (
+from store.reports.labels import (
     accuracy_page,
     agreement_page,
     confusion_page,
@@ -16,11 +16,11 @@ from screens.reports.labels import (
     read_confusion,
     read_labels,
 )
-from screens.reports.page import Choice, Page
-from screens.reports.pairs import codes_page, matches_page, ranks_page, read_figures
-from screens.reports.preference import position_page, ratings_page, read_preference, wins_page
-from screens.reports.retrieval import read_retrieval, retrieval_page
-from screens.reports.times import read_times, times_page
+from store.reports.pairs import codes_page, matches_page, ranks_page, read_figures
+from store.reports.preference import position_page, ratings_page, read_preference, wins_page
+from store.reports.retrieval import read_retrieval, retrieval_page
+from store.reports.times import read_times, times_page
+from store.reports.value import Choice, Page
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

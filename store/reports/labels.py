@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from screens.reports.page import Cell, Choice, ItemsOf, Options, Page, Row, Table, counted
-from screens.widgets.text.sanitize import one_line, shortened
 from store.errors import WorkbenchError
 from store.formatting import Drawn, pluralize
 from store.kinds.spec import question_named
@@ -16,6 +14,19 @@ from store.queries.agreement import AgreementReport, agreement_by_question
 from store.queries.confusion import Confusion, confusion
 from store.queries.label_counts import LabelCounts, label_counts
 from store.queries.labels import QuestionLabels, RaterLabels, question_of_items, questions_of_items
+from store.reports.value import (
+    Cell,
+    Choice,
+    ItemsOf,
+    Options,
+    Page,
+    Row,
+    Table,
+    counted,
+    interval,
+    number,
+    share,
+)
 from store.studies.studies import open_studies_note
 
 if TYPE_CHECKING:
@@ -26,35 +37,13 @@ if TYPE_CHECKING:
 NAMED = 6
 """Raters that a caption names; of more it says how many there are."""
 
-NAME_CELLS = 30
-"""Cells of a name in a caption."""
-
 AGAINST = "majority"
 """The labels that count as true on the screen."""
 
 
 def names_of(raters: Sequence[str]) -> str:
     """Return raters as a phrase for a caption."""
-    return (
-        ", ".join(shortened(name, NAME_CELLS) for name in raters)
-        if 0 < len(raters) <= NAMED
-        else pluralize(len(raters), "rater")
-    )
-
-
-def number(value: float | None, places: int = 2) -> str:
-    """Return a figure; a dash for none."""
-    return "–" if value is None else f"{value:.{places}f}"
-
-
-def percent(value: float | None) -> str:
-    """Return a share in percent; a dash for none."""
-    return "–" if value is None else f"{100 * value:.1f} %"
-
-
-def interval(low: float | None, high: float | None, times: float = 1, places: int = 2) -> str:
-    """Return an interval as text; nothing for none."""
-    return "" if low is None or high is None else f"{times * low:.{places}f} to {times * high:.{places}f}"
+    return ", ".join(raters) if 0 < len(raters) <= NAMED else pluralize(len(raters), "rater")
 
 
 def seen(number_of: int, thing: str, blind: int, revealed: int) -> str:
@@ -111,7 +100,7 @@ def agreement_page(read: tuple[list[AgreementReport], str], choice: Choice) -> P
                 sum(one.blind for one in people),
                 sum(one.revealed for one in people),
             ),
-            *([one_line(f"labels {open_studies}", 200)] if open_studies else []),
+            *([f"labels {open_studies}"] if open_studies else []),
             *([f"{100 * intervals[0].share:g} % intervals: {how}"] if intervals else []),
         ),
         command=command,
@@ -120,6 +109,7 @@ def agreement_page(read: tuple[list[AgreementReport], str], choice: Choice) -> P
                 ("question", "n", "differ", "equal", "alpha"),
                 tuple(_agreement_row(one) for one in found),
                 scale=(lowest, 1.0),
+                drawn="Krippendorff's alpha",
                 notes=(
                     "n: units with labels of two people or more; differ: not all labels are equal.",
                     "equal: the share of the pairs of labels of a unit that are equal.",
@@ -142,7 +132,7 @@ def _agreement_row(one: AgreementReport) -> Row:
             name,
             counted(int(shared.sum()), of_units(labels, shared), f"{name}: labels of two people or more"),
             counted(int(differing.sum()), of_units(labels, differing), f"{name}: on which people differ"),
-            percent(None if figures.percent is None else figures.percent / 100),
+            share(None if figures.percent is None else figures.percent / 100),
             number(_alpha(one)),
         ),
         (figures.ci_low, _alpha(one), figures.ci_high),
@@ -182,7 +172,7 @@ def confusion_page(read: tuple[Confusion | WorkbenchError, str, tuple[str, ...]]
     if isinstance(found, WorkbenchError):
         return _nothing(found, question, questions)
     labels, (first, second), pair = found.labels, found.raters, found.pair
-    equal = percent(None if pair.figures.percent is None else pair.figures.percent / 100)
+    equal = share(None if pair.figures.percent is None else pair.figures.percent / 100).text
     most = max(1, int(found.counts.max(initial=0)))
 
     def cell(row: float | None, column: float | None, count: int, level: float | None = None) -> Cell:
@@ -207,7 +197,7 @@ def confusion_page(read: tuple[Confusion | WorkbenchError, str, tuple[str, ...]]
     rows.append(Row(("all", *sums, cell(None, None, int(found.counts.sum())))))
     names = tuple(one.name for one in labels.raters)
     figures = pair.figures
-    kappa = f"kappa {number(figures.cohen)}"
+    kappa = f"kappa {number(figures.cohen).text}"
     if figures.ci_low is not None:
         kappa += f" ({interval(figures.ci_low, figures.ci_high)})"
     if figures.cohen is None:
@@ -215,7 +205,7 @@ def confusion_page(read: tuple[Confusion | WorkbenchError, str, tuple[str, ...]]
     notes = ["Labels are rounded to whole numbers here, not in kappa."] if found.rounded else []
     return Page(
         caption=(
-            f"{question}: ↓ {shortened(first, NAME_CELLS)} · → {shortened(second, NAME_CELLS)}",
+            f"{question}: ↓ {first} · → {second}",
             f"equal {equal} · {kappa}",
             seen(figures.units, "unit", pair.blind, pair.revealed) + " by one of them or both",
             f"Cohen's kappa; 95 % interval: bootstrap over items, {labels.cluster} by {labels.cluster}",
@@ -223,7 +213,10 @@ def confusion_page(read: tuple[Confusion | WorkbenchError, str, tuple[str, ...]]
         command=("confusion", "--question", question, "--raters", f"{first},{second}"),
         tables=(
             Table(
-                ("↓ \\ →", *(f"{value:g}" for value in found.values), "all"), tuple(rows), notes=tuple(notes)
+                ("↓ \\ →", *(f"{value:g}" for value in found.values), "all"),
+                tuple(rows),
+                axes=(first, second),
+                notes=tuple(notes),
             ),
         )
         if figures.units
@@ -282,6 +275,7 @@ def accuracy_page(read: tuple[AccuracyReport | WorkbenchError, str, tuple[str, .
                 ("rater", "kind", "n", "wrong", "accuracy"),
                 tuple(_accuracy_row(labels, one) for one in found.raters),
                 names=2,
+                drawn="accuracy",
                 notes=("A rater of the majority is compared with the majority of the others.",)
                 if any(one.left_out for one in found.raters)
                 else (),
@@ -300,7 +294,7 @@ def _accuracy_row(labels: QuestionLabels, one: RaterAccuracy) -> Row:
             one.kind,
             counted(figures.n, of_units(labels, one.known), f"{one.name}: with a true label"),
             counted(int(one.wrong.sum()), of_units(labels, one.wrong), f"{one.name}: wrong"),
-            percent(figures.accuracy),
+            share(figures.accuracy),
         ),
         whole,
     )
@@ -349,10 +343,11 @@ def _labels_table(found: LabelCounts, one: RaterLabels) -> Table:
         ("label", "n", "share"),
         tuple(_label_row(found, one, value, counts[value], most) for value in found.values),
         title=f"{one.name}{kind} · {pluralize(one.labelled, 'label')}",
+        drawn="labels",
     )
 
 
 def _label_row(found: LabelCounts, one: RaterLabels, value: float, count: int, most: int) -> Row:
     said = word(found.labels.question, value)
     cell = counted(count, lambda _: found.items(one, value), f"{one.name}: {said}")
-    return Row((said, cell, percent(count / one.labelled if one.labelled else None)), count / most)
+    return Row((said, cell, share(count / one.labelled if one.labelled else None)), count / most)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from screens.reports.labels import interval, number, percent
-from screens.reports.page import Cell, Choice, Options, Page, Row, Table, counted
-from screens.widgets.text.sanitize import shortened
 from store.formatting import pluralize
 from store.kinds.pair import PAIR
 from store.queries.pair_figures import (
@@ -22,6 +19,18 @@ from store.queries.pair_figures import (
     worth_sentence,
 )
 from store.queries.runs import all_runs
+from store.reports.value import (
+    Cell,
+    Choice,
+    Options,
+    Page,
+    Row,
+    Table,
+    counted,
+    interval,
+    number,
+    share,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
@@ -44,7 +53,8 @@ def matches_page(read: Read, choice: Choice) -> Page:
     """Return queries by their number of matching codes (Figure 3)."""
     found, whose, _ = read
     most = max((one.queries + one.partly_labelled for one in found.by_matches), default=0) or 1
-    mean = f"mean {number(found.mean_matches)} matches a query, of those of which all candidates are labelled"
+    mean = number(found.mean_matches).text
+    said = f"mean {mean} matches a query, of those of which all candidates are labelled"
     rows = tuple(
         Row(
             (
@@ -54,8 +64,8 @@ def matches_page(read: Read, choice: Choice) -> Page:
                     pairs_by_matches(whose.labels, one.matches),
                     f"queries with {pluralize(one.matches, 'match', 'matches')}",
                 ),
-                f"{one.partly_labelled:,}",
-                percent(one.queries / found.labelled_queries if found.labelled_queries else None),
+                counted(one.partly_labelled),
+                share(one.queries / found.labelled_queries if found.labelled_queries else None),
             ),
             (one.queries + one.partly_labelled) / most,
         )
@@ -64,9 +74,11 @@ def matches_page(read: Read, choice: Choice) -> Page:
     table = Table(
         ("matches", "queries", "partly", "share"),
         rows,
+        drawn="queries",
+        ordered=True,
         notes=("partly: of these, queries with a candidate without a label; in no share and no mean.",),
     )
-    return _page(read, (mean,), table)
+    return _page(read, (said,), table)
 
 
 def ranks_page(read: Read, choice: Choice) -> Page:
@@ -82,7 +94,7 @@ def ranks_page(read: Read, choice: Choice) -> Page:
                     pairs_at_rank(whose.labels, one.rank, matching=True),
                     f"rank {one.rank}, matches",
                 ),
-                percent(one.probability),
+                share(one.probability),
                 interval(one.ci_low, one.ci_high, 100, 1),
                 number(one.expected_matches),
             ),
@@ -98,7 +110,12 @@ def ranks_page(read: Read, choice: Choice) -> Page:
     if found.without_rank:
         notes.append(f"Without a rank: {pluralize(found.without_rank, 'pair')}.")
     columns = ("rank", "n", "matches", "share", "interval, %", "expected")
-    return _page(read, ("95 % intervals: Wilson's",), Table(columns, rows, notes=tuple(notes)))
+    table = Table(columns, rows, drawn="share of matches", ordered=True, notes=tuple(notes))
+    return _page(
+        read,
+        ("95 % intervals: Wilson's",),
+        table,
+    )
 
 
 def codes_page(read: Read, choice: Choice) -> Page:
@@ -114,22 +131,22 @@ def codes_page(read: Read, choice: Choice) -> Page:
                     pairs_by_queries(whose.labels, one.queries),
                     f"codes that answer {pluralize(one.queries, 'query', 'queries')}",
                 ),
-                percent(one.codes / found.answering_codes),
+                share(one.codes / found.answering_codes),
             ),
             one.codes / most,
         )
         for one in found.by_queries
     )
     several = found.codes_of_several / found.answering_codes if found.answering_codes else None
-    said = f"{pluralize(found.answering_codes, 'code')} that answer any; two or more: {percent(several)}"
-    return _page(read, (said,), Table(("queries", "codes", "share"), rows))
+    said = f"{pluralize(found.answering_codes, 'code')} that answer any; two or more: {share(several).text}"
+    return _page(read, (said,), Table(("queries", "codes", "share"), rows, drawn="codes", ordered=True))
 
 
 def _page(read: Read, said: tuple[str, ...], table: Table) -> Page:
     found, whose, names = read
     return Page(
         caption=(
-            f"Labels of {shortened(whose.phrase, 50)}: {found.labelled:,} of {found.pairs:,} pairs, "
+            f"Labels of {whose.phrase}: {found.labelled:,} of {found.pairs:,} pairs, "
             f"{pluralize(found.queries, 'query', 'queries')}",
             *said,
         ),

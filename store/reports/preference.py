@@ -7,13 +7,24 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from screens.reports.labels import interval, number, percent
-from screens.reports.page import Cell, Choice, ItemsOf, Options, Page, Row, Table, counted
 from store.formatting import pluralize
 from store.measures.preference import SideVerdict, in_both_orders, side_verdicts
 from store.measures.preference_report import PreferenceReport, by_side, preference_report, rated_by_whom
 from store.measures.votes import Votes
 from store.queries.preferences import preference_votes
+from store.reports.value import (
+    Cell,
+    Choice,
+    ItemsOf,
+    Options,
+    Page,
+    Row,
+    Table,
+    counted,
+    interval,
+    number,
+    share,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -54,12 +65,12 @@ def ratings_page(read: Read, choice: Choice) -> Page:
                 one.candidate,
                 number(one.bradley_terry, 1),
                 interval(one.ci_low, one.ci_high, 1, 0),
-                "–" if one.rank is None else f"{one.rank}",
+                number(one.rank, 0),
                 number(one.elo, 0),
                 Cell(
                     f"{one.wins}-{one.losses}-{one.ties}",
-                    _compared(votes, [one.candidate]),
-                    OF_ONE,
+                    items=_compared(votes, [one.candidate]),
+                    named=OF_ONE,
                 ),
             ),
             (one.ci_low, one.bradley_terry, one.ci_high),
@@ -72,9 +83,8 @@ def ratings_page(read: Read, choice: Choice) -> Page:
     elif found.why_no_interval:
         notes.append(f"No interval: {found.why_no_interval}.")
     scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
-    table = Table(
-        ("candidate", "rating", "interval", "rank", "Elo", "W-L-T"), rows, scale=scale, notes=tuple(notes)
-    )
+    columns = ("candidate", "rating", "interval", "rank", "Elo", "W-L-T")
+    table = Table(columns, rows, scale=scale, drawn="rating", notes=tuple(notes))
     fit = "Bradley-Terry ratings, ties half; 95 % intervals: bootstrap over prompts"
     return _page(read, (fit,), (table,))
 
@@ -99,13 +109,13 @@ def wins_page(read: Read, choice: Choice) -> Page:
     )
     columns = ("candidate", *(f"{place}" for place in range(1, len(names) + 1)))
     notes = ("How often the candidate of the row wins against that of the column, in percent; ties half.",)
-    return _page(read, (), (Table(columns, rows, notes=notes),))
+    return _page(read, (), (Table(columns, rows, axes=("wins, %", "against"), notes=notes),))
 
 
 def _win(votes: Votes, rate: float | None, name: str, other: str) -> Cell | str:
     if rate is None:
         return ""
-    return Cell(f"{100 * rate:.0f}", _compared(votes, [name, other]), OF_TWO, rate)
+    return Cell(f"{100 * rate:.0f}", rate, _compared(votes, [name, other]), OF_TWO, rate)
 
 
 def position_page(read: Read, choice: Choice) -> Page:
@@ -121,7 +131,7 @@ def position_page(read: Read, choice: Choice) -> Page:
                     _counted(side_verdicts(sides[one["rater"]], votes.items)),
                     f"{one['rater']}: verdicts with a winner",
                 ),
-                percent(one["share_left"]),
+                share(one["share_left"]),
                 interval(one["low"], one["high"], 100, 1),
             ),
             (one["low"], one["share_left"], one["high"]),
@@ -137,6 +147,7 @@ def position_page(read: Read, choice: Choice) -> Page:
             rows,
             title="Verdicts for the left side; 50 % without a bias",
             middle=0.5,
+            drawn="share of verdicts for the left side",
             notes=tuple(notes),
         )
     ]
@@ -174,10 +185,11 @@ def _orders_table(name: str, of_rater: Mapping[str, Any], orders: Orders) -> Tab
         ("left \\ right", *SIGNS),
         rows,
         title=f"Both orders: {name}",
+        axes=("the first on the left", "on the right"),
         notes=(
             "Rows: the first candidate on the left; columns: on the right.",
             f"The same winner {of_rater['consistent']:,} of {of_rater['both_orders']:,} times "
-            f"({percent(of_rater['consistency'])}).",
+            f"({share(of_rater['consistency']).text}).",
         ),
     )
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from screens.reports.labels import interval, number
-from screens.reports.page import Cell, Choice, Options, Page, Row, Table
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.measures.ranking import PRESETS, measure_named
+from store.reports.value import Cell, Choice, Options, Page, Row, Table, counted, interval, number
 from store.retrieval.comparison import MethodPair
 from store.retrieval.labels import LabelSource, label_sources
 from store.retrieval.rankings import list_rankings
@@ -155,8 +154,8 @@ def _measures(found: RetrievalReport, compared: dict[str, MethodPair]) -> Table:
     rows = []
     for name in found.best_first:
         means = found.scores[name].means()
-        first, *others = (f"{means[column]:.3f}" for column in columns)
-        rows.append(Row((_named(found, name), Cell(first, compares=compared.get(name)), *others)))
+        first, *others = (number(means[column], 3) for column in columns)
+        rows.append(Row((_named(found, name), replace(first, compares=compared.get(name)), *others)))
     # What the caption explains is short, so that names of methods have room.
     headings = [SHORT.get(column.partition("@")[0], column) for column in columns]
     return Table(("method", *headings), tuple(rows), title=f"Measures of {found.preset.name}")
@@ -166,7 +165,7 @@ def _intervals(found: RetrievalReport, compared: dict[str, MethodPair]) -> Table
     rows = []
     for name in found.best_first:
         one, value = found.intervals[name], found.scores[name].means()[found.measure]
-        cell = Cell(f"{value:.3f}", compares=compared.get(name))
+        cell = Cell(f"{value:.3f}", value, compares=compared.get(name))
         rows.append(
             Row(
                 (_named(found, name), cell, interval(one.low, one.high, places=3)), (one.low, value, one.high)
@@ -178,6 +177,7 @@ def _intervals(found: RetrievalReport, compared: dict[str, MethodPair]) -> Table
         ("method", found.measure, "95 % interval"),
         tuple(rows),
         title=f"{found.measure} with its interval",
+        drawn=found.measure,
         scale=(low, high if high > low else low + STEP),
     )
 
@@ -186,7 +186,7 @@ def _by_rank(found: RetrievalReport, kind: str, title: str, compared: dict[str, 
     rows = []
     for name in found.best_first:
         values = [found.curves[name][f"{kind}@{rank}"] for rank in CURVE_RANKS]
-        first, *others = (Cell(f"{value:.2f}", level=value) for value in values)
+        first, *others = (Cell(f"{value:.2f}", value, level=value) for value in values)
         rows.append(Row((_named(found, name), replace(first, compares=compared.get(name)), *others)))
     return Table(("method", *map(str, CURVE_RANKS)), tuple(rows), title=f"{title} k ({kind}@k)")
 
@@ -195,10 +195,9 @@ def _left_out(found: RetrievalReport, compared: dict[str, MethodPair]) -> Table:
     rows = []
     for name in found.best_first:
         one = found.left_out[name]
-        cell = Cell(number(one.all_labels.get(found.measure), 3), compares=compared.get(name))
-        rows.append(
-            Row((_named(found, name), f"{one.queries:,}", cell, number(one.left_out.get(found.measure), 3)))
-        )
+        cell = replace(number(one.all_labels.get(found.measure), 3), compares=compared.get(name))
+        left_out = number(one.left_out.get(found.measure), 3)
+        rows.append(Row((_named(found, name), counted(one.queries), cell, left_out)))
     return Table(
         ("method", "queries", "all labels", "left out"),
         tuple(rows),
@@ -220,9 +219,10 @@ def _differences(found: RetrievalReport, source: LabelSource) -> Table:
                 _named(found, one.second),
                 Cell(
                     f"{one.difference:+.3f}",
+                    one.difference,
                     compares=MethodPair(source, found.preset.name, (one.first, one.second)),
                 ),
-                "<0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}",
+                Cell("<0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}", one.adjusted),
             ),
             (one.low, one.difference, one.high),
         )
@@ -237,6 +237,7 @@ def _differences(found: RetrievalReport, source: LabelSource) -> Table:
         names=2,
         scale=(-most, most),
         middle=0.0,
+        drawn=f"difference in {found.measure}",
         notes=(
             "Plot: the difference with its interval.",
             "adj. p: of a sign-flip test over queries, by Holm's method for all these differences.",

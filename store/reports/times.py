@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from screens.reports.labels import names_of, number, percent, seen
-from screens.reports.page import Cell, Choice, Options, Page, Row, Table, counted
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
 from store.queries.labels import kinds_of_items
 from store.queries.times import PAUSE, TimeBin, TimesReport, times_report
+from store.reports.labels import names_of, seen
+from store.reports.value import Cell, Choice, Options, Page, Row, Table, counted, number, share
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -48,7 +48,7 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
     return Page(
         caption=(
             f"{kind.plural}: {names_of(found.raters)} · median "
-            f"{number(found.median, 1)} s · mean {number(found.mean, 1)} s",
+            f"{number(found.median, 1).text} s · mean {number(found.mean, 1).text} s",
             seen(
                 len(found.times),
                 "item",
@@ -64,11 +64,15 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
                 ("seconds", "n", "share"),
                 tuple(_bin_row(one, len(found.times), longest) for one in found.histogram),
                 title="Time for each item",
+                drawn="items",
+                ordered=True,
             ),
             Table(
                 ("place in session", "n", "median s"),
                 tuple(_place_row(one) for one in found.by_place),
                 title="Time by place in the session",
+                drawn="seconds for each item",
+                ordered=True,
                 scale=(0.0, float(ceil(max(ends)))),
                 notes=("Plot: the median, with the first and third quartile.",),
             ),
@@ -79,7 +83,7 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
 
 def _bin_row(one: TimeBin, whole: int, longest: int) -> Row:
     named = one.span()
-    return Row((named, _items(one, f"{named} seconds"), percent(one.n / whole)), one.n / longest)
+    return Row((named, _items(one, f"{named} seconds"), share(one.n / whole)), one.n / longest)
 
 
 def _place_row(one: TimeBin) -> Row:

@@ -1,4 +1,4 @@
-"""What a report says, before it is drawn: captions, tables, bars, and the items behind each figure."""
+"""A report as a value: captions, tables, what is drawn, and the items behind each figure."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ class Cell:
 
     Attributes:
         text: The figure as it is shown.
+        value: The figure as a program reads it: a share from 0 to 1, seconds; None where there is none.
         items: Reads the items behind it; None where there are none to show.
         named: What these items are.
         level: Its height among the figures of a matrix, from 0 to 1; None for none.
@@ -65,6 +66,7 @@ class Cell:
     """
 
     text: str
+    value: float | int | None = None
     items: ItemsOf | None = None
     named: str = ""
     level: float | None = None
@@ -76,16 +78,31 @@ class Cell:
         return self.items is not None or self.compares is not None
 
 
-def counted(count: int, items: ItemsOf, named: str, level: float | None = None) -> Cell:
+def counted(count: int, items: ItemsOf | None = None, named: str = "", level: float | None = None) -> Cell:
     """Return a number of items as a figure, behind which there are none where it is 0.
 
     Args:
         count: The number.
-        items: Reads the items.
+        items: Reads the items; None where there are none to show.
         named: What they are.
         level: See `Cell`.
     """
-    return Cell(f"{count:,}", items if count else None, named, level)
+    return Cell(f"{count:,}", count, items if count else None, named, level)
+
+
+def number(value: float | None, places: int = 2) -> Cell:
+    """Return a figure with so many places; a dash for none."""
+    return Cell("–" if value is None else f"{value:.{places}f}", value)
+
+
+def share(value: float | None) -> Cell:
+    """Return a share, shown in percent; a dash for none."""
+    return Cell("–" if value is None else f"{100 * value:.1f} %", value)
+
+
+def interval(low: float | None, high: float | None, times: float = 1, places: int = 2) -> str:
+    """Return an interval as text; nothing for none."""
+    return "" if low is None or high is None else f"{times * low:.{places}f} to {times * high:.{places}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +129,9 @@ class Table:
         names: How many of the first columns hold names, which stand at the left.
         scale: The ends of the scale on which intervals are drawn.
         middle: A value that is marked on it; None for none.
+        drawn: What is drawn, for the axis of a figure; the last column by default.
+        axes: What the rows and the columns of a matrix are, for the axes of a figure.
+        ordered: Whether the first column is a number that grows from row to row, such as a rank.
         notes: Sentences below it.
     """
 
@@ -121,6 +141,9 @@ class Table:
     names: int = 1
     scale: tuple[float, float] = (0.0, 1.0)
     middle: float | None = None
+    drawn: str = ""
+    axes: tuple[str, str] = ("", "")
+    ordered: bool = False
     notes: tuple[str, ...] = ()
 
 

@@ -105,6 +105,11 @@ async def test_reports_and_the_items_behind_their_figures(
                 f"workbench report {workspace.path} confusion --question pair.match --raters ben,{RUN}"
             )
 
+            await pilot.press("Y")
+            assert app.clipboard.startswith(
+                "| ↓ \\\\ → | 0 | 1 | all |\n| --- | ---: | ---: | ---: |\n| 0 no match |"
+            )
+
             await pilot.press("escape")
             await report(app, pilot, "Accuracy", "wrong")
             assert f"{RUN}" in screen_text(app)
@@ -167,7 +172,7 @@ async def test_a_narrow_terminal_shows_the_list_or_the_report_and_both_can_be_le
             assert "Labels by question" not in screen_text(app)
             await pilot.press("escape")
             # What takes long is left.
-            monkeypatch.setattr("screens.reports.labels.accuracy_report", lambda *_: goes_on.wait(60))
+            monkeypatch.setattr("store.reports.labels.accuracy_report", lambda *_: goes_on.wait(60))
             await pilot.press("down", "down", "enter")
             assert "Reading …" in screen_text(app)
             await pilot.press("escape", "down", "enter")

@@ -64,7 +64,7 @@ def test_a_start_imports_nothing_that_its_first_screen_does_not_need():
     code = (
         "import sys, workbench.cli.quick_parse, workbench.exit_codes, workbench.lazy_config, workbench.wiring, screens.app, "
         "screens.queue.screen, screens.home.screen, store.first_look, store.workspace.duckdb\n"
-        "heavy = {'sqlalchemy', 'sqlmodel', 'pydantic', 'typer', 'numpy', 'pyarrow', 'pygments', 'openai'}\n"
+        "heavy = {'sqlalchemy', 'sqlmodel', 'pydantic', 'typer', 'numpy', 'pyarrow', 'pygments', 'openai', 'matplotlib'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )
     done = subprocess.run(

@@ -12,14 +12,14 @@ from made_once import built_once
 from recorded import RATERS, recorded_workspace
 from sqlalchemy import insert
 
-from screens.reports.labels import agreement_page, read_agreement
-from screens.reports.page import Choice
 from store.ingest.importing import import_files
 from store.kinds.spec import task_kinds
 from store.measures.agreement import cohen_kappa, krippendorff_alpha
 from store.measures.registry import measures
 from store.queries.agreement import agreement
 from store.record.raters import ensure_rater
+from store.reports.labels import agreement_page, read_agreement
+from store.reports.value import Choice
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study
 from store.workspace.duckdb import Workspace

@@ -16,12 +16,12 @@ from small_workspace import labelled_by_agents
 from split_bench import labelled_pairs
 
 from screens.reports.drawing import draw
-from screens.reports.page import Cell, Page, Place, Row, Table, figures, moved
 from store.errors import UnknownName, WorkbenchError
 from store.queries.confusion import MOST_LABELS, confusion
 from store.queries.label_counts import label_counts
 from store.queries.labels import QuestionLabels, question_labels
 from store.queries.times import PAUSE, ItemTime, by_place, histogram, in_sessions, times_report
+from store.reports.value import Cell, Page, Place, Row, Table, figures, moved
 from store.workspace.duckdb import Workspace
 
 START = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)

@@ -1,0 +1,216 @@
+"""A report as a figure for a paper: SVG, PDF or PNG with axes, in the width of a column or of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from textwrap import wrap
+from typing import Any
+
+from store.errors import ExportFailed
+from store.reports.forms import FORMS, sentence
+from store.reports.value import Cell, Page, Table
+
+FIGURES = ("svg", "pdf", "png")
+"""The endings of figures."""
+
+COLUMN, PAGE = 3.35, 7.0
+"""Widths in inches: of a column, and of a page with two."""
+
+_ROW, _AROUND, _LEAST = 0.21, 0.75, 1.6
+"""Inches of a line of names, of what is around them, and of a figure at least."""
+_COLOUR, _GREY = "#0072B2", "0.6"
+"""A blue that all tell from white and black, also in grey, and the colour of lines that help."""
+_DARK = 0.55
+_POINTS = 8
+_DOTS = 300
+_LETTERS = 17
+"""Letters of a title in an inch."""
+_NAME = 30
+"""Characters of a name beside an axis."""
+
+_STYLE: dict[Any, Any] = {
+    "font.size": _POINTS,
+    "axes.titlesize": _POINTS,
+    "axes.labelsize": _POINTS,
+    "xtick.labelsize": _POINTS - 1,
+    "ytick.labelsize": _POINTS - 1,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "workbench",
+    "pdf.fonttype": 42,
+}
+
+
+def charts(page: Page) -> list[Table]:
+    """Return the tables of a report of which something can be drawn."""
+    return [table for table in page.tables if table.rows and _sort(table)]
+
+
+def figure(page: Page, title: str, command: str, form: str, width: float = COLUMN) -> bytes:
+    """Draw what a report has to draw, a chart below the other; equal reports give equal figures.
+
+    Args:
+        page: The report.
+        title: Its title.
+        command: The command that prints it, which becomes the figure's description.
+        form: One of FIGURES.
+        width: In inches.
+
+    Raises:
+        ExportFailed: There is nothing to draw.
+    """
+    drawn = charts(page)
+    if not drawn:
+        endings = ", ".join(f".{form}" for form in FORMS)
+        raise ExportFailed("Nothing to draw", f"{title} has no figure.", f"Save it as a table: {endings}.")
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    file = BytesIO()
+    with matplotlib.rc_context(_STYLE):
+        heights = [_height(table, width) for table in drawn]
+        made = Figure(figsize=(width, sum(heights)), layout="constrained")
+        parts = made.subfigures(len(drawn), 1, squeeze=False, height_ratios=heights)[:, 0]
+        for part, table in zip(parts, drawn, strict=True):
+            if table.title and len(drawn) > 1:
+                lines = wrap(_plain(table.title), int(_LETTERS * width))
+                part.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=_POINTS)
+            _draw(part.subplots(), table)
+        made.savefig(file, format=form, dpi=_DOTS, metadata=_about(form, title, command))
+    return file.getvalue()
+
+
+def _about(form: str, title: str, command: str) -> dict[str, Any]:
+    """Return what a file says of itself; no time, so that equal reports give equal files."""
+    title, said = _whole(title), _whole(f"{sentence(title)} {command}")
+    timeless = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
+    return {"Title": title, "Subject" if form == "pdf" else "Description": said, **timeless}
+
+
+def _sort(table: Table) -> str:
+    """Return what is drawn of a table: intervals, bars, a matrix, or nothing."""
+    if any(isinstance(row.drawn, tuple) for row in table.rows):
+        return "intervals"
+    if any(row.drawn is not None for row in table.rows):
+        return "bars"
+    levels = (cell.level for row in table.rows for cell in row.cells if isinstance(cell, Cell))
+    return "matrix" if any(level is not None for level in levels) else ""
+
+
+def _height(table: Table, width: float) -> float:
+    if table.ordered:
+        return max(_LEAST, 0.55 * width if width < PAGE else 0.35 * width)
+    return max(_LEAST, _ROW * len(table.rows) + _AROUND)
+
+
+def _draw(axes: Any, table: Table) -> None:
+    sort = _sort(table)
+    if sort == "matrix":
+        _matrix(axes, table)
+        return
+    values = [_value(table, row.drawn, row.cells) for row in table.rows]
+    names = [
+        " · ".join(_short(_plain(_text(cell))) for cell in row.cells[: table.names]) for row in table.rows
+    ]
+    places = range(len(table.rows))
+    label = _folded(table.drawn or table.columns[-1])
+    upright = table.ordered
+    points = [(place, value) for place, value in zip(places, values, strict=True) if value is not None]
+    if sort == "bars":
+        draw = axes.bar if upright else axes.barh
+        draw([place for place, _ in points], [value for _, value in points], color=_COLOUR)
+    else:
+        for place, value in points:
+            drawn = table.rows[place].drawn
+            low, _, high = drawn if isinstance(drawn, tuple) else (None, None, None)
+            ends = [[value - (value if low is None else low)], [(value if high is None else high) - value]]
+            at = (place, value) if upright else (value, place)
+            error = {"yerr" if upright else "xerr": ends}
+            axes.errorbar(*at, **error, fmt="o", color=_COLOUR, markersize=3, capsize=2, linewidth=1)
+    first = _plain(table.columns[0])
+    if upright:
+        axes.set_xticks(list(places), names)
+        if len(names) > 12:
+            axes.set_xticks(list(places)[:: len(names) // 10], names[:: len(names) // 10])
+        if sum(map(len, names)) + len(names) > _LETTERS * axes.figure.figure.get_figwidth():
+            axes.tick_params(axis="x", rotation=45)
+        axes.set_xlabel(first)
+        axes.set_ylabel(label)
+    else:
+        axes.set_yticks(list(places), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlabel(label)
+    _limits(axes, table, upright=upright, bars=sort == "bars")
+
+
+def _limits(axes: Any, table: Table, *, upright: bool, bars: bool) -> None:
+    """Set the ends of the axis of values, and mark the middle."""
+    low, high = table.scale
+    margin = 0.03 * (high - low)
+    set_limits = axes.set_ylim if upright else axes.set_xlim
+    if bars:
+        set_limits(0, None)
+    else:
+        set_limits(low - margin, high + margin)
+    if table.middle is not None:
+        (axes.axhline if upright else axes.axvline)(table.middle, color=_GREY, linestyle="--", linewidth=0.8)
+
+
+def _value(table: Table, drawn: Any, cells: Sequence[Cell | str]) -> float | None:
+    """Return the value of a row: the point of its interval, or the number that its bar stands for."""
+    if isinstance(drawn, tuple):
+        return None if drawn[1] is None else float(drawn[1])
+    for cell in cells[table.names :]:
+        if isinstance(cell, Cell) and isinstance(cell.value, int):
+            return float(cell.value)
+    return None if drawn is None else float(drawn)
+
+
+def _matrix(axes: Any, table: Table) -> None:
+    """Draw the figures of a table as shades of grey, with their texts."""
+    places = range(table.names, len(table.columns))
+    columns = [place for place in places if any(_level(row.cells[place]) is not None for row in table.rows)]
+    rows = [row for row in table.rows if any(_level(row.cells[place]) is not None for place in columns)]
+    levels = [[_level(row.cells[place]) or 0.0 for place in columns] for row in rows]
+    axes.imshow(levels, cmap="Greys", vmin=0, vmax=1.15, aspect="auto")
+    for down, row in enumerate(rows):
+        for right, place in enumerate(columns):
+            colour = "white" if levels[down][right] > _DARK else "black"
+            axes.text(right, down, _text(row.cells[place]), ha="center", va="center", color=colour)
+    axes.set_xticks(range(len(columns)), [_plain(table.columns[place]) for place in columns])
+    axes.set_yticks(range(len(rows)), [_short(_plain(_text(row.cells[0]))) for row in rows])
+    rows_are, columns_are = table.axes
+    axes.set_ylabel(_folded(rows_are))
+    axes.set_xlabel(_folded(columns_are))
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _level(cell: Cell | str) -> float | None:
+    return cell.level if isinstance(cell, Cell) else None
+
+
+def _text(cell: Cell | str) -> str:
+    return cell if isinstance(cell, str) else cell.text
+
+
+def _plain(text: str) -> str:
+    """Return a text that is drawn as it is: a dollar sign would begin a formula."""
+    return _whole(text).replace("$", r"\$")
+
+
+def _whole(text: str) -> str:
+    """Return a text with blanks for what cannot be printed."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _folded(text: str) -> str:
+    """Return the label of an axis in lines that are no longer than the axis may be."""
+    return "\n".join(wrap(_short(_plain(text)) if " " not in text else _plain(text), _NAME))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"{name[: _NAME - 10]}…{name[-9:]}"
