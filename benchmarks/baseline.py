@@ -62,7 +62,7 @@ import s.duckdb {sample}/corpus.jsonl
 import s.duckdb {sample}/queries.txt --format queries --dry-run
 annotate s.duckdb --model scripted:{sample}/replies.jsonl --no-repairs --limit 8 --estimate
 annotate s.duckdb --model scripted:{sample}/replies.jsonl --no-repairs --limit 8
-replies s.duckdb --limit 2
+replies s.duckdb --limit 0
 items s.duckdb --kind pair --limit 5
 items s.duckdb --sample-pairs 5 --seed 3
 views s.duckdb --save todo --kind pair --status open
@@ -87,11 +87,10 @@ report s.duckdb accuracy --against sample-ana --bootstrap 200
 report s.duckdb accuracy --against adjudicated --with-revealed
 report s.duckdb figures
 report s.duckdb preference --bootstrap 200
-report s.duckdb raters
 report s.duckdb confusion --bootstrap 200
 report s.duckdb labels
 report s.duckdb time
-report s.duckdb plan --alpha 0.8 --raters 3 --items 100
+report s.duckdb plan --alpha 0.8 --rater-count 3 --prevalence 0.4 --correlation 0.2
 split s.duckdb --name v1 --ratios 8:1:1 --policy majority --panel sample-ana,sample-ben,sample-chi
 split s.duckdb --name hers --ratios 1:1 --rater sample-ana --disjoint query,code --stratify
 splits s.duckdb
@@ -107,7 +106,7 @@ export s.duckdb matrix.csv --format matrix --split v1
 export s.duckdb out --format hugging-face --split v1
 measure ranking runs/qrels.txt runs/bm25.run runs/bow.run --preset trec
 measure agreement matrix.csv --cluster query
-measure preference {sample}/comparisons.jsonl {sample}/comparison-labels.csv
+measure preference {sample}/comparisons.jsonl
 candidates s.duckdb --models bm25,bow --combine z --top 3
 study new s.duckdb rq2 --raters ana,ben,chi --items {work}/items.txt --conditions blind,revealed --repeats 1 --seed 7
 study list s.duckdb
@@ -122,11 +121,11 @@ judge s.duckdb chunk-list/2 1 --rater ana
 judge s.duckdb chunk-list/2 0 --rater ben
 study close s.duckdb rq2
 report s.duckdb agreement --study rq2
-report s.duckdb accuracy --study rq2 --against majority
+report s.duckdb accuracy --study rq2 --against ana --with-revealed
 report s.duckdb raters --study rq2
 report s.duckdb time --study rq2
 adjudicate s.duckdb --study rq2 --rater eve
-compare new s.duckdb rq1 --codes-from pair:candidates --raters ana,ben --scale forced --seed 7
+compare new s.duckdb rq1 --codes-from "pairs:candidates bm25 bow, z, top 3" --raters ana,ben --scale forced --seed 7
 copy s.duckdb copy.duckdb
 merge s.duckdb copy.duckdb --dry-run
 recover s.duckdb
@@ -152,8 +151,10 @@ _VARIES = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b2[0-9]{3}-[01][0-9]-[0-3][0-9][T ][0-9:.]{8,15}(Z|[+-][0-9:]{4,6})?"), "TIME"),
     (re.compile(r'("[a-z_]*seconds[a-z_]*": )[0-9.e-]+'), r"\1SECONDS"),
-    (re.compile(r'("(total|mean|median|longest)": )[0-9]+\.[0-9e-]{6,}'), r"\1SECONDS"),
+    (re.compile(r'("(total|mean|median|longest)": )[0-9]+\.[0-9e-]{4,}'), r"\1SECONDS"),
     (re.compile(r'("last_minute": )[0-9]+'), r"\1NUMBER"),
+    (re.compile(r'("_timestamp": )[0-9]+'), r"\1TIME"),
+    (re.compile(r'("assignments_sha256": ")[0-9a-f]{64}'), r"\1DIGEST"),
     (re.compile(r"\b[0-9.]+ s\b"), "SECONDS"),
 )
 
@@ -220,7 +221,8 @@ class Baseline:
         (self._work / "items.txt").write_text("\n".join(STUDIED) + "\n", encoding="utf-8")
         for number, line in enumerate(LINES.strip().splitlines()):
             words = [word.format(sample=sample, work=self._work) for word in shlex.split(line)]
-            told = self.run(*words, "--json").replace(str(sample), "SAMPLE")
+            form = () if "manifest" in words else ("--json",)
+            told = self.run(*words, *form).replace(str(sample), "SAMPLE")
             name = re.sub(r"[^a-z0-9-]+", " ", line.replace("{sample}", "").replace("s.duckdb", "")).strip()
             self.keep(f"commands/{number:02} {name[:60].strip()}.json", told)
 
