@@ -24,7 +24,8 @@ from large_workspace import build
 RATER = ("--rater", "imported 0")
 FORMATS: dict[str, tuple[str, ...]] = {
     "jsonl": (),
-    "judgments": (),
+    "judgments.csv": (),
+    "judgments.parquet": (),
     "csv": (),
     "parquet": (),
     "labels": (),
@@ -41,12 +42,14 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "prodigy": (),
     "bundle": (),
 }
-"""The formats of pairs, with the options that say whose labels are written."""
+"""The formats of pairs, the record with its ending, and the options that say whose labels are written."""
 
 
 def measure(workspace: Path, form: str, out: Path) -> tuple[float, float]:
     """Return the seconds that an export takes, and the MB of memory that it holds at most."""
-    command = [sys.executable, "-m", "workbench", "export", str(workspace), str(out), "--format", form]
+    name, _, ending = form.partition(".")
+    out = out.with_suffix(f".{ending}") if ending else out
+    command = [sys.executable, "-m", "workbench", "export", str(workspace), str(out), "--format", name]
     began = perf_counter()
     with subprocess.Popen([*command, *FORMATS[form]], stdout=subprocess.DEVNULL) as process:
         _, status, used = os.wait4(process.pid, 0)

@@ -17,7 +17,7 @@ PAIRS, QUERIES, CODES = 412_080, 20_604, 132_952
 RATER = "bench"
 
 _TABLES = [
-    "INSERT INTO source VALUES (1, 'synthetic', 'synthetic.jsonl', 'jsonl', '', '', {pairs}, now(), 0)",
+    "INSERT INTO source VALUES (1, 'synthetic', 'synthetic.jsonl', 'jsonl', '', '', {pairs}, now(), 0, '')",
     "INSERT INTO query SELECT i, 'python how to do thing number ' || i || ' with a list of files', md5(i::VARCHAR) "
     "FROM range(1, {queries} + 1) t(i)",
     # About 380 characters a code, as Table II of CoSQA+ has them.

@@ -52,7 +52,7 @@ _EXAMPLES = {
     "label_words": "what words mean, such as good=1,bad=0",
 }
 _OPTION = "--label-as NAME changes it"
-"""What a report says of an option that only the command line has."""
+"""The advice of the command line that names an option; the dialog has a line in its place."""
 
 LISTED = 6
 _TALL = 36

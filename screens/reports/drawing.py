@@ -13,7 +13,7 @@ from textual.geometry import Region
 
 from screens.widgets.text.sanitize import one_line, shortened
 from store.formatting import LEVELS, block_bar, interval_line
-from store.reports.value import Cell, Page, Place, Row, Table
+from store.reports.value import Cell, Page, Place, Row, Table, text_of
 
 lines_of = partial(wrap, break_on_hyphens=False)
 """Wraps a text into lines of so many cells; names stay whole."""
@@ -128,9 +128,8 @@ def _widths(table: Table, width: int) -> list[int]:
 
 
 def _plain(cell: Cell | str) -> str:
-    if isinstance(cell, str):
-        return cell
-    return cell.text if cell.level is None else f"{cell.text} {_height(cell.level)}"
+    level = cell.level if isinstance(cell, Cell) else None
+    return text_of(cell) if level is None else f"{text_of(cell)} {_height(level)}"
 
 
 def _height(level: float) -> str:

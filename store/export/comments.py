@@ -17,7 +17,7 @@ _SHOWN, _CELLS = 8, 60
 
 
 def create_said(cursor: duckdb.DuckDBPyConnection, rater_id: int | None, *, with_marks: bool) -> None:
-    """Create the temporary table said (item_id, id, comment) with the comments that stand now.
+    """Create the temporary table said (item_id, id, comment) with the current comments.
 
     Args:
         cursor: A cursor of the workspace, with the views of `create_exported_records`.

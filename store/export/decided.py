@@ -116,7 +116,7 @@ def create_decided(cursor: duckdb.DuckDBPyConnection, deciding: Deciding) -> dic
             SELECT item_id, value, count(*) AS number, count(*) FILTER (saw) AS saw
             FROM person_label GROUP BY item_id, value
         ), people AS (
-            SELECT item_id, sum(number)::BIGINT AS raters, sum(saw)::BIGINT AS saw, max(number) AS most,
+            SELECT item_id, sum(number)::BIGINT AS raters, sum(saw)::BIGINT AS saw,
                 arg_max(value, number) AS value,
                 map_from_entries(list((value, number))) AS numbers,
                 list(number ORDER BY number DESC) AS ordered

@@ -55,9 +55,9 @@ class KeptFile:
     records: int
 
     @property
-    def same(self) -> Reading:
-        """What it has in common with the files of one table."""
-        return replace(self.reading, stem="")
+    def shared(self) -> Reading:
+        """The part of its reading that all files of a table share."""
+        return replace(self.reading, stem="", replaces=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class KeptTable:
 
     @property
     def reading(self) -> Reading:
-        """How its files are read."""
+        """The reading of its first file."""
         return self.files[0].reading
 
     @property
     def records(self) -> int:
-        """How many records it has."""
+        """The number of records in all its files."""
         return sum(file.records for file in self.files)
 
 
@@ -99,7 +99,7 @@ def kept_tables(rows: Iterable[Sequence[Any]]) -> dict[str, KeptTable]:
     for source, name, reading, records, moment in rows:
         file = KeptFile(source, name, Reading.from_json(reading), records)
         replaced.update(file.reading.replaces)
-        groups.setdefault((moment, replace(file.same, replaces=())), []).append(file)
+        groups.setdefault((moment, file.shared), []).append(file)
     tables: dict[str, KeptTable] = {}
     for files in groups.values():
         left = tuple(file for file in files if file.source not in replaced)
@@ -113,10 +113,9 @@ def _name(names: Sequence[str]) -> str:
     """Return the name of a table: of its file, of all its shards, or of the first of several files."""
     if len(names) == 1:
         return names[0]
-    shards = {table_name(name) for name in names}
-    return (
-        shards.pop() if len(shards) == 1 and len(set(names)) > 1 else f"{names[0]} and {len(names) - 1} more"
-    )
+    tables = {table_name(name) for name in names}
+    are_shards = len(tables) == 1 and len(set(names)) > 1
+    return tables.pop() if are_shards else f"{names[0]} and {len(names) - 1} more"
 
 
 def _unused(name: str, taken: Mapping[str, KeptTable]) -> str:

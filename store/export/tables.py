@@ -49,9 +49,6 @@ def table_writer(
     columns: Sequence[str],
     added: Mapping[str, str],
     schema: pyarrow.Schema | None,
-    *,
-    delimiter: str = ",",
-    has_mark: bool = False,
 ) -> Iterator[TableWriter]:
     """Open a table to be written.
 
@@ -61,12 +58,10 @@ def table_writer(
         columns: The columns.
         added: Further columns, with their types in SQL.
         schema: The types of the columns in Parquet; None where all are texts.
-        delimiter: Between the cells of CSV.
-        has_mark: Whether CSV begins with a byte order mark.
     """
     if form == "csv":
-        with path.open("w", encoding="utf-8-sig" if has_mark else "utf-8", newline="") as file:
-            out = _Csv(csv.writer(file, delimiter=delimiter, lineterminator="\n"))
+        with path.open("w", encoding="utf-8", newline="") as file:
+            out = _Csv(csv.writer(file, lineterminator="\n"))
             out.write([(columns, tuple(added))])
             yield out
     elif form == "parquet":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from store.errors import ImportFailed
 
 ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".xlsx", ".xlsm", ".ods")
-"""How the names of data files end, of which a folder is listed."""
+"""Endings of data files: those that an import takes from a folder."""
 
 
 @dataclass(frozen=True, slots=True)

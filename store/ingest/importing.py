@@ -589,7 +589,8 @@ def _add_sources(
 ) -> dict[int, int]:
     numbers: dict[int, int] = {}
     for given, result in zip(inputs, report.files, strict=True):
-        adds = result.adds or result.rejected or _is_unkept(cursor, given, result)
+        is_unkept = _is_unkept(cursor, given, result)
+        adds = result.adds or result.rejected or is_unkept
         if not adds and not (given.layout.sort in shared_sorts() and report.adds):
             continue
         number = result.source_id
@@ -611,7 +612,7 @@ def _add_sources(
                 "UPDATE source SET records = ?, rejected = ? WHERE id = ?", [taken, result.rejected, number]
             )
         numbers[given.file.number] = number
-        if _is_unkept(cursor, given, result):
+        if is_unkept:
             replaces = _replaced(cursor, given, number)
             reading = Reading.of(given.file, given.sample, given.layout, prefix, replaces).to_json()
             cursor.execute("UPDATE source SET reading = ? WHERE id = ?", [reading, number])

@@ -18,6 +18,7 @@ from store.formats.fields import Layout
 from store.formats.protocol import Format, Sample, find_format
 from store.formats.table import LABEL_WORDS, TABLE
 from store.reading.files import InputFile
+from store.reading.kept import table_name
 from store.reading.records import read_records
 
 LOOKED_AT = 20
@@ -319,7 +320,7 @@ def has_readable(file: InputFile, sample: Sample) -> bool:
 
 def content_stem(file: InputFile) -> str:
     """Return how ids begin that are made of the content: all shards of a table have one name."""
-    return re.sub(r"-\d+-of-\d+$", "", file.stem)
+    return table_name(file.stem)
 
 
 def _further(columns: Collection[str]) -> dict[str, str]:

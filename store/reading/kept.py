@@ -28,7 +28,7 @@ _LARGEST = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a kept table of pairs is read again, and how the item of each of its rows is found.
+    """The description by which a kept table of pairs is read again, and the item of each row is found.
 
     Attributes:
         container: How its records are stored.

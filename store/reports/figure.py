@@ -9,7 +9,7 @@ from typing import Any
 
 from store.errors import ExportFailed
 from store.reports.forms import FORMS, sentence
-from store.reports.value import Cell, Page, Table
+from store.reports.value import Cell, Page, Table, text_of
 
 FIGURES = ("svg", "pdf", "png")
 """The endings of figures."""
@@ -113,7 +113,7 @@ def _draw(axes: Any, table: Table) -> None:
         return
     values = [_value(table, row.drawn, row.cells) for row in table.rows]
     names = [
-        " · ".join(_short(_plain(_text(cell))) for cell in row.cells[: table.names]) for row in table.rows
+        " · ".join(_short(_plain(text_of(cell))) for cell in row.cells[: table.names]) for row in table.rows
     ]
     places = range(len(table.rows))
     label = _folded(table.drawn or table.columns[-1])
@@ -179,9 +179,9 @@ def _matrix(axes: Any, table: Table) -> None:
     for down, row in enumerate(rows):
         for right, place in enumerate(columns):
             colour = "white" if levels[down][right] > _DARK else "black"
-            axes.text(right, down, _text(row.cells[place]), ha="center", va="center", color=colour)
+            axes.text(right, down, text_of(row.cells[place]), ha="center", va="center", color=colour)
     axes.set_xticks(range(len(columns)), [_plain(table.columns[place]) for place in columns])
-    axes.set_yticks(range(len(rows)), [_short(_plain(_text(row.cells[0]))) for row in rows])
+    axes.set_yticks(range(len(rows)), [_short(_plain(text_of(row.cells[0]))) for row in rows])
     rows_are, columns_are = table.axes
     axes.set_ylabel(_folded(rows_are))
     axes.set_xlabel(_folded(columns_are))
@@ -191,10 +191,6 @@ def _matrix(axes: Any, table: Table) -> None:
 
 def _level(cell: Cell | str) -> float | None:
     return cell.level if isinstance(cell, Cell) else None
-
-
-def _text(cell: Cell | str) -> str:
-    return cell if isinstance(cell, str) else cell.text
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Sequence
 
-from store.reports.value import Cell, Page, Row, Table
+from store.reports.value import Cell, Page, Row, Table, text_of
 
 _ENDS = ("low", "value", "high")
 """The columns of CSV that hold what is drawn behind the rows of a table: intervals."""
@@ -56,7 +56,7 @@ def table_as_markdown(table: Table) -> str:
     """Return a table as Markdown, with figures at the right."""
     lines = [[_marked(name) for name in table.columns]]
     lines.append(["---" if place < table.names else "---:" for place in range(len(table.columns))])
-    lines += [[_marked(_text(cell)) for cell in row.cells] for row in table.rows]
+    lines += [[_marked(text_of(cell)) for cell in row.cells] for row in table.rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -98,7 +98,7 @@ def sentence(text: str) -> str:
 
 
 def _latex_row(row: Row) -> str:
-    return f"{' & '.join(_escaped(_text(cell)) for cell in row.cells)} \\\\"
+    return f"{' & '.join(_escaped(text_of(cell)) for cell in row.cells)} \\\\"
 
 
 _LATEX = {
@@ -117,10 +117,6 @@ def _escaped(text: str) -> str:
 def _marked(text: str) -> str:
     """Return a text as Markdown shows it: nothing in it is a mark."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", _CONTROL.sub(" ", text))
-
-
-def _text(cell: Cell | str) -> str:
-    return cell if isinstance(cell, str) else cell.text
 
 
 def _figure(cell: Cell | str) -> str | float | int | None:

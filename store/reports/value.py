@@ -78,6 +78,11 @@ class Cell:
         return self.items is not None or self.compares is not None
 
 
+def text_of(cell: Cell | str) -> str:
+    """Return a cell as it is shown."""
+    return cell if isinstance(cell, str) else cell.text
+
+
 def counted(count: int, items: ItemsOf | None = None, named: str = "", level: float | None = None) -> Cell:
     """Return a number of items as a figure, behind which there are none where it is 0.
 
