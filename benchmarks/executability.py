@@ -22,12 +22,12 @@ from stand_in import StandIn
 from agents.jobs import role_models
 from agents.jobs.events import JobEvent, JobLog
 from agents.jobs.runner import run_job
+from agents.reports.pipeline import read_reports
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import OURS, JobSettings
 from store.ingest.importing import import_files
 from store.tables.runs import Run
 from store.workspace.duckdb import Workspace
-from workbench.cli.pipeline import read_reports
 
 
 def main() -> None:
@@ -80,7 +80,7 @@ def annotate(path: Path, options: argparse.Namespace) -> dict[str, dict[str, Any
                 run = (
                     connection.execute(Run.__table__.select().where(Run.id == report.run_id)).mappings().one()
                 )
-            (found,) = read_reports(workspace, [Run(**run)])
+                (found,) = read_reports(connection, [Run(**run)])
             figures[name] = found.to_dict(blind=False) | {"seconds": time.perf_counter() - started}
     return figures
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from screens.navigator import LoadedText, OpenedReview
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids, QueueFilter, ViewQuery
+    from store.reports.options import Options
     from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
 
@@ -390,18 +391,16 @@ class WorkbenchApp(App[None]):
         if not any(isinstance(screen, ReportsScreen) for screen in self.screen_stack):
             self.push_screen(ReportsScreen(self.context, self))
 
-    def open_confusion(self, question: str, first: str, second: str) -> None:
-        """Show how the labels of two raters go together; a rater of an open study is refused.
+    def open_report(self, name: str, options: Options) -> None:
+        """Show a report; a rater of an open study is refused.
 
         Args:
-            question: The question's name.
-            first: The name of one rater, or of a run.
-            second: That of the other.
+            name: Its name.
+            options: What it is asked for.
         """
         from screens.reports.screen import ReportsScreen
-        from store.reports.value import Choice
 
-        self.push_screen(ReportsScreen(self.context, self, ("confusion", Choice(question, first, second))))
+        self.push_screen(ReportsScreen(self.context, self, (name, options)))
 
     def open_by_query(self, asked: MethodPair) -> None:
         """Compare two methods of retrieval query by query; a rater of an open study is refused.

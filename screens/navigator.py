@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids, QueueFilter, ViewQuery
+    from store.reports.options import Options
     from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
 
@@ -91,13 +92,12 @@ class Navigator(Protocol):
     def open_reports(self) -> None:
         """List the reports; a rater of an open study is refused."""
 
-    def open_confusion(self, question: str, first: str, second: str) -> None:
-        """Show how the labels of two raters go together; a rater of an open study is refused.
+    def open_report(self, name: str, options: Options) -> None:
+        """Show a report; a rater of an open study is refused.
 
         Args:
-            question: The question's name.
-            first: The name of one rater, or of a run.
-            second: That of the other.
+            name: Its name.
+            options: What it is asked for.
         """
 
     def open_by_query(self, asked: MethodPair) -> None:

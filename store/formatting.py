@@ -28,6 +28,41 @@ def dollars(money: float) -> str:
     return f"${money:.4f}" if money >= 0.0001 else f"${money:.6f}"
 
 
+def cost(money: float | None, unknown: int, what: str = "step", several: str = "") -> str:
+    """Say what something cost.
+
+    Args:
+        money: US dollars, as far as they are known; None where nothing is.
+        unknown: Of how many steps, or of whatever `what` names, it is not known.
+        what: See `unknown`.
+        several: Its plural; with an s by default.
+    """
+    if money is None:
+        return "unknown"
+    rest = f", and what {pluralize(unknown, what, several)} cost, which is unknown" if unknown else ""
+    return f"{dollars(money)}{rest}"
+
+
+def tokens(taken: int, cached: int, given: int, unknown: int) -> str:
+    """Say how many tokens models took and gave.
+
+    Args:
+        taken: Input tokens.
+        cached: Those of them that the service had in its cache.
+        given: Output tokens.
+        unknown: Of how many steps it is not known what they cost. Where no token was counted either, the
+            service did not say how many it took.
+    """
+    if unknown and not taken and not given:
+        return "unknown: the service does not say"
+    return f"{taken:,} in ({cached:,} cached), {given:,} out"
+
+
+def part_of(part: int, whole: int) -> str:
+    """Return "48 of 60 (80.0 %)", or "0 of 0" where a share means nothing."""
+    return f"{part:,} of {whole:,}" + (f" ({100 * part / whole:.1f} %)" if whole else "")
+
+
 def format_duration(seconds: float) -> str:
     """Return a duration in words: "40 s", "3 min", "2 h 5 min"."""
     if seconds < 90:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from sqlalchemy import Connection
 
 CLOSED: dict[str, Any] = {
     "enable_external_access": False,
@@ -21,6 +23,17 @@ CLOSED: dict[str, Any] = {
     "threads": 2,
 }
 """The settings of a DuckDB instance that reads statements or files of others; a memory limit is added."""
+
+
+def native(connection: Connection) -> duckdb.DuckDBPyConnection:
+    """Return the DuckDB connection behind one of SQLAlchemy, for statements in DuckDB's own SQL.
+
+    They read the same snapshot, and the temporary tables that they make are gone with its transaction, which
+    is never committed.
+    """
+    # DuckDB's own statements would not begin one.
+    connection.exec_driver_sql("SELECT 1")
+    return cast("duckdb.DuckDBPyConnection", connection.connection.driver_connection)
 
 
 def quoted(text: str) -> str:

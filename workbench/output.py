@@ -17,15 +17,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from store.formatting import block_bar, dollars, pluralize
-
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from store.errors import WorkbenchError
+    from store.reports.value import Report
 
 PIPED_WIDTH = 160
 """Columns of a table that goes to a file or a pipe, where no terminal sets a width."""
+
+MOST_ROWS = 60
+"""Rows of a report's table; of more the first and the last ones are printed."""
 
 MIN_WIDTH = 12
 """Columns that are left to a table's column when it gives way to the others."""
@@ -34,9 +36,6 @@ _LEAST_FOR_AN_END = 20
 
 PANEL_WIDTH = 100
 """Columns of an error's panel at most: longer lines are hard to read."""
-
-BARS_WIDTH = 120
-"""Columns of a table with bars at most: the eye follows a line no further."""
 
 BAR_AFTER_SECONDS = 1.0
 """A bar is shown only for work that takes longer than this."""
@@ -86,11 +85,6 @@ def _console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
-def terminal_width() -> int:
-    """Return the cells of a line on stdout."""
-    return _console().width
-
-
 def say(*lines: object) -> None:
     """Print lines for people on stdout."""
     console = _console()
@@ -101,36 +95,6 @@ def say(*lines: object) -> None:
 def note(line: str) -> None:
     """Print a line for people on stderr, where it does not mix with what was asked for."""
     _console(stderr=True).print(harmless(line), soft_wrap=True)
-
-
-def cost(money: float | None, unknown: int, what: str = "step", several: str = "") -> str:
-    """Say what something cost.
-
-    Args:
-        money: US dollars, as far as they are known; None where nothing is.
-        unknown: Of how many steps, or of whatever `what` names, it is not known.
-        what: See `unknown`.
-        several: Its plural; with an s by default.
-    """
-    if money is None:
-        return "unknown"
-    rest = f", and what {pluralize(unknown, what, several)} cost, which is unknown" if unknown else ""
-    return f"{dollars(money)}{rest}"
-
-
-def tokens(taken: int, cached: int, given: int, unknown: int) -> str:
-    """Say how many tokens models took and gave.
-
-    Args:
-        taken: Input tokens.
-        cached: Those of them that the service had in its cache.
-        given: Output tokens.
-        unknown: Of how many steps it is not known what they cost. Where no token was counted either, the
-            service did not say how many it took.
-    """
-    if unknown and not taken and not given:
-        return "unknown: the service does not say"
-    return f"{taken:,} in ({cached:,} cached), {given:,} out"
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
@@ -190,27 +154,23 @@ def print_table(
     console.print(table)
 
 
-def print_bars(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], lengths: Sequence[float | None]
-) -> None:
-    """Print a table with a horizontal bar at the end of each row; the longest bar fills its line.
+_STYLES = {"title": "bold underline", "bold": "bold", "cursor": "reverse"}
+"""How what a report is drawn of looks in a terminal."""
 
-    Args:
-        columns: The headings of the columns before the bars; their cells are at the right.
-        rows: See `print_table`.
-        lengths: The length of each row's bar, at least 0, in any unit; None for no bar.
-    """
-    shown = [[str(_cell(cell)) for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(columns, *shown, strict=True)]
+
+def print_report(title: str, report: Report) -> None:
+    """Print a report as text: its captions, its tables with what is drawn of them, and its warnings."""
+    from screens.reports.drawing import draw
+
     console = _console()
-    room = min(console.width, BARS_WIDTH) - sum(widths) - 2 * len(widths)
-    longest = max((length or 0.0 for length in lengths), default=0.0)
-    heads = zip(columns, widths, strict=True)
-    console.print(harmless("  ".join(name.rjust(width) for name, width in heads), style="bold"))
-    for row, length in zip(shown, lengths, strict=True):
-        cells = [" " * (width - cell_len(cell)) + cell for cell, width in zip(row, widths, strict=True)]
-        bar = block_bar(length / longest, max(room, 1)) if length and longest else ""
-        say("  ".join([*cells, bar]).rstrip())
+    console.print(harmless(title, style="bold underline"), soft_wrap=True)
+    for line in draw(report, console.width, most=MOST_ROWS).lines:
+        text = Text()
+        for part, style in line:
+            text.append(part, style=_STYLES.get(style, ""))
+        console.print(text, soft_wrap=True)
+    for warning in report.warnings:
+        note(warning)
 
 
 def _with_its_end(cell: object, width: int) -> object:
@@ -224,11 +184,6 @@ def _cell(value: object) -> object:
     if value is None:
         return ""
     return f"{value:,}" if type(value) is int else value
-
-
-def share(part: int, whole: int) -> str:
-    """Return "48 of 60 (80.0 %)", or "0 of 0" where a share means nothing."""
-    return f"{part:,} of {whole:,}" + (f" ({100 * part / whole:.1f} %)" if whole else "")
 
 
 def show_error(error: WorkbenchError, *, as_json: bool) -> None:

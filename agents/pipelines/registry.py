@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from store.queries.run_figures import RunFigures
     from store.tables.runs import Run
-    from store.workspace.duckdb import Workspace
 
 GROUP = "workbench.task_kinds"
 ENDING = ".agents"
@@ -73,7 +72,7 @@ def pipeline_counts(connection: Connection, run: Run, figures: RunFigures) -> Pi
     return part.counts(connection, run, figures) if part and part.counts else PipelineFigures()
 
 
-def pipeline_report(workspace: Workspace, run: Run, figures: RunFigures) -> PipelineFigures:
+def pipeline_report(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:
     """Read all figures that only the pipeline of a run knows; none where it is not installed."""
     part = agents_parts().get(run.kind)
-    return part.report(workspace, run, figures) if part and part.report else PipelineFigures()
+    return part.report(connection, run, figures) if part and part.report else PipelineFigures()

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from agents.sandbox.settings import SandboxSettings
     from store.queries.run_figures import RunFigures
     from store.tables.runs import Run
-    from store.workspace.duckdb import Workspace
 
 
 _NAMED_PROMPTS = 2
@@ -218,7 +217,7 @@ class AgentsPart:
     load: Callable[[Connection, Sequence[int]], Sequence[WorkItem]]
     make_pipeline: Callable[[Configuration, Sandbox | None, SandboxSettings], Pipeline]
     counts: Callable[[Connection, Run, RunFigures], PipelineFigures] | None = None
-    report: Callable[[Workspace, Run, RunFigures], PipelineFigures] | None = None
+    report: Callable[[Connection, Run, RunFigures], PipelineFigures] | None = None
     paths: tuple[str, ...] = ()
     workload: Callable[[Connection, Mapping[str, str]], Workload] | None = None
     placeholder_characters: Mapping[str, int] = field(default_factory=dict)

@@ -476,10 +476,23 @@ class AdjudicateScreen(BaseScreen):
             else "The only dispute has a ruling."
         )
         study = self.adjudication.study.name if self.adjudication and self.adjudication.study else None
-        of_study = f" --study {one_line(study, 40)}" if study else ""
-        path = one_line(self.context.workspace.path.name, 40)
-        yield f"To use them: workbench report {path} accuracy --against adjudicated{of_study}"
+        whose = f"of the study {one_line(study, 40)}" if study else "of all labels"
+        key = self.shared.key("accuracy")
+        yield f"{key} shows how often raters and runs are right by the rulings {whose}."
         yield f"{self.shared.key('previous')} goes back to the last one. {other}"
+
+    def _open_accuracy(self) -> None:
+        """Show accuracy against the rulings."""
+        from store.reports.options import Options
+
+        left = len(self.disputes) - len(self.ruled)
+        if left or not self.disputes:
+            why = f"{pluralize(left, 'dispute')} without a ruling." if left else "There is no dispute."
+            self.shared.show_message(f"Accuracy against the rulings comes after the last one. {why}")
+            return
+        study = self.adjudication.study.name if self.adjudication and self.adjudication.study else None
+        question = next(iter(self.disputes.values())).spec.name
+        self.navigator.open_report("accuracy", Options(question=question, study=study, against="adjudicated"))
 
     @property
     def _is_open(self) -> bool:
@@ -750,6 +763,9 @@ class AdjudicateScreen(BaseScreen):
             ),
             "adjudicate.names": Handler(
                 self._show_names, of_item=True, label=lambda _: "hide names" if self.names else "names"
+            ),
+            "adjudicate.accuracy": Handler(
+                self._open_accuracy, lambda: bool(self.disputes) and len(self.ruled) == len(self.disputes)
             ),
             "adjudicate.study": Handler(self._go_to_study, lambda: len(self._studies) > 1),
             "adjudicate.back": Handler(self._go_back),

@@ -727,7 +727,10 @@ class JobsScreen(BaseScreen):
             show("Nothing to compare", "Two runs with labels of the same kind are needed.")
         elif marked is not None:
             self._marked = None
-            self.navigator.open_confusion(kind.label_question.name, marked.name, shown.run.name)
+            from store.reports.options import Options
+
+            two = (marked.name, shown.run.name)
+            self.navigator.open_report("confusion", Options(question=kind.label_question.name, raters=two))
         elif shown.run.id == self._marked:
             self._marked = None
         else:

@@ -7,13 +7,13 @@ from pathlib import Path
 from store.errors import ExportFailed
 from store.reports.figure import FIGURES, figure
 from store.reports.forms import as_csv, as_latex, as_markdown
-from store.reports.value import Page
+from store.reports.value import Report
 
 SUFFIXES = tuple(f".{form}" for form in (*FIGURES, "csv", "md", "tex"))
 """The ends of the files that a report can be saved as."""
 
 
-def save(page: Page, title: str, command: str, path: Path) -> str:
+def save(page: Report, title: str, command: str, path: Path) -> str:
     """Write a report to a new file, in the form that its name ends in.
 
     Args:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, ScrollableContainer, VerticalScroll
 from textual.content import Content
+from textual.geometry import Region
 from textual.widgets import Input, Static
 
 from screens.base_screen import BaseScreen
@@ -20,7 +20,8 @@ from screens.commands import Command, Scope, bindings
 from screens.form import typed_path
 from screens.jobs.job_line import JobLine
 from screens.reading import Reading
-from screens.reports.drawing import draw, lines_of
+from screens.reports.choosing import ChoiceScreen
+from screens.reports.drawing import BOLD, CURSOR, DRAWN, MUTED, TITLE, draw, lines_of
 from screens.reports.saving import SUFFIXES, save
 from screens.threads import Soon, in_thread
 from screens.widgets.key_line import KeyLine
@@ -32,9 +33,11 @@ from store.formatting import pluralize
 from store.queries.labels import kinds_of_items
 from store.queries.rows import QueueFilter
 from store.queries.sources import rejected_records, rejected_sentence
-from store.reports.catalogue import REPORTS, Report
+from store.reports.catalogue import check_blind, reports
 from store.reports.forms import table_as_markdown
-from store.reports.value import CHOOSABLE, Cell, Choice, Options, Page, Place, figures, moved
+from store.reports.options import Options, command_line
+from store.reports.spec import Choice, Choices, ReportSpec
+from store.reports.value import Cell, Place, Report, figures, moved
 from store.studies.session import refuse_sealed
 
 if TYPE_CHECKING:
@@ -44,17 +47,45 @@ if TYPE_CHECKING:
     from screens.navigator import Navigator
     from store.record.rater_ref import RaterRef
 
-LIST_CELLS = 30
+LIST_CELLS = 37
 BESIDE_CELLS = 100
 """The width from which list and report stand side by side: that of the class `-medium`."""
-TITLE_CELLS = max(len(one.title) for one in REPORTS)
 REST_SECONDS = 0.15
 """How long the cursor rests in the list before the report is read."""
 MOST_ITEMS = 50_000
 """Items behind a figure that are listed at most."""
 
+CHOOSABLE = ("subject", "first", "second")
+"""The choices that a key of their own turns to the next value."""
+
+STYLES = {
+    TITLE: "bold underline",
+    BOLD: "bold",
+    MUTED: "$foreground-muted",
+    DRAWN: "$text-accent",
+    CURSOR: "bold reverse",
+}
+"""How the parts of a drawn report look."""
+
 HIDDEN = "Reports use"
 NOTHING: tuple[frozenset[str], str] = (frozenset(), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What was read of a report.
+
+    Attributes:
+        options: What it was asked for, with what the app asks first.
+        found: What was found; None where nothing could be.
+        choices: What else can be chosen.
+        failure: Why nothing could be found; None where something was.
+    """
+
+    options: Options
+    found: Any
+    choices: Choices
+    failure: WorkbenchError | None = None
 
 
 class ReportsScreen(BaseScreen):
@@ -78,21 +109,22 @@ class ReportsScreen(BaseScreen):
     AUTO_FOCUS = ""
 
     def __init__(
-        self, context: ScreenContext, navigator: Navigator, opened: tuple[str, Choice] | None = None
+        self, context: ScreenContext, navigator: Navigator, opened: tuple[str, Options] | None = None
     ) -> None:
         super().__init__(context, navigator)
         self._opened = opened[0] if opened is not None else ""
         self.reading = Reading(self, self._read_here, self._here_read)
-        self.page: Page | None = None
+        self.page: Report | None = None
         self.failure: WorkbenchError | None = None
         self._index = 0
         self._in_report = opened is not None
         self._figure = 0
-        # By what reports read: those that share it share the choice.
-        self._choices: dict[Any, Choice] = {
-            one.read: opened[1] for one in REPORTS if opened is not None and one.name == opened[0]
-        }
-        self._found: dict[tuple[Any, Choice], Any] = {}
+        # By what reports read: those that share it share what is asked.
+        self._asked: dict[Any, Options] = {}
+        if opened is not None:
+            self._asked[reports()[opened[0]].read] = opened[1]
+        self._found: dict[tuple[Any, Options], Shown] = {}
+        self.choices: Choices = {}
         self._soon = Soon(self, REST_SECONDS, group="report")
 
     def compose(self) -> ComposeResult:
@@ -147,23 +179,28 @@ class ReportsScreen(BaseScreen):
         self._read_report()
 
     @property
-    def offered(self) -> list[Report]:
+    def offered(self) -> list[ReportSpec]:
         """The reports that there are; in a blind review those that can be of the rater's own labels alone."""
         (kinds, _), blind = self.reading.found or NOTHING, self.context.settings.blind
         if not kinds or self.reading.failure is not None or (blind and self.context.rater is None):
             return []
-        return [one for one in REPORTS if (not one.kind or one.kind in kinds) and (one.own or not blind)]
+        every = reports().values()
+        # Of a report with parts these are listed, each with a name in words.
+        shown = [one for one in every if not one.parts and (not one.kind or one.kind in kinds)]
+        return [one for one in shown if one.own or not blind]
 
     @property
-    def report(self) -> Report | None:
+    def report(self) -> ReportSpec | None:
         """The report under the cursor."""
         offered = self.offered
         return offered[self._index] if offered else None
 
-    def _choice(self, report: Report) -> Choice:
+    def _options(self, report: ReportSpec) -> Options:
         blind, rater = self.context.settings.blind, self.context.rater
         own = rater.name if blind and rater is not None else None
-        return replace(self._choices.get(report.read, Choice()), own=own)
+        asked = self._asked.get(report.read, Options())
+        scope = self.context.scope if report.name == "progress" else None
+        return replace(asked, own=own, blind=blind, scope=scope)
 
     @property
     def _is_narrow(self) -> bool:
@@ -182,45 +219,61 @@ class ReportsScreen(BaseScreen):
         report = self.report
         if report is None or not self._shows_report:
             return
-        choice = self._choice(report)
-        key = (report.read, choice)
+        options = self._options(report)
+        key = (report.read, options)
         if key in self._found:
-            self._show(report, choice, self._found[key])
+            self._show(report, options, self._found[key])
             return
-
-        def work() -> Any:
-            with self.context.workspace.reading() as connection:
-                refuse_sealed(connection, self.context.rater, HIDDEN)
-                return report.read(connection, choice)
-
-        done, failed = (partial(one, report, choice) for one in (self._report_read, self._report_failed))
+        work = partial(self._read, report, options)
+        done, failed = (partial(one, report, options) for one in (self._report_read, self._report_failed))
         in_thread(self, work, done, failed, group="report")
 
-    def _is_wanted(self, report: Report, choice: Choice) -> bool:
-        """Return whether a report is still the one under the cursor, as it was chosen."""
-        return self.report is report and self._choice(report) == choice
+    def _read(self, report: ReportSpec, options: Options) -> Shown:
+        with self.context.workspace.reading() as connection:
+            refuse_sealed(connection, self.context.rater, HIDDEN)
+            check_blind(report, options)
+            asked = report.start(connection, options)
+            try:
+                found, failure = report.read(connection, asked), None
+            except WorkbenchError as error:
+                # Something else can be chosen.
+                found, failure = None, error
+            return Shown(asked, found, report.choices(connection, asked, found), failure)
 
-    def _report_read(self, report: Report, choice: Choice, found: Any) -> None:
-        self._found[report.read, choice] = found
-        if self._is_wanted(report, choice):
-            self._show(report, choice, found)
+    def _is_wanted(self, report: ReportSpec, options: Options) -> bool:
+        """Return whether a report is still the one under the cursor, as it was asked for."""
+        return self.report is report and self._options(report) == options
 
-    def _show(self, report: Report, choice: Choice, found: Any) -> None:
-        page = report.page(found, choice)
+    def _report_read(self, report: ReportSpec, options: Options, shown: Shown) -> None:
+        self._found[report.read, options] = shown
+        if self._is_wanted(report, options):
+            self._show(report, options, shown)
+
+    def _show(self, report: ReportSpec, options: Options, shown: Shown) -> None:
+        self.choices = (
+            shown.choices
+            if options.own is None
+            else {name: one for name, one in shown.choices.items() if name == "subject"}
+        )
+        if shown.failure is not None:
+            self.page, self.failure = None, shown.failure
+            self._lay_out()
+            return
+        page = report.report(shown.found, shown.options)
         _, rejected = self.reading.found or NOTHING
         said = (rejected,) if rejected else ()
-        self.page, self.failure = replace(page, caption=(*page.caption, *said)), None
+        self.page, self.failure = replace(page, caption=(*page.caption, *said, *page.warnings)), None
         self._figure = min(self._figure, max(len(figures(self.page)) - 1, 0))
         self._lay_out()
 
-    def _report_failed(self, report: Report, choice: Choice, error: WorkbenchError) -> None:
-        if self._is_wanted(report, choice):
-            self.page, self.failure = None, error
+    def _report_failed(self, report: ReportSpec, options: Options, error: WorkbenchError) -> None:
+        if self._is_wanted(report, options):
+            self.page, self.failure, self.choices = None, error, {}
             self._lay_out()
 
     def _forget(self) -> None:
         """Show another report from its beginning."""
-        self.page, self.failure, self._figure = None, None, 0
+        self.page, self.failure, self._figure, self.choices = None, None, 0, {}
         self._say("")
 
     # -- layout ---------------------------------------------------------------------------------------
@@ -242,14 +295,16 @@ class ReportsScreen(BaseScreen):
 
     def _command(self, workspace: str) -> str:
         given = self.page.command if self.page is not None else ()
-        return f"workbench report {shlex.join([workspace, *given])}" if given else ""
+        return command_line(workspace, given)
 
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect."""
         verb = command.id.partition(".")[2].removesuffix("_back")
         if verb in CHOOSABLE:
-            options = self._options(verb)
-            return options is not None and len(options.values) > 1 and self._shows_report
+            choice = self.choices.get(verb)
+            return choice is not None and len(choice.values) > 1 and self._shows_report
+        if verb == "choices":
+            return bool(self._open_choices) and self._shows_report
         if verb in ("save", "copy", "copy_table"):
             return self.page is not None and bool(self.page.command) and self._shows_report
         if verb == "open":
@@ -264,12 +319,14 @@ class ReportsScreen(BaseScreen):
             return "by query" if compares else "its items"
         if verb == "back":
             return "list" if self._in_report and not self._opened else "back"
-        if verb in CHOOSABLE and (options := self._options(verb)):
-            return options.word
+        if verb in CHOOSABLE and (choice := self.choices.get(verb)):
+            return choice.word
         return command.label
 
-    def _options(self, what: str) -> Options | None:
-        return None if self.page is None else self.page.options.get(what)
+    @property
+    def _open_choices(self) -> dict[str, Choice]:
+        """What there is more than one value of."""
+        return {name: one for name, one in self.choices.items() if len(one.values) > 1}
 
     def _lay_out(self) -> None:
         report = self.report
@@ -278,20 +335,26 @@ class ReportsScreen(BaseScreen):
         self.query_one("#titles", Static).update(Content("\n").join(self._titles()))
         box = self.query_one("#report", ScrollableContainer)
         if report is not None:
-            box.border_title = Content(report.title)
+            source = f" · {report.source}" if report.source else ""
+            box.border_title = Content(f"{report.title}{source}")
             places = self._places
             here = places[self._figure] if self._in_report and places else None
             if self.page is None:
                 self.query_one("#figures", Static).update(Content("\n").join(self._why_nothing()))
             else:
                 drawn = draw(self.page, self._cells, here)
-                lines = drawn.lines
+                lines = [
+                    Content.assemble(*((text, STYLES.get(style, "")) for text, style in line))
+                    for line in drawn.lines
+                ]
                 if command := self._command(self.context.workspace.path.name):
                     said = lines_of(f"$ {command}", self._cells, subsequent_indent="    ")
                     lines += [Content(""), *(Content.styled(line, "$foreground-muted") for line in said)]
                 self.query_one("#figures", Static).update(Content("\n").join(lines))
                 # Once the lines are laid out: before that the box does not know how far it can scroll.
-                self.call_after_refresh(box.scroll_to_region, drawn.cursor, animate=False)
+                spot = drawn.cursor
+                region = Region(spot.x, spot.y, spot.width, spot.height)
+                self.call_after_refresh(box.scroll_to_region, region, animate=False)
         self.refresh_bindings()
 
     def _why_nothing(self) -> list[Content]:
@@ -315,8 +378,9 @@ class ReportsScreen(BaseScreen):
             cursor = " " if not here else "▹" if self._in_report else "▸"
             line = Content.styled(f"{cursor} {one.title}", "bold $text-accent" if here else "")
             if self._is_narrow:
-                beside = " " * (TITLE_CELLS - len(one.title))
-                line = Content.assemble(line, f"{beside}  ", (one.about, "$foreground-muted"))
+                beside = " " * (max(len(each.title) for each in offered) - len(one.title))
+                about = one_line(one.about, max(self.app.size.width - len(one.title) - len(beside) - 11, 0))
+                line = Content.assemble(line, f"{beside}  ", (about, "$foreground-muted"))
             lines.append(line)
         if blind:
             about = "Blind review: reports show only your own labels."
@@ -372,9 +436,9 @@ class ReportsScreen(BaseScreen):
         assert isinstance(cell, Cell)
         if cell.compares is not None:
             # A label that is given on the way would change whose labels are the default.
-            chosen = {name: one.chosen for name, one in self.page.options.items()}
-            assert self.report is not None
-            self._choices[self.report.read] = Choice(**chosen)
+            report = self.report
+            assert report is not None
+            self._asked[report.read] = self._found[report.read, self._options(report)].options
             self.navigator.open_by_query(cell.compares)
             return
         assert cell.items is not None
@@ -401,24 +465,28 @@ class ReportsScreen(BaseScreen):
         self.navigator.open_queue(QueueFilter(items=tuple(ids), named=cell.named))
 
     def action_choose(self, what: str, steps: int) -> None:
-        """Choose what the report is about, whose labels it is of, or the other rater."""
-        report, options = self.report, self._options(what)
-        if report is None or options is None or not self._shows_report or len(options.values) < 2:
+        """Choose the next value: what the report is about, whose labels it is of, or the other rater."""
+        choice = self.choices.get(what)
+        if choice is None or not self._shows_report or len(choice.values) < 2:
             return
-        values = options.values
-        at = values.index(options.chosen) if options.chosen in values else 0
-        value = values[(at + steps) % len(values)]
-        if what == "subject":
-            choice = Choice(subject=value)
-        else:
-            assert self.page is not None
-            now = {name: one.chosen for name, one in self.page.options.items()}
-            other = "second" if what == "first" else "first"
-            if other in now and value == now[other]:
-                # Two raters are compared: one with itself says nothing.
-                value = values[(at + 2 * steps) % len(values)]
-            choice = Choice(**{**now, what: value})
-        self._choices[report.read] = choice
+        at = choice.values.index(choice.chosen) if choice.chosen in choice.values else 0
+        self._choose({what: choice.values[(at + steps) % len(choice.values)]})
+
+    def action_choices(self) -> None:
+        """Choose study, question, raters and the like from lists."""
+        if self._open_choices and self._shows_report:
+            self.app.push_screen(ChoiceScreen(self.context.settings, self._open_choices), self._choose)
+
+    def _choose(self, values: Mapping[str, str] | None) -> None:
+        """Read the report with other values chosen."""
+        report = self.report
+        if report is None or not values:
+            return
+        shown = self._found.get((report.read, self._options(report)))
+        options = self._options(report) if shown is None else shown.options
+        for name, value in values.items():
+            options = self.choices[name].sets(options, value)
+        self._asked[report.read] = options
         self._forget()
         self._lay_out()
         self._read_report()

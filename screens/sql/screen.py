@@ -84,7 +84,10 @@ class SqlScreen(BaseScreen):
         yield DataTable(id="rows", zebra_stripes=True, cursor_type="cell")
         yield Static(id="cell")
         yield Static(id="state")
-        yield LineInput(id="file", placeholder="file to write: .csv, .parquet, .json or .jsonl")
+        yield LineInput(
+            id="file",
+            placeholder="file to write: .csv, .parquet, .json, .jsonl, .md, or a chart: .svg, .pdf, .png",
+        )
         yield JobLine(self.context)
         yield KeyLine()
 
@@ -273,7 +276,7 @@ class SqlScreen(BaseScreen):
         from store.sql_views.writing import write_rows
 
         def write() -> str:
-            write_rows(result.rows, path)
+            write_rows(result.rows, path, self._ran)
             return f"{pluralize(result.rows.num_rows, 'row')} written to {path}"
 
         in_thread(self, write, self._written, self._failed, group="write", exclusive=False)

@@ -46,6 +46,9 @@ _FIELDS = frozenset({"rater", "raters", "coordinators", "judge", "against", "pan
 _SHORTEST_WORD = 3
 """Letters of a name that is replaced within texts; a shorter one may be any word."""
 
+_GIVEN = re.compile(r"P[1-9][0-9]*")
+"""A pseudonym of somebody in no study."""
+
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 """The forms of Unicode in which a name may be written."""
 
@@ -86,6 +89,11 @@ class Pseudonyms:
             ) m ON m.rater_id = r.id ORDER BY r.id
             """
         ).fetchall()
+        # What is a pseudonym already stays, so that an archive of an archive names people as that does.
+        raters = [
+            (name, pseudonym, kept or name == pseudonym or _GIVEN.fullmatch(name) is not None)
+            for name, pseudonym, kept in raters
+        ]
         taken = {name for name, _, _ in raters}
         found: dict[str, str] = {}
         for name, pseudonym, kept in raters:

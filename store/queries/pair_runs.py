@@ -9,10 +9,10 @@ from uuid import UUID
 
 from sqlalchemy import JSON, Connection, Select, Table, cast, func, select
 
+from store.sql import native
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query
 from store.tables.runs import ExecutionRow, StepRow
-from store.workspace.duckdb import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,42 +359,40 @@ FROM codes JOIN code ON code.id = codes.code_id
 """
 
 
-def pair_figures(workspace: Workspace, run_id: UUID) -> PairFigures:
+def pair_figures(connection: Connection, run_id: UUID) -> PairFigures:
     """Add up the figures of a run, as the records are at one moment, without a row of them in Python."""
-    # The temporary tables are gone with the cursor.
-    with workspace.native() as cursor:
-        cursor.execute("BEGIN")
+    cursor = native(connection)
 
-        def rows(statement: str) -> list[tuple[Any, ...]]:
-            values = {"run": run_id} if "$run" in statement else None
-            return cursor.execute(statement, values).fetchall()
+    def rows(statement: str) -> list[tuple[Any, ...]]:
+        values = {"run": run_id} if "$run" in statement else None
+        return cursor.execute(statement, values).fetchall()
 
-        def row(statement: str) -> dict[str, Any]:
-            (values,) = rows(statement)
-            return dict(zip((column[0] for column in cursor.description or ()), values, strict=True))
+    def row(statement: str) -> dict[str, Any]:
+        (values,) = rows(statement)
+        return dict(zip((column[0] for column in cursor.description or ()), values, strict=True))
 
-        rows(_PAIRS_TABLE)
-        rows(_PROGRAMS_TABLE)
-        tries = {kind: RepairTries(made, worked) for kind, made, worked in rows(_TRIES)}
-        return PairFigures(
-            **row(_TESTS),
-            repairs=Repairs(
-                **row(_REPAIRS),
-                installations=tries.get("install", RepairTries()),
-                commands=tries.get("commands", RepairTries()),
-                corrections=RepairTries(**row(_CORRECTIONS)),
-            ),
-            not_executable=rows(_NOT_EXECUTABLE),
-            seconds=_seconds(rows(_PAIR_SECONDS), rows(_STAGES)),
-            table_two=TableTwo(**row(_CODES)),
-        )
+    rows(_PAIRS_TABLE)
+    rows(_PROGRAMS_TABLE)
+    tries = {kind: RepairTries(made, worked) for kind, made, worked in rows(_TRIES)}
+    return PairFigures(
+        **row(_TESTS),
+        repairs=Repairs(
+            **row(_REPAIRS),
+            installations=tries.get("install", RepairTries()),
+            commands=tries.get("commands", RepairTries()),
+            corrections=RepairTries(**row(_CORRECTIONS)),
+        ),
+        not_executable=rows(_NOT_EXECUTABLE),
+        seconds=_seconds(rows(_PAIR_SECONDS), rows(_STAGES)),
+        table_two=TableTwo(**row(_CODES)),
+    )
 
 
-def mean_test_cases(workspace: Workspace, run_id: UUID) -> float | None:
+def mean_test_cases(connection: Connection, run_id: UUID) -> float | None:
     """Return the mean number of tests of a run's programs alone (see `PairFigures`)."""
-    with workspace.native() as cursor:
-        cursor.execute(_PROGRAMS_TABLE, {"run": run_id})
-        ((_, mean),) = cursor.execute(_TESTS).fetchall()
+    cursor = native(connection)
+    cursor.execute(_PROGRAMS_TABLE, {"run": run_id})
+    ((_, mean),) = cursor.execute(_TESTS).fetchall()
     return None if mean is None else float(mean)
 
 

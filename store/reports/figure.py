@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from io import BytesIO
 from textwrap import wrap
 from typing import Any
 
 from store.errors import ExportFailed
-from store.reports.forms import FORMS, sentence
-from store.reports.value import Cell, Page, Table, text_of
+from store.reports.forms import FORMS, NAME, sentence, short
+from store.reports.value import Cell, Report, Table, text_of
 
 FIGURES = ("svg", "pdf", "png")
 """The endings of figures."""
@@ -26,8 +25,8 @@ _POINTS = 8
 _DOTS = 300
 _LETTERS = 17
 """Letters of a title in an inch."""
-_NAME = 30
-"""Characters of a name beside an axis."""
+_NAMES_SHARE, _LEAST_NAME = 0.5, 12
+"""The share of a figure's width that names may take, and letters of a name at least."""
 
 _STYLE: dict[Any, Any] = {
     "font.size": _POINTS,
@@ -44,16 +43,16 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def charts(page: Page) -> list[Table]:
+def charts(report: Report) -> list[Table]:
     """Return the tables of a report of which something can be drawn."""
-    return [table for table in page.tables if table.rows and _sort(table)]
+    return [table for table in report.tables if table.rows and _sort(table)]
 
 
-def figure(page: Page, title: str, command: str, form: str, width: float = COLUMN) -> bytes:
+def figure(report: Report, title: str, command: str, form: str, width: float = COLUMN) -> bytes:
     """Draw what a report has to draw, a chart below the other; equal reports give equal figures.
 
     Args:
-        page: The report.
+        report: The report.
         title: Its title.
         command: The command that prints it, which becomes the figure's description.
         form: One of FIGURES.
@@ -62,7 +61,7 @@ def figure(page: Page, title: str, command: str, form: str, width: float = COLUM
     Raises:
         ExportFailed: There is nothing to draw.
     """
-    drawn = charts(page)
+    drawn = charts(report)
     if not drawn:
         endings = ", ".join(f".{form}" for form in FORMS)
         raise ExportFailed("Nothing to draw", f"{title} has no figure.", f"Save it as a table: {endings}.")
@@ -111,9 +110,12 @@ def _draw(axes: Any, table: Table) -> None:
     if sort == "matrix":
         _matrix(axes, table)
         return
-    values = [_value(table, row.drawn, row.cells) for row in table.rows]
+    values = [_value(table, row.drawn) for row in table.rows]
+    # Names leave more than half of the width to what is drawn.
+    most = max(int(_NAMES_SHARE * _LETTERS * axes.figure.figure.get_figwidth()) // table.names, _LEAST_NAME)
     names = [
-        " · ".join(_short(_plain(text_of(cell))) for cell in row.cells[: table.names]) for row in table.rows
+        " · ".join(filter(None, (short(_plain(text_of(cell)), most) for cell in row.cells[: table.names])))
+        for row in table.rows
     ]
     places = range(len(table.rows))
     label = _folded(table.drawn or table.columns[-1])
@@ -152,21 +154,18 @@ def _limits(axes: Any, table: Table, *, upright: bool, bars: bool) -> None:
     margin = 0.03 * (high - low)
     set_limits = axes.set_ylim if upright else axes.set_xlim
     if bars:
-        set_limits(0, None)
+        set_limits(0, high + margin)
     else:
         set_limits(low - margin, high + margin)
     if table.middle is not None:
         (axes.axhline if upright else axes.axvline)(table.middle, color=_GREY, linestyle="--", linewidth=0.8)
 
 
-def _value(table: Table, drawn: Any, cells: Sequence[Cell | str]) -> float | None:
-    """Return the value of a row: the point of its interval, or the number that its bar stands for."""
+def _value(table: Table, drawn: Any) -> float | None:
+    """Return the value of a row: the point of its interval, or what its bar stands for."""
     if isinstance(drawn, tuple):
         return None if drawn[1] is None else float(drawn[1])
-    for cell in cells[table.names :]:
-        if isinstance(cell, Cell) and isinstance(cell.value, int):
-            return float(cell.value)
-    return None if drawn is None else float(drawn)
+    return None if drawn is None else float(drawn) * table.scale[1]
 
 
 def _matrix(axes: Any, table: Table) -> None:
@@ -181,7 +180,7 @@ def _matrix(axes: Any, table: Table) -> None:
             colour = "white" if levels[down][right] > _DARK else "black"
             axes.text(right, down, text_of(row.cells[place]), ha="center", va="center", color=colour)
     axes.set_xticks(range(len(columns)), [_plain(table.columns[place]) for place in columns])
-    axes.set_yticks(range(len(rows)), [_short(_plain(text_of(row.cells[0]))) for row in rows])
+    axes.set_yticks(range(len(rows)), [short(_plain(text_of(row.cells[0]))) for row in rows])
     rows_are, columns_are = table.axes
     axes.set_ylabel(_folded(rows_are))
     axes.set_xlabel(_folded(columns_are))
@@ -205,8 +204,4 @@ def _whole(text: str) -> str:
 
 def _folded(text: str) -> str:
     """Return the label of an axis in lines that are no longer than the axis may be."""
-    return "\n".join(wrap(_short(_plain(text)) if " " not in text else _plain(text), _NAME))
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[: _NAME - 10]}…{name[-9:]}"
+    return "\n".join(wrap(short(_plain(text)) if " " not in text else _plain(text), NAME))

@@ -7,46 +7,80 @@ import io
 import re
 from collections.abc import Sequence
 
-from store.reports.value import Cell, Page, Row, Table, text_of
+from store.reports.value import NONE, Cell, Report, Row, Table, text_of
+
+IN_COLUMN, IN_PAGE = 52, 115
+"""Characters of a table that stands in one column of a paper, and of a small one over the whole page."""
+
+NAME = 30
+"""Characters of a name beside a figure."""
 
 _ENDS = ("low", "value", "high")
 """The columns of CSV that hold what is drawn behind the rows of a table: intervals."""
 
 
-def as_csv(page: Page) -> str:
+def as_csv(report: Report) -> str:
     """Return the tables of a report as CSV, apart by blank lines.
 
     Figures are not rounded: shares are from 0 to 1, and intervals have columns of their own.
     """
     file = io.StringIO()
     lines = csv.writer(file, lineterminator="\n")
-    for place, table in enumerate(page.tables):
+    for place, table in enumerate(report.tables):
         if place:
             lines.writerow([])
-        if table.title:
+        if table.title and len(report.tables) > 1:
             lines.writerow([table.title])
-        ends = _ENDS if any(isinstance(row.drawn, tuple) for row in table.rows) else ()
-        lines.writerow([*table.columns, *ends])
+        with_ends = _with_ends(table)
+        # What is drawn has its ends in columns already where the figure itself has them.
+        ends = _ENDS if not with_ends and any(isinstance(row.drawn, tuple) for row in table.rows) else ()
+        if not table.is_facts:
+            heads = [
+                head
+                for place, name in enumerate(table.columns)
+                for head in ([name, f"{name} low", f"{name} high"] if place in with_ends else [name])
+            ]
+            lines.writerow([*heads, *ends])
         for row in table.rows:
             drawn = row.drawn if isinstance(row.drawn, tuple) else (None, None, None)
-            lines.writerow([*map(_figure, row.cells), *(drawn if ends else ())])
+            cells = [
+                each
+                for place, cell in enumerate(row.cells)
+                for each in ([_figure(cell), *_ends(cell)] if place in with_ends else [_figure(cell)])
+            ]
+            lines.writerow([*cells, *(drawn if ends else ())])
     return file.getvalue()
 
 
-def as_markdown(page: Page, title: str, command: str) -> str:
+def _with_ends(table: Table) -> frozenset[int]:
+    """Return the columns whose figures have intervals."""
+    return frozenset(
+        place
+        for row in table.rows
+        for place, cell in enumerate(row.cells)
+        if isinstance(cell, Cell) and cell.ends is not None
+    )
+
+
+def _ends(cell: Cell | str) -> tuple[float | None, float | None]:
+    return (cell.ends if isinstance(cell, Cell) else None) or (None, None)
+
+
+def as_markdown(report: Report, title: str, command: str) -> str:
     """Return a report as Markdown.
 
     Args:
-        page: The report.
+        report: The report.
         title: Its title.
         command: The command that prints it.
     """
-    parts = [f"## {_marked(title)}", *(_marked(line) for line in page.caption)]
-    for table in page.tables:
+    parts = [f"## {_marked(title)}", *(_marked(line) for line in report.caption)]
+    for table in report.tables:
         if table.title:
             parts.append(f"### {_marked(table.title)}")
         parts.append(table_as_markdown(table))
         parts += [_marked(note) for note in table.notes]
+    parts += [_marked(warning) for warning in report.warnings]
     if command:
         parts.append(f"    {command}")
     return "\n\n".join(parts) + "\n"
@@ -60,36 +94,104 @@ def table_as_markdown(table: Table) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def as_latex(page: Page, title: str, command: str) -> str:
-    """Return the tables of a report as LaTeX, for a preamble with `booktabs`.
+def as_latex(report: Report, title: str, command: str) -> str:
+    """Return the tables of a report as LaTeX, for a preamble with `booktabs` and `graphicx`.
+
+    A table that is wider than the text is made smaller, and long names are shortened as in figures.
 
     Args:
-        page: The report.
+        report: The report.
         title: Its title.
-        command: The command that prints it, which becomes a comment.
+        command: The command that prints it, which becomes a comment; empty for none.
     """
-    said = " ".join(sentence(line) for line in page.caption)
-    parts = [f"% {' '.join(command.split())}", "% \\usepackage{booktabs}"]
-    for table in page.tables:
+    said = " ".join(sentence(line) for line in (*report.caption, *report.warnings))
+    parts = [f"% {' '.join(command.split())}"] if command else []
+    parts.append("% \\usepackage{booktabs,graphicx}")
+    for place, table in enumerate(report.tables):
         notes = " ".join(sentence(note) for note in table.notes)
-        caption = " ".join(filter(None, (sentence(table.title or title), said, notes)))
-        aligned = "l" * table.names + "r" * (len(table.columns) - table.names)
-        rows = [_latex_row(row) for row in table.rows]
+        caption = " ".join(filter(None, (sentence(table.title or title), "" if place else said, notes)))
+        wide = not table.is_facts and sum(_widths(table)) > IN_COLUMN
+        float_ = "table*" if wide else "table"
         parts += [
-            "\\begin{table}",
+            f"\\begin{{{float_}}}",
             "\\centering",
-            f"\\caption{{{_escaped(caption)}}}",
-            f"\\begin{{tabular}}{{{aligned}}}",
-            "\\toprule",
-            f"{' & '.join(map(_escaped, table.columns))} \\\\",
-            "\\midrule",
-            *rows,
-            "\\bottomrule",
-            "\\end{tabular}",
-            "\\end{table}",
+            f"\\caption{{{_escaped(_breakable(caption))}}}",
+            "\\medskip",
+            *(["\\footnotesize"] if wide else []),
+            *(_facts(table) if table.is_facts else _tabulars(table)),
+            f"\\end{{{float_}}}",
             "",
         ]
     return "\n".join(parts)
+
+
+def _facts(table: Table) -> list[str]:
+    """Return names with their values, of which long ones are wrapped."""
+    rows = [(text_of(row.cells[0]), _breakable(text_of(row.cells[1]))) for row in table.rows]
+    return [
+        "\\begin{tabular}{p{0.32\\linewidth}p{0.6\\linewidth}}",
+        "\\toprule",
+        *(f"{_escaped(name)} & {_escaped(value)} \\\\" for name, value in rows),
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+
+
+def _widths(table: Table) -> list[int]:
+    """Return the characters of each column."""
+    return [
+        2 + max(len(name), *(len(_shown(row, table.names)[place]) for row in table.rows))
+        for place, name in enumerate(table.columns)
+    ]
+
+
+def _shown(row: Row, names: int) -> list[str]:
+    """Return the texts of a row, of which names are shortened."""
+    texts = [text_of(cell) for cell in row.cells]
+    return [short(text) if place < names else text for place, text in enumerate(texts)]
+
+
+def _tabulars(table: Table) -> list[str]:
+    """Return a table; columns for which a page has no room stand below the others, the names once more."""
+    widths, names = _widths(table), list(range(table.names))
+    parts = [[*names]]
+    for place in range(table.names, len(widths)):
+        taken = sum(widths[each] for each in parts[-1])
+        if taken + widths[place] > IN_PAGE and len(parts[-1]) > len(names):
+            parts.append([*names])
+        parts[-1].append(place)
+    lines: list[str] = []
+    for columns in parts:
+        lines += ["", "\\medskip"] if lines else []
+        lines += _tabular(table, columns)
+    return lines
+
+
+def _tabular(table: Table, columns: Sequence[int]) -> list[str]:
+    rows = [[_shown(row, table.names)[place] for place in columns] for row in table.rows]
+    return [
+        "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
+        f"\\begin{{tabular}}{{{''.join('l' if place < table.names else 'r' for place in columns)}}}",
+        "\\toprule",
+        f"{' & '.join(_escaped(table.columns[place]) for place in columns)} \\\\",
+        "\\midrule",
+        *(f"{' & '.join(map(_escaped, row))} \\\\" for row in rows),
+        "\\bottomrule",
+        "\\end{tabular}}",
+    ]
+
+
+def short(name: str, most: int = NAME) -> str:
+    """Return a name in so many characters that it fits beside a figure; the end, which differs, stays."""
+    if len(name) <= most:
+        return name
+    end = min(9, most // 2)
+    return f"{name[: most - end - 1]}…{name[-end:]}"
+
+
+def _breakable(text: str) -> str:
+    """Return a text in which long words can be broken."""
+    return re.sub(r"(\S{20})(?=\S{4})", f"\\1{_BREAK}", _CONTROL.sub(" ", text))
 
 
 def sentence(text: str) -> str:
@@ -97,11 +199,11 @@ def sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _latex_row(row: Row) -> str:
-    return f"{' & '.join(_escaped(text_of(cell)) for cell in row.cells)} \\\\"
-
+_BREAK = "\ue000"
+"""Stands for where a line may be broken: a character that no text has for itself."""
 
 _LATEX = {
+    _BREAK: "\\allowbreak{}",
     **{char: f"\\{char}" for char in "&%$#_{}"},
     **{"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"},
     **{"<": "\\textless{}", ">": "\\textgreater{}", "–": "--", "·": "\\textperiodcentered{}"},
@@ -123,7 +225,7 @@ def _figure(cell: Cell | str) -> str | float | int | None:
     """Return a cell as a program reads it."""
     if isinstance(cell, str):
         return cell
-    return cell.value if cell.value is not None or cell.text == "–" else cell.text
+    return cell.value if cell.value is not None or cell.text == NONE else cell.text
 
 
 FORMS: Sequence[str] = ("csv", "md", "tex")

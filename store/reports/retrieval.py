@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from math import ceil, floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.measures.ranking import PRESETS, measure_named
-from store.reports.value import Cell, Choice, Options, Page, Row, Table, counted, interval, number
-from store.retrieval.comparison import MethodPair
+from store.reports.options import Options
+from store.reports.ranking import STEP, differences_tables, left_out_table, score_fields, scores_tables
+from store.reports.spec import Choice, Choices
+from store.reports.value import Cell, Report, Row, Table, facts, filled, interval, number
+from store.retrieval.comparison import MethodPair, QueryComparison, QueryScore, compare_by_query, tally
 from store.retrieval.labels import LabelSource, label_sources
-from store.retrieval.rankings import list_rankings
 from store.retrieval.report import CURVE_RANKS, DEFAULT_PRESET, POOL, RetrievalReport, retrieval_report
 
 if TYPE_CHECKING:
@@ -26,87 +28,198 @@ KINDS = (
 )  # fmt: skip
 """The columns of the table beside the first measure: the sort of a measure, and whether it is condensed."""
 SHORT = {"judged": "judged", "ndcg_condensed": "condensed"}
-STEP = 0.05
-"""The ends of the scale of intervals are multiples of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """The figures of the report, and the labels that can be chosen.
+def read_retrieval(connection: Connection, options: Options) -> RetrievalReport | QueryComparison:
+    """Read the measures of the stored rankings, or two methods query by query.
 
-    Attributes:
-        report: The report; None where no query counts.
-        failure: Why there is none.
-        sources: Whose labels there are.
-        source: Those that count as true; None where there are none.
-        preset: The name of how a benchmark measures.
-        is_ranked: Whether any method has ranked the codes.
+    Raises:
+        WorkbenchError: There is no ranking or no label, not two methods are compared, or not the labels of
+            one are asked for.
+        UnknownName: A name is unknown.
     """
+    source = _source(options)
+    source.check("A retrieval report")
+    preset, compared = options.preset or DEFAULT_PRESET, options.compare
+    if (compared and len(set(compared)) != 2) or len(compared) > 2:
+        raise WorkbenchError(
+            "Not two methods",
+            f"Two methods are compared query by query, not {', '.join(compared)}.",
+            "Name two: --compare A,B; without it every two methods are compared.",
+        )
+    if compared:
+        first, second = compared
+        return compare_by_query(connection, MethodPair(source, preset, (first, second)))
+    found = retrieval_report(connection, source, preset, options.resampling)
+    if found is None:
+        raise WorkbenchError(
+            "No query to measure",
+            f"No query that was ranked has a code with a grade above 0 by {source.named}.",
+            "Label pairs, take other labels, or rank again: workbench evaluate retrieval.",
+        )
+    return found
 
-    report: RetrievalReport | None
-    failure: WorkbenchError | None
-    sources: tuple[LabelSource, ...]
-    source: LabelSource | None
-    preset: str
-    is_ranked: bool
+
+def _source(options: Options) -> LabelSource:
+    return LabelSource(options.rater, options.policy, options.split, options.part)
 
 
-def read_retrieval(connection: Connection, choice: Choice) -> Read:
-    """Read the measures of the stored rankings by the labels that were chosen, or by the first there are."""
+def with_labels(connection: Connection, options: Options) -> Options:
+    """Return the options with the labels of most pairs, where none are asked for.
+
+    Raises:
+        WorkbenchError: No pair has a label.
+    """
+    if any((options.rater, options.policy, options.split)):
+        return options
     sources = label_sources(connection)
-    preset = choice.second if choice.second in PRESETS else DEFAULT_PRESET
-    source = next((one for one in sources if one.named == choice.first), next(iter(sources), None))
-    found, failure = None, None
-    is_ranked = bool(list_rankings(connection))
-    if source is not None and is_ranked:
-        try:
-            found = retrieval_report(connection, source, preset)
-        except WorkbenchError as error:
-            failure = error
-    return Read(found, failure, sources, source, preset, is_ranked)
+    if not sources:
+        raise WorkbenchError(
+            "No labels", "No labels of pairs yet.", "Label some, or import pairs with labels."
+        )
+    return by_labels(options, sources[0])
 
 
-def retrieval_page(read: Read, choice: Choice) -> Page:
+def by_labels(options: Options, source: LabelSource) -> Options:
+    """Return the options with other labels that count as true."""
+    return replace(options, rater=source.rater, policy=source.policy, split=source.split, part=source.part)
+
+
+def retrieval_fields(found: RetrievalReport | QueryComparison) -> dict[str, Any]:
+    """Return the report as JSON-able fields."""
+    if isinstance(found, QueryComparison):
+        measure, asked = found.measures[0], found.asked
+        rows = found.by_query(measure)
+        return {
+            "labels": asdict(asked.source),
+            "part": found.grades.part,
+            "preset": asked.preset,
+            "measure": measure,
+            "first": asked.methods[0],
+            "second": asked.methods[1],
+            **asdict(tally(rows)),
+            "queries": [{**asdict(row), "difference": row.difference} for row in rows],
+        }
+    return {
+        "labels": asdict(found.source),
+        "part": found.part,
+        "codes": found.codes,
+        "preset": found.preset.name,
+        "methods": {
+            name: {
+                **score_fields(scores),
+                "left_out_of_pool": asdict(found.left_out[name]) if found.left_out else None,
+            }
+            for name, scores in found.scores.items()
+        },
+        "pool": POOL,
+        "differences": [each.to_dict() for each in found.differences],
+        "intervals": {
+            name: {"measure": found.measure, "low": one.low, "high": one.high}
+            for name, one in found.intervals.items()
+        },
+        "by_rank": found.curves,
+        "rankings": [asdict(one) for one in (*found.rankings, *found.unused)],
+        "notes": found.notes(),
+    }
+
+
+def retrieval_of(found: RetrievalReport | QueryComparison, options: Options) -> Report:
     """Return the measures by method, as a table and drawn, and what every two methods differ by."""
-    options = {"second": Options("preset", tuple(PRESETS), read.preset)}
-    if read.source is not None:
-        named = tuple(one.named for one in read.sources)
-        options["first"] = Options("labels", named, read.source.named)
-    found = read.report
-    if found is None or read.source is None:
-        return Page(("Methods that find codes for queries",), (), empty=_why_nothing(read), options=options)
-    command = ("retrieval", *read.source.arguments, "--preset", read.preset)
+    if isinstance(found, QueryComparison):
+        return _comparison(found)
+    command = ("retrieval", *options.arguments(preset=found.preset.name))
     names = found.best_first
     compared = {
-        name: MethodPair(read.source, read.preset, (name, names[1] if name == names[0] else names[0]))
+        name: MethodPair(found.source, found.preset.name, (name, names[1] if name == names[0] else names[0]))
         for name in names
         if len(names) > 1
     }
-    tables = [_measures(found, compared), _intervals(found, compared)]
-    for kind, title in (
-        ("success", "Queries with a relevant code among the first"),
-        ("recall", "Share of the relevant codes among the first"),
-    ):
-        tables.append(_by_rank(found, kind, title, compared))
-    if found.left_out:
-        tables += [_left_out(found, compared), _differences(found, read.source)]
-    return Page(caption=_caption(found), command=command, tables=tuple(tables), options=options)
 
+    def opening(name: str, cell: Cell) -> Cell:
+        return replace(cell, compares=compared.get(name))
 
-def _why_nothing(read: Read) -> str:
-    if not read.is_ranked:
-        return (
-            "No method has ranked the codes yet. It is done by command: "
-            "workbench evaluate retrieval WORKSPACE --methods bm25,bow --rater NAME"
-        )
-    if read.source is None:
-        return "No labels of pairs yet. Label some, or import pairs with labels."
-    if read.failure is not None:
-        return f"{read.failure.message} {read.failure.hint}"
-    return (
-        f"No query that was ranked has a relevant code by the labels of {read.source.named}. "
-        "Choose other labels, or rank the codes again: workbench evaluate retrieval."
+    best = {_named(found, name): found.left_out[name] for name in names if found.left_out}
+    of = {_named(found, name): name for name in names}
+    order = {name: place for place, name in enumerate(names)}
+    differences = sorted(
+        (_best_first(one, order) for one in found.differences),
+        key=lambda one: (order[one.first], order[one.second]),
     )
+    return Report(
+        caption=_caption(found),
+        command=command,
+        tables=filled(
+            _measures(found, compared),
+            _intervals(found, compared),
+            *(
+                _by_rank(found, kind, title, compared)
+                for kind, title in (
+                    ("success", "Queries with a relevant code among the first"),
+                    ("recall", "Share of the relevant codes among the first"),
+                )
+            ),
+            left_out_table(found.measure, best, POOL, lambda name, cell: opening(of[name], cell)),
+            *differences_tables(
+                differences, lambda one, other: MethodPair(found.source, found.preset.name, (one, other))
+            ),
+            *scores_tables(
+                {name: found.scores[name] for name in names},
+                complete=False,
+                zero_ideal=found.preset.zero_ideal,
+            ),
+        ),
+    )
+
+
+def _comparison(found: QueryComparison) -> Report:
+    measure = found.measures[0]
+    rows = found.by_query(measure)
+    asked = found.asked
+    first, second = asked.methods
+    counts = tally(rows)
+    return Report(
+        caption=(f"{first} and {second} in {measure}, labels of {asked.source.named}",),
+        command=asked.arguments,
+        tables=(
+            facts(
+                [
+                    ("queries", len(rows)),
+                    (f"{first} better", counts.first_better),
+                    (f"{second} better", counts.second_better),
+                    ("equal", counts.equal),
+                ]
+            ),
+            Table(
+                ("query", first, second, "difference"),
+                tuple(map(_query_row, rows)),
+                "By query",
+                scale=(-1.0, 1.0),
+                middle=0.0,
+                drawn=f"difference in {measure}",
+            ),
+        ),
+    )
+
+
+def _query_row(row: QueryScore) -> Row:
+    figures = (number(row.first, 4), number(row.second, 4), number(row.difference, 4, sign=True))
+    return Row((row.text, *figures), (None, row.difference, None))
+
+
+def retrieval_choices(connection: Connection, options: Options, found: Any | None) -> Choices:
+    """Return the labels and the presets that can be chosen."""
+    sources = {one.named: one for one in label_sources(connection)}
+    preset = options.preset or DEFAULT_PRESET
+    return {
+        "first": Choice(
+            "labels",
+            tuple(sources),
+            _source(options).named,
+            lambda asked, one: by_labels(asked, sources[one]),
+        ),
+        "second": Choice("preset", tuple(PRESETS), preset, lambda asked, one: replace(asked, preset=one)),
+    }
 
 
 def _caption(found: RetrievalReport) -> tuple[str, ...]:
@@ -188,61 +301,8 @@ def _by_rank(found: RetrievalReport, kind: str, title: str, compared: dict[str, 
         values = [found.curves[name][f"{kind}@{rank}"] for rank in CURVE_RANKS]
         first, *others = (Cell(f"{value:.2f}", value, level=value) for value in values)
         rows.append(Row((_named(found, name), replace(first, compares=compared.get(name)), *others)))
-    return Table(("method", *map(str, CURVE_RANKS)), tuple(rows), title=f"{title} k ({kind}@k)")
-
-
-def _left_out(found: RetrievalReport, compared: dict[str, MethodPair]) -> Table:
-    rows = []
-    for name in found.best_first:
-        one = found.left_out[name]
-        cell = replace(number(one.all_labels.get(found.measure), 3), compares=compared.get(name))
-        left_out = number(one.left_out.get(found.measure), 3)
-        rows.append(Row((_named(found, name), counted(one.queries), cell, left_out)))
     return Table(
-        ("method", "queries", "all labels", "left out"),
-        tuple(rows),
-        title=f"Left out of the pool: {found.measure}",
-        notes=(f"left out: without the labels of pairs that only this method has in its first {POOL}.",),
-    )
-
-
-def _differences(found: RetrievalReport, source: LabelSource) -> Table:
-    order = {name: place for place, name in enumerate(found.best_first)}
-    ordered = sorted(
-        (_best_first(one, order) for one in found.differences),
-        key=lambda one: (order[one.first], order[one.second]),
-    )
-    rows = tuple(
-        Row(
-            (
-                _named(found, one.first),
-                _named(found, one.second),
-                Cell(
-                    f"{one.difference:+.3f}",
-                    one.difference,
-                    compares=MethodPair(source, found.preset.name, (one.first, one.second)),
-                ),
-                Cell("<0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}", one.adjusted),
-            ),
-            (one.low, one.difference, one.high),
-        )
-        for one in ordered
-    )
-    ends = [abs(end) for row in rows if isinstance(row.drawn, tuple) for end in row.drawn if end is not None]
-    most = max(ceil(max(ends) / STEP), 1) * STEP
-    return Table(
-        ("method", "less", "differs", "adj. p"),
-        rows,
-        title=f"Differences in {found.measure}",
-        names=2,
-        scale=(-most, most),
-        middle=0.0,
-        drawn=f"difference in {found.measure}",
-        notes=(
-            "Plot: the difference with its interval.",
-            "adj. p: of a sign-flip test over queries, by Holm's method for all these differences.",
-            "Enter on a figure in brackets compares two methods query by query.",
-        ),
+        ("method", *map(str, CURVE_RANKS)), tuple(rows), title=f"{title} k ({kind}@k)", axes=("", "k")
     )
 
 

@@ -10,43 +10,41 @@ from store.kinds.spec import task_kinds
 from store.queries.labels import kinds_of_items
 from store.queries.times import PAUSE, TimeBin, TimesReport, times_report
 from store.reports.labels import names_of, seen
-from store.reports.value import Cell, Choice, Options, Page, Row, Table, counted, number, share
+from store.reports.options import Options
+from store.reports.value import Cell, Report, Row, Table, counted, interval, number, share
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-ALL = "all"
-"""The choice of all raters together."""
+
+def read_times(connection: Connection, options: Options) -> TimesReport:
+    """Read the times of the raters of a kind.
+
+    Raises:
+        UnknownName: There is no such kind, study or rater.
+    """
+    here = kinds_of_items(connection) or list(task_kinds().values())
+    return times_report(
+        connection,
+        options.kind or here[0].name,
+        raters=options.raters or None,
+        study=options.study,
+        own=options.own,
+    )
 
 
-def read_times(
-    connection: Connection, choice: Choice
-) -> tuple[TimesReport, tuple[str, ...], tuple[str, ...]]:
-    """Read the times of one rater or of all, the kinds that there are, and the raters with times."""
-    kinds = tuple(kind.name for kind in kinds_of_items(connection)) or tuple(task_kinds())
-    kind = choice.subject or kinds[0]
-    everybody = times_report(connection, kind, own=choice.own)
-    one = choice.first
-    found = everybody if one not in everybody.raters else times_report(connection, kind, raters=[one])
-    return found, kinds, everybody.raters
-
-
-def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choice: Choice) -> Page:
+def times_of(found: TimesReport, options: Options) -> Report:
     """Return the times as a histogram, and by the place in a session."""
-    found, kinds, raters = read
     kind = task_kinds()[found.kind]
-    one = choice.first if choice.first in raters else None
-    command = ("time", "--kind", found.kind, *(("--raters", one) if one else ()))
-    options: dict[str, Options] = {"subject": Options("kind", kinds, found.kind)}
-    if choice.own is None:
-        options["first"] = Options("rater", (ALL, *raters), one or ALL)
+    command = ("time", *options.arguments(kind=found.kind))
     if not found.times:
         why = "No times yet: they are measured when items are judged in the app."
-        return Page((f"{kind.plural}: seconds for each item",), command, empty=why, options=options)
+        return Report((f"{kind.plural}: seconds for each item",), command, empty=why)
     longest = max(one.n for one in found.histogram)
     ends = [end for bin_ in found.by_place for end in (bin_.three_quarters, bin_.median) if end is not None]
-    return Page(
+    return Report(
         caption=(
+            *([f"study: {found.study}"] if found.study else []),
             f"{kind.plural}: {names_of(found.raters)} · median "
             f"{number(found.median, 1).text} s · mean {number(found.mean, 1).text} s",
             seen(
@@ -66,9 +64,10 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
                 title="Time for each item",
                 drawn="items",
                 ordered=True,
+                scale=(0.0, float(longest)),
             ),
             Table(
-                ("place in session", "n", "median s"),
+                ("place in session", "n", "median s", "half of them"),
                 tuple(_place_row(one) for one in found.by_place),
                 title="Time by place in the session",
                 drawn="seconds for each item",
@@ -77,7 +76,6 @@ def times_page(read: tuple[TimesReport, tuple[str, ...], tuple[str, ...]], choic
                 notes=("Plot: the median, with the first and third quartile.",),
             ),
         ),
-        options=options,
     )
 
 
@@ -89,7 +87,8 @@ def _bin_row(one: TimeBin, whole: int, longest: int) -> Row:
 def _place_row(one: TimeBin) -> Row:
     named = one.span(places=True)
     drawn = (one.quarter, one.median, one.three_quarters)
-    return Row((named, _items(one, f"place {named} in a session"), number(one.median, 1)), drawn)
+    half = interval(one.quarter, one.three_quarters, places=1)
+    return Row((named, _items(one, f"place {named} in a session"), number(one.median, 1), half), drawn)
 
 
 def _items(one: TimeBin, named: str) -> Cell:

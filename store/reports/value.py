@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from store.formatting import Drawn
@@ -16,40 +17,11 @@ if TYPE_CHECKING:
 ItemsOf = Callable[["Connection"], Sequence[int]]
 """Reads the items behind a figure."""
 
-CHOOSABLE = ("subject", "first", "second")
-"""What of a report can be chosen by a key: what it is about, whose labels it is of, and a second rater."""
+WORKSPACE = "WORKSPACE"
+"""What stands for the workspace in commands that a report names."""
 
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What is chosen for a report; None for what it takes by default.
-
-    Attributes:
-        subject: The question, or the kind.
-        first: The rater, or the run.
-        second: The other rater.
-        own: The rater whose labels alone may be read; None where those of all may be.
-    """
-
-    subject: str | None = None
-    first: str | None = None
-    second: str | None = None
-    own: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What can be chosen for a part of a report.
-
-    Attributes:
-        word: What it is, such as "question".
-        values: What can be chosen, in order.
-        chosen: What is.
-    """
-
-    word: str
-    values: tuple[str, ...]
-    chosen: str
+NONE = "–"
+"""What is shown where there is no figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +35,7 @@ class Cell:
         named: What these items are.
         level: Its height among the figures of a matrix, from 0 to 1; None for none.
         compares: The two methods of retrieval behind it, which are compared query by query; None for none.
+        ends: The ends of its interval, in the unit of the value; None for none.
     """
 
     text: str
@@ -71,11 +44,18 @@ class Cell:
     named: str = ""
     level: float | None = None
     compares: MethodPair | None = None
+    ends: tuple[float, float] | None = None
 
     @property
     def opens(self) -> bool:
         """Whether there is something behind it."""
         return self.items is not None or self.compares is not None
+
+    @property
+    def drawn(self) -> Drawn:
+        """The figure with the ends of its interval, to be drawn."""
+        low, high = self.ends or (None, None)
+        return low, self.value, high
 
 
 def text_of(cell: Cell | str) -> str:
@@ -95,14 +75,56 @@ def counted(count: int, items: ItemsOf | None = None, named: str = "", level: fl
     return Cell(f"{count:,}", count, items if count else None, named, level)
 
 
-def number(value: float | None, places: int = 2) -> Cell:
-    """Return a figure with so many places; a dash for none."""
-    return Cell("–" if value is None else f"{value:.{places}f}", value)
+def number(
+    value: float | None,
+    places: int = 2,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    sign: bool = False,
+    end_places: int | None = None,
+) -> Cell:
+    """Return a figure with so many places, and with its interval in brackets; a dash for none.
+
+    Args:
+        value: The figure.
+        places: Its places.
+        low: The lower end of the interval; None for none.
+        high: The upper end.
+        sign: Whether a plus is shown.
+        end_places: Places of the ends; two by default, or as many as the figure where it has less.
+    """
+    if value is None:
+        return Cell(NONE)
+    plus = "+" if sign else ""
+    text = f"{value:{plus}.{places}f}"
+    if low is None or high is None:
+        return Cell(text, value)
+    shown = min(places, 2) if end_places is None else end_places
+    return Cell(f"{text} ({low:{plus}.{shown}f} to {high:{plus}.{shown}f})", value, ends=(low, high))
 
 
-def share(value: float | None) -> Cell:
-    """Return a share, shown in percent; a dash for none."""
-    return Cell("–" if value is None else f"{100 * value:.1f} %", value)
+def share(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
+    """Return a share, shown in percent, and with its interval in brackets; a dash for none."""
+    if value is None:
+        return Cell(NONE)
+    # Not 0.0 % of what is there.
+    text = "<0.1 %" if 0 < value < 0.0005 else f"{100 * value:.1f} %"
+    if low is None or high is None:
+        return Cell(text, value)
+    return Cell(f"{text} ({100 * low:.1f} to {100 * high:.1f})", value, ends=(low, high))
+
+
+def of_percent(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
+    """Return a share that is given in percent; see `share`."""
+    return share(*(None if each is None else each / 100 for each in (value, low, high)))
+
+
+def probability(value: float | None) -> Cell:
+    """Return a p-value; a dash for none."""
+    if value is None:
+        return Cell(NONE)
+    return Cell("<0.001" if value < 0.001 else f"{value:.3f}", value)
 
 
 def interval(low: float | None, high: float | None, times: float = 1, places: int = 2) -> str:
@@ -128,7 +150,7 @@ class Table:
     """A table of a report.
 
     Attributes:
-        columns: Its headings.
+        columns: Its headings; none of a table of facts, whose rows are a name and a value.
         rows: Its rows.
         title: What it is of; empty where the report says that.
         names: How many of the first columns hold names, which stand at the left.
@@ -151,24 +173,51 @@ class Table:
     ordered: bool = False
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_facts(self) -> bool:
+        """Whether its rows are names with values, without headings."""
+        return not any(self.columns)
+
+
+def facts(
+    pairs: Iterable[tuple[str, Cell | str | int | None]], title: str = "", notes: Sequence[str] = ()
+) -> Table:
+    """Return names with their values as a table; those whose value is None or empty are left out."""
+    rows = [
+        Row((name, counted(value) if isinstance(value, int) else value))
+        for name, value in pairs
+        if value is not None and value != ""
+    ]
+    return Table(("", ""), tuple(rows), title, names=2, notes=tuple(notes))
+
+
+def in_workspace(text: str, path: str) -> str:
+    """Return a text with the workspace in the commands that it names."""
+    return text.replace(f" {WORKSPACE} ", f" {shlex.quote(path)} ")
+
+
+def filled(*tables: Table | None) -> tuple[Table, ...]:
+    """Return the tables that have rows."""
+    return tuple(table for table in tables if table is not None and table.rows)
+
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Report:
     """A report.
 
     Attributes:
-        caption: What it rests on: numbers, raters, blind or revealed, intervals.
+        caption: What it rests on: numbers, raters, blind or revealed, intervals, what was left out.
         command: The arguments of `workbench report WORKSPACE` that print it.
         tables: Its tables; none where there is nothing to report.
         empty: What to do where there is nothing to report.
-        options: What can be chosen, by the part of `CHOOSABLE`.
+        warnings: Why not to rely on it, a sentence each.
     """
 
     caption: tuple[str, ...]
     command: tuple[str, ...]
     tables: tuple[Table, ...] = ()
     empty: str = ""
-    options: Mapping[str, Options] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +229,11 @@ class Place:
     column: int
 
 
-def figures(page: Page) -> list[Place]:
+def figures(report: Report) -> list[Place]:
     """Return the places of the figures behind which there is something, line by line."""
     return [
         Place(table, row, column)
-        for table, one in enumerate(page.tables)
+        for table, one in enumerate(report.tables)
         for row, line in enumerate(one.rows)
         for column, cell in enumerate(line.cells)
         if isinstance(cell, Cell) and cell.opens

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
@@ -18,11 +18,11 @@ from store.kinds.pair import MATCH, PAIR
 from store.queries.current import first_values
 from store.queries.runs import all_runs, rater_or_run
 from store.splits.splits import list_splits
+from store.sql import native
 from store.tables.columns import table_of
 from store.tables.people import Rater
 
 if TYPE_CHECKING:
-    import duckdb
     from sqlalchemy import Connection
 
 
@@ -140,8 +140,7 @@ def read_grades(connection: Connection, source: LabelSource) -> Grades:
             split=source.split,
             part=source.part,
         )
-    # The tables are gone with the transaction of the connection, which is never committed.
-    cursor = cast("duckdb.DuckDBPyConnection", connection.connection.driver_connection)
+    cursor = native(connection)
     if truth is not None:
         create_true_labels(cursor, truth)
     create_exported_items(cursor, None, split=source.split is not None)

@@ -1,4 +1,4 @@
-"""Writes the rows of a result: as plain values, as CSV, Parquet or JSON."""
+"""Writes the rows of a result: as plain values, CSV, Parquet, JSON or Markdown; two columns as a chart."""
 
 from __future__ import annotations
 
@@ -14,13 +14,19 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from store.errors import ExportFailed
+from store.reports.figure import FIGURES, PAGE, figure
+from store.reports.forms import table_as_markdown
+from store.reports.value import Cell, Report, Row, Table
 from store.sql import CLOSED
 
 if TYPE_CHECKING:
     import pyarrow
 
-SUFFIXES = (".csv", ".parquet", ".json", ".jsonl")
-"""The ends of the files that rows can be written to."""
+SUFFIXES = (".csv", ".parquet", ".json", ".jsonl", ".md", *(f".{form}" for form in FIGURES))
+"""The ends of the files that rows can be written to; the last ones are of charts."""
+
+MOST_DRAWN = 200
+"""Rows of a chart."""
 
 
 def plain(value: Any) -> Any:
@@ -84,15 +90,17 @@ def write_csv(rows: pyarrow.Table, target: IO[str]) -> None:
         )
 
 
-def write_rows(rows: pyarrow.Table, path: Path) -> None:
+def write_rows(rows: pyarrow.Table, path: Path, statement: str = "") -> None:
     """Write rows to a new file, in the format that its name ends in: whole or not at all.
 
     Args:
         rows: The rows.
         path: A file that is not there yet.
+        statement: What selected them, which a chart says of itself.
 
     Raises:
-        ExportFailed: It is there, its name ends in none of `SUFFIXES`, or it cannot be written.
+        ExportFailed: It is there, its name ends in none of `SUFFIXES`, it is a chart of rows that cannot be
+            drawn, or it cannot be written.
     """
     import pyarrow
     from pyarrow import parquet
@@ -100,6 +108,10 @@ def write_rows(rows: pyarrow.Table, path: Path) -> None:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise ExportFailed("Unknown format", f"{path.name} must end in one of {', '.join(SUFFIXES)}.")
+    form = suffix.removeprefix(".")
+    drawn = None
+    if form in FIGURES:
+        drawn = figure(Report((), (), (chart(rows),)), path.stem, statement, form, PAGE)
     try:
         file = path.open("xb")
     except FileExistsError as error:
@@ -108,7 +120,9 @@ def write_rows(rows: pyarrow.Table, path: Path) -> None:
         raise ExportFailed("Cannot write", f"{path}: {error}", "Choose another place.") from error
     try:
         with file:
-            if suffix == ".parquet":
+            if drawn is not None:
+                file.write(drawn)
+            elif suffix == ".parquet":
                 parquet.write_table(rows, file)
             else:
                 with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
@@ -122,8 +136,61 @@ def _write_text(rows: pyarrow.Table, suffix: str, file: IO[str]) -> None:
     if suffix == ".csv":
         write_csv(rows, file)
         return
+    if suffix == ".md":
+        file.write(table_as_markdown(as_table(rows)) + "\n")
+        return
     objects = (dict(zip(rows.column_names, row, strict=True)) for row in plain_rows(rows))
     if suffix == ".jsonl":
         file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in objects)
     else:
         json.dump(list(objects), file, ensure_ascii=False, indent=1)
+
+
+def as_table(rows: pyarrow.Table) -> Table:
+    """Return rows as a table: columns of texts before the first of numbers stand at the left."""
+    cells = [[_cell(value) for value in row] for row in plain_rows(rows)]
+    numeric = [any(isinstance(cell, Cell) for cell in column) for column in zip(*cells, strict=True)]
+    names = numeric.index(True) if True in numeric else len(rows.column_names)
+    return Table(tuple(rows.column_names), tuple(Row(tuple(row)) for row in cells), names=names)
+
+
+def _cell(value: Any) -> Cell | str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Cell(as_text(value), value)
+    return as_text(value)
+
+
+def chart(rows: pyarrow.Table) -> Table:
+    """Return rows of two columns as a table that is drawn: names, and a bar or a point for each number.
+
+    Raises:
+        ExportFailed: There are not two columns, the second one holds no numbers, or there are too many rows.
+    """
+    names = rows.column_names
+    if len(names) != 2 or not 0 < rows.num_rows <= MOST_DRAWN:
+        raise ExportFailed(
+            "Nothing to draw",
+            f"A chart has two columns and 1 to {MOST_DRAWN} rows, and this has {len(names)} and "
+            f"{rows.num_rows:,}.",
+            "SELECT a name and a number, such as: SELECT status, count(*) AS n FROM items GROUP BY status",
+        )
+    pairs = list(plain_rows(rows))
+    values = [value for _, value in pairs if value is not None]
+    if not values or not all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in values
+    ):
+        raise ExportFailed("Nothing to draw", f"{names[1]} holds no numbers.", "SELECT a name and a number.")
+    low, high = min(0, *values), max(0, *values)
+    bars = low == 0 < high
+    ordered = all(isinstance(name, int | float) and not isinstance(name, bool) for name, _ in pairs)
+
+    def row(name: Any, value: float | None) -> Row:
+        drawn = None if value is None else value / high if bars else (None, float(value), None)
+        return Row((as_text(name), "" if value is None else Cell(as_text(value), value)), drawn)
+
+    return Table(
+        tuple(names),
+        tuple(row(name, value) for name, value in pairs),
+        scale=(float(low), float(high) if high > low else 1.0),
+        ordered=ordered,
+    )

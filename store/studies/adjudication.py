@@ -169,6 +169,17 @@ def disputed_studies(connection: Connection) -> tuple[str, ...]:
     return tuple(connection.execute(found.order_by(study.c.frozen_at.desc(), study.c.id.desc())).scalars())
 
 
+def has_rulings(connection: Connection, study_id: int) -> bool:
+    """Return whether an adjudicator has ruled on an item of a study."""
+    judgment, assignment = table_of(JudgmentRow), table_of(Assignment)
+    ruled = (
+        select(judgment.c.id)
+        .join(assignment, assignment.c.id == judgment.c.assignment_id)
+        .where(judgment.c.phase == ADJUDICATE, assignment.c.study_id == study_id)
+    )
+    return connection.execute(ruled.limit(1)).first() is not None
+
+
 def _warnings(connection: Connection, adjudicator: RaterRef, study: StudyDetails | None) -> Iterable[str]:
     if study is None:
         judgment = table_of(JudgmentRow)

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 
 def methods_table(connection: Connection, study: StudyDetails) -> str:
-    """Return the methods of a study as a table of Markdown. Raters are named by their pseudonyms.
+    """Return the methods of a study as a table of Markdown (see `methods_rows`)."""
+    lines = [f"| {name} | {_cell(value)} |" for name, value in methods_rows(connection, study)]
+    return "\n".join(["| Method | Value |", "|---|---|", *lines]) + "\n"
+
+
+def methods_rows(connection: Connection, study: StudyDetails) -> list[tuple[str, str]]:
+    """Return the methods of a study, each with its value. Raters are named by their pseudonyms.
 
     Args:
         connection: A reading connection.
@@ -42,9 +48,7 @@ def methods_table(connection: Connection, study: StudyDetails) -> str:
     rows = [("Study", study.name), *_items(connection, study), *_raters(study), *_design(study)]
     rows += [*_known(study), *_texts(study), *_stopping(connection, study)]
     rows += [*_sent_back(connection, study), *_dates(connection, study)]
-    rows += [(f"SHA-256 of {what}", f"`{study.manifest[f'{what}_sha256']}`") for what in _HASHED]
-    lines = [f"| {name} | {_cell(value)} |" for name, value in rows]
-    return "\n".join(["| Method | Value |", "|---|---|", *lines]) + "\n"
+    return [*rows, *((f"SHA-256 of {what}", f"`{study.manifest[f'{what}_sha256']}`") for what in _HASHED)]
 
 
 _HASHED = ("items", "assignments", "guideline")

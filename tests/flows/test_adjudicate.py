@@ -15,6 +15,7 @@ from sqlalchemy import select
 
 from screens.adjudicate.screen import AdjudicateScreen
 from screens.home.screen import HomeScreen
+from screens.reports.screen import ReportsScreen
 from screens.widgets.text.view import TextPane
 from store.record.evidence import as_json, citations_of, cite
 from store.record.raters import ensure_rater
@@ -116,6 +117,15 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
         assert rulings(workspace)[1:] == [(3, 1, "ruling", False, True, "")]
         assert "All 2 disputes have a ruling." in shown(screen, "card")
         assert "2 ruled" in shown(screen, "place")
+        # From there accuracy against the rulings is one key away, and the disputes come back.
+        await pilot.press("a")
+        await settled(pilot.app)
+        assert isinstance(app.screen, ReportsScreen)
+        assert app.screen.page is not None
+        assert app.screen.command.endswith("accuracy --question pair.match --study rq2 --against adjudicated")
+        assert "rulings: 1; 1 more beside the agents' label, left out" in app.screen.page.caption
+        await pilot.press("escape")
+        assert app.screen is screen
         # Back to the last dispute and forth again; labels of the raters are as they were.
         await pilot.press("u")
         assert "Undone" in screen.shared.message

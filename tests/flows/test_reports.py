@@ -13,11 +13,13 @@ from review_bench import screen_text
 from settling import Gate, settled, until
 from small_workspace import labelled_by_agents
 from split_bench import labelled_pairs
-from study_bench import frozen_study
+from study_bench import STUDY, frozen_study
 from textual.pilot import Pilot
+from textual.widgets import Select
 
 from screens.app import WorkbenchApp
 from screens.queue.screen import QueueScreen
+from screens.reports.choosing import ChoiceScreen
 from screens.reports.screen import ReportsScreen
 from store.ingest.importing import import_files
 from store.queries.confusion import confusion
@@ -61,6 +63,7 @@ async def report(app: WorkbenchApp, pilot: Pilot[None], title: str, shows: str) 
     """Go down in the list to a report, and wait until it shows something."""
     screen = app.screen
     assert isinstance(screen, ReportsScreen)
+    assert title in [one.title for one in screen.offered]
     while screen.report is not None and screen.report.title != title:
         await pilot.press("down")
     await settled(pilot.app)
@@ -113,14 +116,16 @@ async def test_reports_and_the_items_behind_their_figures(
             await pilot.press("escape")
             await report(app, pilot, "Accuracy", "wrong")
             assert f"{RUN}" in screen_text(app)
-            await report(app, pilot, "Labels by question", "cosqa-plus:scripted (agent) · 19 labels")
+            await report(app, pilot, "Labels of each rater", "cosqa-plus:scripted (agent) · 19 labels")
             await report(app, pilot, "Time for each item", "pairs: eli · median 7.0 s")
             await pilot.press("tab")
             assert await listed(app, pilot) == ([1, 2], "5 to 10 seconds")
             await pilot.press("tab")
 
             # The pairs of a figure of the paper; of a person's labels, too.
-            await report(app, pilot, "Figure 7: codes", f"Labels of the agents' run {RUN}: 19 of 24")
+            await report(
+                app, pilot, "How many queries a code answers", f"Labels of the agents' run {RUN}: 19 of 24"
+            )
             await pilot.press("a")
             assert "Labels of ana: 24 of 24" in screen_text(app)
             await pilot.press("tab")
@@ -151,6 +156,61 @@ async def test_reports_and_the_items_behind_their_figures(
 
 
 @pytest.mark.asyncio
+async def test_what_a_report_takes_is_chosen_from_lists(tmp_path: Path) -> None:
+    with labelled_pairs(tmp_path) as workspace:
+        agents_too(workspace)
+        frozen_study(workspace)
+        make_split(workspace, "v1", SplitPlan("pair.match", "ana", parse_ratios("2:1")))
+        app = app_of(workspace, rater="eli")
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.press("r")
+            await settled(app)
+            screen = app.screen
+            assert isinstance(screen, ReportsScreen)
+            await report(app, pilot, "Accuracy", "Accuracy")
+            await pilot.press("enter")
+            await settled(app)
+            assert "majority of ana, ben, chi, eli" in flat(app)
+            await pilot.press("o")
+            assert isinstance(app.screen, ChoiceScreen)
+            named = {select.id: select.value for select in app.screen.query(Select)}
+            assert named == {"first": "majority", "study": "all"}
+            # Left, nothing changes.
+            await pilot.press("escape")
+            assert "majority of ana, ben, chi, eli" in flat(app)
+            await pilot.press("o")
+            app.screen.query_one("#first", Select).value = "ben"
+            await pilot.press("ctrl+s")
+            await settled(app)
+            assert "true labels are those of ben" in flat(app)
+            assert screen.command.endswith("accuracy --question pair.match --against ben")
+            # A study without labels has nothing to be right by: another one can still be chosen.
+            await pilot.press("o")
+            app.screen.query_one("#study", Select).value = STUDY
+            await pilot.press("ctrl+s")
+            await settled(app)
+            assert screen.failure is not None
+            await pilot.press("o")
+            app.screen.query_one("#study", Select).value = "all"
+            await pilot.press("ctrl+s")
+            await settled(app)
+            assert "true labels are those of ben" in flat(app)
+            # Agreement takes a phase and a split, too.
+            await pilot.press("escape")
+            while screen.report is not None and screen.report.name != "agreement":
+                await pilot.press("up")
+            await pilot.press("enter")
+            await settled(app)
+            await pilot.press("o")
+            for name, value in (("subject", "pair.match"), ("split", "v1"), ("phase", "review")):
+                app.screen.query_one(f"#{name}", Select).value = value
+            await pilot.press("ctrl+s")
+            await settled(app)
+            assert screen.command.endswith("agreement --question pair.match --phase review --split v1")
+            assert screen.page is not None
+
+
+@pytest.mark.asyncio
 async def test_a_narrow_terminal_shows_the_list_or_the_report_and_both_can_be_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,14 +225,14 @@ async def test_a_narrow_terminal_shows_the_list_or_the_report_and_both_can_be_le
             assert isinstance(app.screen, QueueScreen)
             # From any screen.
             await pilot.press("f9")
-            assert "▸ Agreement by question" in screen_text(app)
+            assert "▸ Agreement of people" in screen_text(app)
             assert "Krippendorff" not in screen_text(app)
             await pilot.press("enter")
             assert "Krippendorff" in screen_text(app)
-            assert "Labels by question" not in screen_text(app)
+            assert "Labels of each rater" not in screen_text(app)
             await pilot.press("escape")
             # What takes long is left.
-            monkeypatch.setattr("store.reports.labels.accuracy_report", lambda *_: goes_on.wait(60))
+            monkeypatch.setattr("store.reports.accuracy.accuracy_report", lambda *_, **__: goes_on.wait(60))
             await pilot.press("down", "down", "enter")
             assert "Reading …" in screen_text(app)
             await pilot.press("escape", "down", "enter")
@@ -229,7 +289,7 @@ async def test_a_blind_review_reports_on_its_own_labels_alone(tmp_path: Path) ->
             assert "ben · 24 labels" in screen_text(app)
             text = screen_text(app)
             assert "Blind review: reports" in text
-            for word in ("Agreement", "Confusion", "Accuracy", "Figure", "ana", RUN):
+            for word in ("Agreement", "Confusion", "Accuracy", "Figure", "ana ", RUN):
                 assert word not in text, word
             await pilot.press("down")
             assert "No times yet" in screen_text(app)

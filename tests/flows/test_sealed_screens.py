@@ -29,7 +29,11 @@ from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.study_place import StudyPlace
 from store.queries import current
+from store.reports.options import Options
 from store.workspace.duckdb import Workspace
+
+TWO = Options(question="pair.match", raters=("ben", "chi"))
+"""Two raters who are compared, for those who may."""
 
 WALKED = {
     *(
@@ -60,7 +64,7 @@ CLOSED = {
         *("WelcomeScreen", "DetailsScreen"),
     ),
     # Opened from a report, which is refused.
-    *("ByQueryScreen", "RankedScreen"),
+    *("ByQueryScreen", "RankedScreen", "ChoiceScreen"),
     *("NewStudyScreen", "NewComparisonsScreen", "NewSplitScreen", "ConfirmScreen", "ExportScreen"),
 }
 """The screens of the agents' work, of files and of making studies, which a study keeps from its raters."""
@@ -151,7 +155,7 @@ async def home(app: Sealed, pilot: Pilot[Any]) -> None:
     await app.look(pilot, "the agents")
     for opened in (
         *(app.open_studies, lambda: app.open_study(STUDY), app.open_adjudication, app.open_splits),
-        *(app.open_reports, lambda: app.open_confusion("pair.match", "ben", "chi")),
+        *(app.open_reports, lambda: app.open_report("confusion", TWO)),
     ):
         opened()
         await app.look(pilot, "refused")

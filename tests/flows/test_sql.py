@@ -113,6 +113,18 @@ async def test_statements_from_the_prompt_to_a_file(tmp_path: Path) -> None:
             assert prompt.value == "SELECT range AS n, 'row ' || range AS text FROM range(3000)"
             await pilot.press("up", "up", "up", "down")
             assert prompt.value == "FROM itms"
+
+            # Two columns are drawn; of more it is said what a chart needs.
+            prompt.focus()
+            prompt.value = "SELECT 'row ' || range AS text, range AS n FROM range(3)"
+            await pilot.press("enter")
+            assert "3 rows" in screen_text(app)
+            await pilot.press("ctrl+s")
+            file.value = str(tmp_path / "rows.svg")
+            await pilot.press("enter")
+            await until(pilot, lambda: "3 rows written" in screen_text(app))
+            assert "row 2" in (tmp_path / "rows.svg").read_text(encoding="utf-8")
+            prompt.focus()
             await pilot.press("escape")
             assert app.screen is not screen
             workspace.lane.drain(10)

@@ -23,14 +23,15 @@ from store.record.raters import question_number
 from store.workspace.duckdb import Workspace
 
 SHOWN: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "list": ("Agreement by question", "Agreement by question", ()),
-    "agreement": ("Agreement by question", "Krippendorff", ("enter", "right")),
+    "list": ("Agreement of people", "Agreement of people", ()),
+    "agreement": ("Agreement of people", "Krippendorff", ("enter", "right")),
     "confusion": ("Confusion of two raters", "kappa", ("enter", "down")),
     "accuracy": ("Accuracy", "majority", ("enter", "right")),
-    "labels": ("Labels by question", "24 labels", ("enter",)),
+    "labels": ("Labels of each rater", "24 labels", ("enter",)),
     "time": ("Time for each item", "median", ("enter",)),
-    "figure-4": ("Figure 4: ranks", "expected", ("enter",)),
-    "save": ("Figure 7: codes", "that answer any", ("enter", "s")),
+    "figure-4": ("How often each rank matches", "expected", ("enter",)),
+    "choose": ("Accuracy", "majority", ("enter", "o")),
+    "save": ("How many queries a code answers", "that answer any", ("enter", "s")),
 }
 """The report of each picture, what it shows once it is read, and the keys that follow."""
 
@@ -53,6 +54,7 @@ def pictured(app: WorkbenchApp, title: str, shows: str, keys: tuple[str, ...]) -
         assert app.screen.report is not None
         screen = app.screen
         assert isinstance(screen, ReportsScreen)
+        assert title in [one.title for one in screen.offered]
         while screen.report is not None and screen.report.title != title:
             await pilot.press("down")
         for key in keys:
@@ -80,11 +82,13 @@ def test_reports(snap_compare: Any, tmp_path: Path, state: str, sizes: Sizes) ->
 def test_a_blind_review(snap_compare: Any, tmp_path: Path, sizes: Sizes) -> None:
     with labelled_pairs(tmp_path) as workspace:
         app = app_of(workspace, rater="ben", blind=True)
-        steps = pictured(app, "Labels by question", "Blind review", ())
+        steps = pictured(app, "Labels of each rater", "Blind review", ())
         assert snap_compare(app, sizes=sizes, run_before=steps)
 
 
-@pytest.mark.parametrize("title", ["Ratings", "Win matrix", "Position bias"])
+@pytest.mark.parametrize(
+    "title", ["Ratings of candidates", "Who wins against whom", "Whether the left side wins"]
+)
 def test_comparisons(snap_compare: Any, tmp_path: Path, title: str) -> None:
     with comparisons(tmp_path / "duels") as workspace:
         for rater in ("ana", "ben"):

@@ -70,6 +70,37 @@ def test_rows_for_people_and_for_programs(workbench, path, typed):
     ]
 
 
+def test_rows_are_written_to_a_file_and_two_columns_drawn(workbench, path, in_folder):
+    statement = "SELECT number, title, length(title) AS letters FROM items ORDER BY number"
+    told = workbench("sql", path, statement, "--output", "rows.md")
+    assert (told.code, told.out, "5 rows written to rows.md" in told.err) == (0, "", True)
+    lines = Path("rows.md").read_text(encoding="utf-8").splitlines()
+    assert lines[:3] == ["| number | title | letters |", "| ---: | ---: | ---: |", "| 1 | query 1 | 7 |"]
+    assert workbench("sql", path, statement, "--output", "rows.parquet").code == 0
+    assert "already there" in workbench("sql", path, statement, "--output", "rows.md").err
+    assert workbench("sql", path, statement, "--output", "a.csv", "--csv").says("exclude each other")
+
+    counts = "SELECT title, number * 10 AS n FROM items ORDER BY number"
+    for ending in ("svg", "pdf", "png"):
+        assert workbench("sql", path, counts, "--output", f"chart.{ending}").code == 0
+    drawn = Path("chart.svg").read_text(encoding="utf-8")
+    assert all(text in drawn for text in ("query 5", ">n<", "SELECT title"))
+    # Bars begin at 0; with numbers below there are points.
+    assert drawn.count("<path d=") > 5
+    below = "SELECT number, number - 3 AS n FROM items ORDER BY number"
+    assert workbench("sql", path, below, "--output", "points.svg").code == 0
+    for statement, why in (
+        ("SELECT number FROM items", "this has 1 and 5"),
+        ("SELECT number, title FROM items", "title holds no numbers"),
+        ("SELECT title, NULL AS n FROM items", "n holds no numbers"),
+        ("SELECT range, range FROM range(500)", "this has 2 and 500"),
+        ("SELECT title, number FROM items WHERE false", "this has 2 and 0"),
+    ):
+        refused = workbench("sql", path, statement, "--output", "no.svg")
+        assert (refused.code, refused.says(why)) == (2, True), statement
+        assert not Path("no.svg").exists()
+
+
 def test_the_views_are_listed(workbench, path):
     listed = workbench("sql", path, "--views", "--json").json()["views"]
     items = next(view for view in listed if view["name"] == "items")

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from store.formatting import dollars, progress_bar, sparkline
-from workbench.output import Bar, harmless, print_facts, print_json, print_table, share
+from store.formatting import dollars, part_of, progress_bar, sparkline
+from workbench.output import Bar, harmless, print_facts, print_json, print_table
 
 
 def test_json_is_plain_ascii_and_knows_our_values(capsys):
@@ -74,9 +74,9 @@ def test_an_empty_table_is_its_headings(capsys):
 
 
 def test_a_share_of_nothing_is_no_number():
-    assert share(0, 0) == "0 of 0"
-    assert share(1, 3) == "1 of 3 (33.3 %)"
-    assert share(1000, 412_080) == "1,000 of 412,080 (0.2 %)"
+    assert part_of(0, 0) == "0 of 0"
+    assert part_of(1, 3) == "1 of 3 (33.3 %)"
+    assert part_of(1000, 412_080) == "1,000 of 412,080 (0.2 %)"
 
 
 def test_no_bar_is_drawn_where_nobody_looks(capsys):

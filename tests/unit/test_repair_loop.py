@@ -38,6 +38,7 @@ from agents.pipelines.pair_annotation.environment_errors import (
 )
 from agents.pipelines.pair_annotation.reasons import reason_of
 from agents.pipelines.pair_annotation.repair_loop import _refused
+from agents.reports.pipeline import read_reports
 from agents.sandbox import package_index
 from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.package_index import PackageSource, allowed_settings, pip_settings
@@ -46,7 +47,6 @@ from agents.sandbox.settings import SandboxSettings
 from agents.settings import JobSettings
 from store.tables.runs import Run, StepRow, TestOutcomeRow
 from store.workspace.duckdb import Workspace
-from workbench.cli.pipeline import read_reports
 
 # Not a missing module, so that nothing is installed directly.
 LACKING = "open('/opt/repaired/data').close()\n\n\ndef double(x):\n    return 2 * x\n"
@@ -356,7 +356,8 @@ def turns(workspace):
 def repairs(workspace, run_id):
     """What the report says of the repairs of a run."""
     (run,) = [run for run in rows(workspace, Run) if run["id"] == run_id]
-    return read_reports(workspace, [Run(**run)])[0].to_dict(blind=False)["repairs"]
+    with workspace.reading() as connection:
+        return read_reports(connection, [Run(**run)])[0].to_dict(blind=False)["repairs"]
 
 
 def asked(server):
@@ -452,7 +453,8 @@ def test_a_test_that_is_still_not_run_is_corrected_and_no_command_is_tried(tmp_p
         assert verdicts(workspace) == {1: (1.0, "corrected" if corrected else "untested")}
         assert "BugFixerReply" not in asked(server)
         assert asked(server).count("TestWriterReply") == 2
-        reasons = read_reports(workspace, [Run(**run) for run in rows(workspace, Run)])[0]
+        with workspace.reading() as connection:
+            reasons = read_reports(connection, [Run(**run) for run in rows(workspace, Run)])[0]
         not_executable = reasons.to_dict(blind=False)["not_executable"]
         assert not_executable == [{"reason": "tests not run", "detail": "", "count": 1}] * (not corrected)
 

@@ -15,13 +15,13 @@ from several_kinds import three_kinds
 from small_workspace import labelled_by_agents
 from split_bench import labelled_pairs
 
-from screens.reports.drawing import draw
+from screens.reports.drawing import draw, plain
 from store.errors import UnknownName, WorkbenchError
 from store.queries.confusion import MOST_LABELS, confusion
 from store.queries.label_counts import label_counts
 from store.queries.labels import QuestionLabels, question_labels
 from store.queries.times import PAUSE, ItemTime, by_place, histogram, in_sessions, times_report
-from store.reports.value import Cell, Page, Place, Row, Table, figures, moved
+from store.reports.value import Cell, Place, Report, Row, Table, figures, moved
 from store.workspace.duckdb import Workspace
 
 START = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)
@@ -176,7 +176,7 @@ def test_the_commands_print_them(workbench, pairs: Path) -> None:
     found = workbench("report", pairs, "labels", "--raters", "ana", "--json").json()
     (ana,) = found["raters"]
     assert (ana["rater"], ana["labelled"], sum(ana["counts"])) == ("ana", 24, 24)
-    assert "ana (human): 24" in workbench("report", pairs, "labels").out
+    assert "ana · 24 labels" in workbench("report", pairs, "labels").out
     found = workbench("report", pairs, "time", "--kind", "pair", "--json").json()
     assert (found["report"], found["n"], found["histogram"]) == ("time", 0, [])
     assert "No times yet" in workbench("report", pairs, "time").out
@@ -197,7 +197,7 @@ def test_a_blind_review_counts_its_own_labels_alone(workbench, pairs: Path, monk
 
 def test_the_cursor_goes_from_figure_to_figure() -> None:
     one = Cell("1", lambda _: [1], "one")
-    page = Page(
+    page = Report(
         ("n 3",),
         ("labels",),
         (
@@ -208,10 +208,10 @@ def test_the_cursor_goes_from_figure_to_figure() -> None:
     places = figures(page)
     assert places == [Place(0, 0, 1), Place(0, 0, 2), Place(0, 1, 2), Place(1, 0, 1)]
     assert [moved(places, 0, *step) for step in ((1, 0), (0, 1), (-1, 0), (9, 0), (0, -1))] == [2, 1, 0, 3, 0]
-    lines = [line.plain for line in draw(page, 60, places[1]).lines]
+    lines = [plain(line) for line in draw(page, 60, places[1]).lines]
     assert next(line for line in lines if "[1]" in line).startswith("a long name of a run")
     assert any("├" in line and "●" in line for line in lines)
     # What is narrow leaves out what is drawn, and shortens names.
-    narrow = [line.plain for line in draw(page, 24, places[1]).lines]
+    narrow = [plain(line) for line in draw(page, 24, places[1]).lines]
     assert max(map(len, narrow)) <= 24
     assert not any("█" in line for line in narrow)

@@ -165,25 +165,27 @@ def test_people_see_bars_with_counts_and_percentages(workbench, study):
     lines = [line.rstrip() for line in told.out.splitlines()]
     assert "labels of  the agents' run first" in lines
     assert "labelled   6 of 8 (75.0 %), 2 without a label" in lines
-    place = lines.index("Queries by the number of matching codes (Figure 3)")
-    assert lines[place + 1].split() == ["matches", "queries", "share", "partly", "labelled"]
-    assert lines[place + 2].split() == ["0", "0", "0.0", "%", "0"]
+    place = lines.index("Queries by the number of matching codes")
+    assert lines[place + 1].split() == ["matches", "queries", "partly", "share"]
+    # The queries without a match have their row, too.
+    assert lines[place + 2].split() == ["0", "0", "0", "0.0", "%"]
     one, two = (line.split() for line in lines[place + 3 : place + 5])
-    assert one[:-1] == ["1", "1", "50.0", "%", "1"]
-    assert two[:-1] == ["2", "1", "50.0", "%", "0"]
-    assert one[-1] == two[-1] == "█" * len(one[-1])
-    assert lines[place + 5] == "Mean: 1.50 matches a query, of 2 queries."
+    assert one[:-1] == ["1", "2", "1", "50.0", "%"]
+    assert two[:-1] == ["2", "1", "0", "50.0", "%"]
+    assert len(one[-1]) == 2 * len(two[-1])
+    mean = "Mean: 1.50 matches a query, of 2 queries of which all candidates are labelled."
+    assert lines[place + 5] == mean
     assert "Without a label: 1 query." in lines
-    assert "Partly labelled: 1 query. There may be more matches than are known; in no share." in lines
-    place = lines.index("Probability that the candidate at a rank matches (Figure 4)")
-    first, second, third = (line.split() for line in lines[place + 2 : place + 5])
-    assert second[:-1] == ["2", "3", "66.7", "%", "20.8", "to", "93.9", "1.67"]
-    assert len(second[-1]) == pytest.approx(len(first[-1]) * 2 / 3, abs=1)
-    assert third == ["3", "1", "0.0", "%", "0.0", "to", "79.3", "1.67"]
     assert any(
-        line.startswith("Two or more: 1 of 3 (33.3 %) that answer any; in CoSQA+ 36.7 %") for line in lines
+        line.startswith("partly: of these, queries with a candidate without a label") for line in lines
     )
-    assert max(map(len, lines)) <= 120
+    place = lines.index("Probability that the candidate at a rank matches")
+    first, second, third = (line.split() for line in lines[place + 2 : place + 5])
+    assert second[:8] == ["2", "3", "2", "66.7", "%", "20.8", "to", "93.9"]
+    assert (second[8], "●" in second[-1]) == ("1.67", True)
+    assert third[:9] == ["3", "1", "0", "0.0", "%", "0.0", "to", "79.3", "1.67"]
+    assert first[0] == "1"
+    assert any("two or more: 1 of 3 (33.3 %); in CoSQA+ 36.7 %" in line for line in lines)
 
 
 def test_a_long_tail_is_one_row(workbench, in_folder):
@@ -197,9 +199,10 @@ def test_a_long_tail_is_one_row(workbench, in_folder):
     run(path, [(item, float(item != 25)) for item in range(1, 31)], "first")
     out = [line.split() for line in workbench("report", path, "figures").out.splitlines()]
     (matches,) = [line for line in out if line[:3] == ["20", "and", "more"]]
-    assert matches[3:6] == ["1", "100.0", "%"]
+    assert matches[3:7] == ["1", "0", "100.0", "%"]
     (rank,) = [line for line in out if line[:3] == ["21", "and", "more"]]
-    assert rank[3:-1] == ["10", "90.0", "%", "29.00"]
+    # Of several ranks together there is no interval.
+    assert rank[3:8] == ["10", "9", "90.0", "%", "29.00"]
     found = figures(workbench, path)
     assert len(found["figure_4"]["ranks"]) == 30
     assert found["figure_3"]["groups"] == [{"matches": 29, "queries": 1, "partly_labelled": 0}]
@@ -266,7 +269,7 @@ def test_without_a_wholly_labelled_query_the_others_are_shown_as_what_they_are(w
     found = figures(workbench, path)["figure_3"]
     assert (found["queries"], found["mean_matches"], found["partly_labelled_queries"]) == (0, None, 2)
     out = workbench("report", path, "figures").out
-    assert "Partly labelled: 2 queries" in out
+    assert "partly: of these, queries with a candidate without a label" in out
     assert "Mean" not in out
 
 
@@ -280,9 +283,10 @@ def test_any_table_of_labels(study):
 
 def test_bars_fit_a_narrow_terminal(workbench, study, monkeypatch):
     monkeypatch.setattr("workbench.output.PIPED_WIDTH", 80)
-    lines = workbench("report", study(rank=ranked), "figures").out.splitlines()
-    assert max(map(len, lines)) == 80
-    assert sum("█" in line for line in lines) == 6
+    lines = workbench("report", study(rank=ranked), "figure-3").out.splitlines()
+    lines += workbench("report", "study.duckdb", "figure-4").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert (sum("█" in line for line in lines), sum("●" in line for line in lines)) == (2, 3)
 
 
 def test_an_imported_column(workbench, study, in_folder):
@@ -458,7 +462,7 @@ def test_no_pairs(workbench, in_folder):
         pass
     told = workbench("report", "empty.duckdb", "figures")
     assert told.code == 2
-    assert told.says("empty.duckdb has no items")
+    assert told.says("the workspace has no items")
     assert told.says("workbench import empty.duckdb FILE")
 
 

@@ -13,7 +13,7 @@ from screens.reports.saving import SUFFIXES, save
 from store.errors import ExportFailed
 from store.reports.figure import FIGURES, PAGE, charts, figure
 from store.reports.forms import as_csv, as_latex, as_markdown, table_as_markdown
-from store.reports.value import Cell, Page, Row, Table, counted, number, share
+from store.reports.value import Cell, Report, Row, Table, counted, number, share
 
 HOSTILE = "a\x00\x1b[31m\u202e\ufffe$x^2$ & 5 % of {b}_c\\|#~<i>"
 COMMAND = "workbench report study.duckdb accuracy"
@@ -46,8 +46,8 @@ MATRIX = Table(
 WORDS = Table(("method", "value"), (Row(("bm25", number(0.1234, 3))),))
 
 
-def page(*tables: Table) -> Page:
-    return Page(
+def page(*tables: Table) -> Report:
+    return Report(
         caption=("true labels are the majority of ana, ben", "95 % intervals"), command=(), tables=tables
     )
 
@@ -81,7 +81,7 @@ def test_markdown_has_the_figures_at_the_right_and_marks_nothing():
 
 def test_latex_has_rules_of_booktabs_and_escapes():
     told = as_latex(page(ACCURACY, MATRIX), "Accuracy", COMMAND)
-    assert told.startswith(f"% {COMMAND}\n% \\usepackage{{booktabs}}\n\\begin{{table}}")
+    assert told.startswith(f"% {COMMAND}\n% \\usepackage{{booktabs,graphicx}}\n\\begin{{table}}")
     assert "\\caption{Accuracy. true labels are the majority of ana, ben. 95 \\% intervals.}" in told
     assert (
         "\\begin{tabular}{lrr}\n\\toprule\nrater & n & accuracy \\\\\n\\midrule\nana & 1,204 & 87.5 \\% \\\\"

@@ -11,6 +11,7 @@ from judging import judged_workspace
 from small_workspace import rows
 from sqlalchemy import insert
 
+from agents.reports.pipeline import read_reports
 from store.record.ids import now
 from store.record.raters import ensure_rater
 from store.tables.columns import table_of
@@ -27,7 +28,6 @@ from store.tables.runs import (
     Verdict,
     VerdictRow,
 )
-from workbench.cli.pipeline import read_reports
 
 REASONS = {
     "ModuleNotFoundError: No module named 'yaml.x'": ("missing module", "yaml.x"),
@@ -338,7 +338,8 @@ def test_every_figure_is_what_the_records_add_up_to(tmp_path, seed):
                     agents.annotate(item)
         for agents in several:
             agents.store()
-        found = read_reports(workspace, [agents.run for agents in several])
+        with workspace.reading() as connection:
+            found = read_reports(connection, [agents.run for agents in several])
         for agents, figures in zip(several, found, strict=True):
             facts = figures.to_dict(blind=False)
             wanted = expected(agents, workspace)
@@ -370,7 +371,9 @@ def test_a_cost_that_nobody_knows_stays_unknown_and_what_nobody_was_asked_for_co
         several = (unknown, part, free, none, kept)
         for agents in several:
             agents.store()
-        found = [one.to_dict(blind=False) for one in read_reports(workspace, [one.run for one in several])]
+        with workspace.reading() as connection:
+            reports = read_reports(connection, [one.run for one in several])
+        found = [one.to_dict(blind=False) for one in reports]
     names = ("cost", "cost_per_pair", "unpriced_steps", "unpriced_pairs")
     costs = [tuple(one[name] for name in names) for one in found]
     assert costs == [
@@ -400,7 +403,8 @@ def test_what_replies_from_the_workspace_cost_once_is_told_beside_the_cost(tmp_p
             agents.records[StepRow][-1] = step.model_copy(update=taken)
         agents.step(4, "screener", {"assessment": "clear_match"})
         agents.store()
-        (one,) = read_reports(workspace, [agents.run])
+        with workspace.reading() as connection:
+            (one,) = read_reports(connection, [agents.run])
         found = one.to_dict(blind=False)
     assert (found["from_cache"], found["cost_from_cache"]) == (3, cost)
 
@@ -467,7 +471,7 @@ def test_it_fits_a_terminal_of_80_columns(workbench, study, in_folder, monkeypat
     table = next(place for place, line in enumerate(lines) if line.split()[:2] == ["run", "pairs"])
     assert lines[table].split()[1:] == ["pairs", "match", "not", "unclear", "exec.", "tests", "$/pair"]
     assert (lines[table + 1].split()[0], lines[table + 1].split()[2:6]) == ("1", ["3", "0", "0", "2"])
-    assert [line for line in lines if line.startswith("1  ps-tpg")][1].endswith(": done")
+    assert [line for line in lines if line.startswith("1 ps-tpg")][1].endswith(": done")
     assert "3 No scripted reply" in "\n".join(lines)
     # One pair asked for nothing, which is no reason to call the others' cost 0.
     assert [line.split()[-1] for line in lines if line.startswith("cost")] == ["unknown", "unknown"]

@@ -142,8 +142,8 @@ def test_a_blind_review_tells_nothing_of_labels(workbench, judged, monkeypatch):
         (("--question", "pair.nothing"), "pair.nothing"),
         (
             ("--study", "one"),
-            "--study belongs to the reports agreement, accuracy, preference, confusion, labels, time and raters, "
-            "not to plan",
+            "--study belongs to the reports agreement, confusion, accuracy, labels, time, raters and preference, "
+            "not to plan.",
         ),
     ],
 )

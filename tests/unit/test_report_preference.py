@@ -173,7 +173,7 @@ def test_names_are_one_line_and_long_ones_are_refused(workbench, in_folder):
     done = workbench("measure", "preference", "battles.json")
     assert done.code == 0, done.err
     assert not {"\x1b", "\x07"} & set(done.out)
-    assert "␇ X" in done.out
+    assert "␇⏎X" in done.out
     (in_folder / "battles.json").write_text(json.dumps([battle(0, "r" * 5000, "b", "tie")]))
     refused = workbench("measure", "preference", "battles.json", "--json")
     assert (refused.code, "at most 200" in refused.json()["error"]["message"]) == (2, True)
@@ -206,9 +206,9 @@ def test_the_text_has_intervals_and_the_matrix_of_both_orders(workbench, in_fold
     assert workbench("judge-pairs", "w.duckdb", "--model", model).code == 0
     text = workbench("report", "w.duckdb", "preference", "--group-by", "about").out
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert "much better 2 1 0 0 0" in lines
-    assert any("same winner 9 of 12 (75.0 %)" in line for line in lines)
-    assert any(line.startswith("pretended-model-a 1208.3 1116.0 to 1272.3 1 1 ├") for line in lines)
+    assert any(line.startswith("++ much better 2") for line in lines)
+    assert any("The same winner 9 of 12 times (75.0 %)" in line for line in lines)
+    assert any(line.startswith("pretended-model-a 1208.3 1116.0 to 1272.3 1 1 10-0-2") for line in lines)
     assert any(line.startswith("people judges 36 66.7 %") for line in lines)
     assert any(line.startswith("completions pretended-model-a 75.0 %") for line in lines)
 

@@ -193,8 +193,9 @@ def test_two_methods_query_by_query(workbench, sample):
     assert (found["first_better"], found["second_better"], found["equal"]) == (12, 3, 0)
     printed = workbench(*compared).out.splitlines()
     assert sum("python" in line for line in printed) == 15
-    assert printed[7].split()[:2] == ["binary", "search"]
-    assert printed[7].rstrip().endswith(" ++++++++")
+    first = next(place for place, line in enumerate(printed) if line.startswith("query ")) + 1
+    assert printed[first].split()[:2] == ["binary", "search"]
+    assert printed[first].rstrip().endswith("●")
 
 
 def test_the_rankings_of_a_query_and_what_they_lack(workbench, sample):

@@ -451,8 +451,7 @@ def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
         report: The report of the job.
         blind: Leave out labels and assessments, and figures that disclose them.
     """
-    from store.formatting import pluralize
-    from workbench.output import cost, tokens
+    from store.formatting import cost, pluralize, tokens
 
     counts = report.counts
     labels = ", ".join(f"{count:,} × {value:g}" for value, count in counts.labels.items())

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
-from workbench.cli.report_agreement import several
+from workbench.cli.options import (
+    AsJson,
+    ConfigFile,
+    RaterName,
+    Workspace,
+    command,
+    given_rater,
+    settings,
+    several,
+)
 
 if TYPE_CHECKING:
     from store.ingest.report import ImportReport

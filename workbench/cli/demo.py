@@ -75,17 +75,17 @@ def demo_command(
 
 
 def _print(report: DemoReport, *, blind: bool) -> None:
-    from store.formatting import pluralize
+    from store.formatting import part_of, pluralize
     from store.kinds.counting import counted_kinds
     from workbench.cli.annotate import report_facts
-    from workbench.output import print_facts, say, share
+    from workbench.output import print_facts, say
     from workbench.sample import NOTICE
 
     against, raters, alpha = report.with_majority, report.among_raters, report.alpha
     agreement = [
         (
             "with the raters' majority",
-            f"{share(against.agreed, against.n)} agree, {pluralize(against.ties, 'tie')} left out",
+            f"{part_of(against.agreed, against.n)} agree, {pluralize(against.ties, 'tie')} left out",
         ),
         (
             "among the raters",

@@ -23,11 +23,7 @@ from workbench.cli.ranking import (
     Resamples,
     Seed,
     Tested,
-    print_differences,
-    print_left_out,
-    print_scores,
     ranking_options,
-    score_fields,
     write_by_query,
 )
 from workbench.cli.rejected import says_rejected
@@ -136,8 +132,10 @@ def evaluate_retrieval(
     from agents.retrieval.methods import open_retriever
     from store.measures.ranking import left_out_of_pool
     from store.measures.ranking_differences import ranking_differences
+    from store.reports.ranking import differences_tables, left_out_table, score_fields, scores_tables
+    from store.reports.value import Report, filled
     from workbench.cli.progress_reporter import MethodProgress, progress_of_work
-    from workbench.output import Bar, note, print_json
+    from workbench.output import Bar, note, print_json, print_report
 
     options = ranking_options(
         preset=preset,
@@ -260,14 +258,12 @@ def evaluate_retrieval(
             }
         )
         return
-    print_scores(
-        f"{source.name}: {len(benchmark.codes.ids):,} codes",
-        scores,
-        complete=True,
-        zero_ideal=options.preset.zero_ideal,
+    tables = (
+        *scores_tables(scores, complete=True, zero_ideal=options.preset.zero_ideal),
+        left_out_table(options.preset.measures[0], left_out, pool),
+        *differences_tables(differences),
     )
-    print_left_out(options.preset.measures[0], left_out, pool)
-    print_differences(differences)
+    print_report(f"{source.name}: {len(benchmark.codes.ids):,} codes", Report((), (), filled(*tables)))
     if unjudged is not None:
         _print_unjudged(source, unjudged, add_unjudged)
 

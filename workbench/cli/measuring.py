@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.options import AsJson, command, names_in
+from workbench.cli.options import AsJson, command, named, names_in
 from workbench.cli.ranking import (
     ByQuery,
     Level,
@@ -22,18 +21,10 @@ from workbench.cli.ranking import (
     Resamples,
     Seed,
     Tested,
-    print_differences,
-    print_scores,
     ranking_options,
-    score_fields,
     write_by_query,
 )
-from workbench.cli.report_agreement import fleiss_title
-from workbench.cli.report_preference import Baseline, EloK, GroupBy, Judges, Prior, preference_options
-
-if TYPE_CHECKING:
-    from store.measures.rating_table import ColumnsRead
-    from store.measures.table_agreement import TableAgreement
+from workbench.cli.report_options import Baseline, EloK, GroupBy, Judges, Prior
 
 
 class LevelName(StrEnum):
@@ -52,9 +43,6 @@ class RepeatedGrades(StrEnum):
     mean = "mean"
     max = "max"
 
-
-_SHOWN = 10
-"""Raters that are named."""
 
 measure_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -127,7 +115,8 @@ def agreement_command(
     from store.measures.intervals import Bootstrap
     from store.measures.rating_table import NamedColumns, read_ratings
     from store.measures.table_agreement import table_agreement
-    from workbench.output import print_json
+    from store.reports.rating_file import ratings_report
+    from workbench.output import print_json, print_report
 
     asked = NamedColumns(
         raters=names_in(raters),
@@ -144,7 +133,7 @@ def agreement_command(
             {"measure": "agreement", "file": file, "columns": asdict(table.columns), **found.to_dict()}
         )
     else:
-        _print(file.name, found, table.columns, blocks)
+        print_report(file.name, ratings_report(found, table.columns, blocks))
 
 
 @measure_commands.command("preference", short_help="Ratings and biases of files of comparisons.")
@@ -181,19 +170,30 @@ def preference_command(
     agreement, and how verdicts depend on side and length: `workbench measure preference battles.json`.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from workbench.cli.report_preference import measure_preference
+    from store.ingest.votes import read_votes
+    from store.measures.preference_report import preference_report
+    from store.reports.options import Options
+    from store.reports.preference import WHOLE, Preferences, measured_as, preference_of
+    from workbench.output import print_json, print_report
 
-    options = preference_options(
+    options = Options(
         elo_k=elo_k,
         prior=prior,
         baseline=baseline,
-        raters=raters,
-        judges=judges,
+        raters=() if raters is None else tuple(named(raters)),
+        judges=() if judges is None else tuple(named(judges)),
         group_by=group_by,
         bootstrap=bootstrap,
         seed=seed,
     )
-    measure_preference(files, format_, options, as_json=as_json)
+    votes = read_votes(files, format_, group_by=group_by)
+    found = preference_report(votes, measured_as(options))
+    if as_json:
+        names = [str(one) for one in files]
+        print_json({"measure": "preference", "files": names, "notes": votes.notes, **found.to_dict()})
+        return
+    read = Preferences(found, votes, notes=votes.notes)
+    print_report(", ".join(one.name for one in files), preference_of("preference", *WHOLE)(read, options))
 
 
 @measure_commands.command("ranking", short_help="NDCG, MRR, MAP, recall and others of TREC runs.")
@@ -232,7 +232,9 @@ def ranking_command(
     """
     from store.formats.trec import read_qrels, read_run
     from store.measures.ranking_differences import ranking_differences
-    from workbench.output import print_json
+    from store.reports.ranking import differences_tables, score_fields, scores_tables
+    from store.reports.value import Report, filled
+    from workbench.output import print_json, print_report
 
     options = ranking_options(
         preset=preset,
@@ -269,99 +271,5 @@ def ranking_command(
             }
         )
         return
-    print_scores(qrels.name, scores, complete=complete, zero_ideal=options.preset.zero_ideal)
-    print_differences(differences)
-
-
-def _print(name: str, found: TableAgreement, read: ColumnsRead, blocks: int | None) -> None:
-    from store.formatting import pluralize
-    from workbench.output import note, print_facts, print_table, say
-
-    def shown(value: float | None, error: float | None = None) -> str | None:
-        if value is None:
-            return None
-        return f"{value:.4f}" + ("" if error is None else f" (standard error {error:.4f})")
-
-    interval = ""
-    if found.interval is not None and found.interval.low is not None and found.interval.high is not None:
-        drawn = "clusters" if found.clustered else "units"
-        interval = (
-            f"   {found.interval.share:.0%} interval {found.interval.low:.4f} to {found.interval.high:.4f} "
-            f"({pluralize(found.interval.resamples, 'resample')} of {drawn})"
-        )
-    print_facts(
-        name,
-        [
-            ("units", f"{found.units:,}; left out with less than two values: {found.dropped_units:,}"),
-            ("raters", _raters(found.raters, read)),
-            ("units are", f"in column {read.unit}" if read.unit else "rows"),
-            ("columns left out", ", ".join(read.left_out) or None),
-            ("missing values", _missing(read.missing)),
-            ("judgments", f"{found.judgments:,}"),
-            ("percent agreement", None if found.percent is None else f"{found.percent:.2f} %"),
-            *(
-                (
-                    f"alpha, {level}",
-                    (shown(value) or "") + (interval if level == found.level else ""),
-                )
-                for level, value in found.alpha.items()
-                if value is not None
-            ),
-            (f"alpha, mean of blocks of {blocks}", shown(found.blocks)),
-            ("Cohen's kappa", shown(found.cohen)),
-            (fleiss_title(found), shown(found.fleiss, found.standard_errors["fleiss"])),
-            ("Gwet's AC1", shown(found.ac1, found.standard_errors["ac1"])),
-            ("Gwet's AC2, linear", shown(found.ac2_linear)),
-            ("Gwet's AC2, quadratic", shown(found.ac2_quadratic)),
-        ],
-    )
-    for said in read.notes:
-        note(f"{said}.")
-    if found.why:
-        say(f"No alpha: {found.why}.")
-    if 1 < len(found.values) <= 20:
-        say("")
-        print_table(
-            ("value", "share", "specific agreement"),
-            [
-                (_number(each["value"]), f"{each['share']:.1%}", shown(each["specific_agreement"]))
-                for each in found.values
-            ],
-        )
-    if len(found.by_pair) > 1:
-        say("")
-        print_table(
-            ("rater", "and", "units", "percent", "Cohen", "linear", "quadratic"),
-            [
-                (
-                    *pair.raters,
-                    pair.units,
-                    None if pair.percent is None else f"{pair.percent:.1f} %",
-                    shown(pair.cohen),
-                    shown(pair.cohen_linear),
-                    shown(pair.cohen_quadratic),
-                )
-                for pair in found.by_pair
-            ],
-            wide=("rater", "and"),
-        )
-    if found.interval is not None and found.interval.warning and not found.why:
-        note(f"The interval: {found.interval.warning}.")
-
-
-def _raters(number: int | None, read: ColumnsRead) -> str:
-    if number is None:
-        return f"not named; values in column {read.value}"
-    if read.value:
-        return f"{number:,}, named in column {read.raters[0]}; values in column {read.value}"
-    more = f" and {number - _SHOWN:,} more" if number > _SHOWN else ""
-    return f"{number:,}: {', '.join(read.raters[:_SHOWN])}{more}"
-
-
-def _missing(missing: Mapping[str, int]) -> str | None:
-    words = ", ".join(f"{times:,} {word or 'empty'}" for word, times in missing.items())
-    return f"{sum(missing.values()):,} ({words})" if words else None
-
-
-def _number(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
+    tables = scores_tables(scores, complete=complete, zero_ideal=options.preset.zero_ideal)
+    print_report(qrels.name, Report((), (), filled(*tables, *differences_tables(differences))))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
+from store.errors import WorkbenchError
 from workbench.exit_codes import ended
 
 if TYPE_CHECKING:
@@ -57,9 +58,37 @@ def names_in(given: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
+def named(raters: str) -> list[str]:
+    """Return the names in a list apart by commas.
+
+    Raises:
+        WorkbenchError: There are none.
+    """
+    names = list(names_in(raters))
+    if not names:
+        raise WorkbenchError("Raters missing", "No rater is named.", "Name them: dana,eli")
+    return names
+
+
+def several(raters: str) -> list[str]:
+    """Return the two names or more in a list apart by commas.
+
+    Raises:
+        WorkbenchError: They are less than two.
+    """
+    names = named(raters)
+    if len(set(names)) < 2:
+        raise WorkbenchError(
+            "Raters missing", "Two raters or more are compared.", "Name them, apart by commas: dana,eli"
+        )
+    return names
+
+
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Return whether `--json` is among the options of a command line that was not read yet."""
-    return "--json" in itertools.takewhile(lambda argument: argument != "--", arguments)
+    """Return whether JSON is among the options of a command line that was not read yet."""
+    options = [*itertools.takewhile(lambda argument: argument != "--", arguments)]
+    spelled = ("--format", "json") in itertools.pairwise(options)
+    return spelled or "--json" in options or "--format=json" in options
 
 
 def remember(**options: Any) -> None:

@@ -173,6 +173,7 @@ _GROUPS = {
     agents.agents_command: agents.agents_commands,
     evaluating.evaluate_command: evaluating.evaluate_commands,
     measuring.measure_command: measuring.measure_commands,
+    reporting.report_command: reporting.report_commands,
 }
 
 program.command(OPEN, hidden=True)(opening.open_workspace)

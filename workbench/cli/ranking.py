@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,8 +16,7 @@ from workbench.cli.options import names_in
 
 if TYPE_CHECKING:
     from store.measures.intervals import Bootstrap
-    from store.measures.ranking import LeftOut, Preset, Qrels, RankingScores, Run
-    from store.measures.ranking_differences import RankingDifference
+    from store.measures.ranking import Preset, Qrels, RankingScores, Run
 
 
 class PresetName(StrEnum):
@@ -120,18 +119,6 @@ def _names(given: str) -> tuple[str, ...]:
     return names
 
 
-def score_fields(scores: RankingScores) -> dict[str, Any]:
-    """Return the counts and means of a run as plain values for JSON."""
-    return {
-        "queries": len(scores.queries),
-        "relevant": scores.relevant,
-        "not_ranked": scores.not_ranked,
-        "not_judged": scores.not_judged,
-        "zero_ideal": scores.zero_ideal,
-        **scores.means(),
-    }
-
-
 def write_by_query(path: Path, scores: Mapping[str, RankingScores]) -> None:
     """Write every query's values: run, query and a column for each measure.
 
@@ -149,85 +136,3 @@ def write_by_query(path: Path, scores: Mapping[str, RankingScores]) -> None:
         raise ExportFailed(
             "Cannot write file", f"{path}: {error.strerror or error}.", "Name another one: --by-query FILE"
         ) from error
-
-
-def print_scores(title: str, scores: Mapping[str, RankingScores], *, complete: bool, zero_ideal: str) -> None:
-    """Print counts of queries, and a table with a row for each measure and a column for each run."""
-    from workbench.output import print_facts, print_table, say
-
-    def each(values: Mapping[str, int]) -> str:
-        if len(set(values.values())) == 1:
-            return f"{next(iter(values.values())):,}"
-        return ", ".join(f"{name} {value:,}" for name, value in values.items())
-
-    def fact(name: str, of: str, consequence: str) -> tuple[str, str | None]:
-        values = {run: getattr(found, of) for run, found in scores.items()}
-        return name, f"{each(values)}, {consequence}" if any(values.values()) else None
-
-    no_ideal = "count as 0" if zero_ideal == "zero" else "left out"
-    print_facts(
-        title,
-        [
-            ("queries", each({run: len(found.queries) for run, found in scores.items()})),
-            ("relevant codes", each({run: found.relevant for run, found in scores.items()})),
-            fact("judged, but not ranked", "not_ranked", "count as 0" if complete else "left out"),
-            fact("ranked, but not judged", "not_judged", "left out"),
-            fact("without a grade above 0", "zero_ideal", no_ideal),
-        ],
-    )
-    say("")
-    means = {run: found.means() for run, found in scores.items()}
-    names = list(next(iter(means.values())))
-    print_table(
-        ("measure", *means),
-        [(name, *(f"{found[name]:.4f}" for found in means.values())) for name in names],
-        wide=tuple(means),
-    )
-
-
-def print_left_out(measure: str, found: Mapping[str, LeftOut], pool: int) -> None:
-    """Print what each method has where what only it found was not judged."""
-    from workbench.output import print_table, say
-
-    if not found:
-        return
-    say("", f"{measure} without labels of pairs only this method has in its first {pool:,}")
-    print_table(
-        ("method", "queries left", "all labels", "left out of the pool"),
-        [
-            (
-                name,
-                one.queries,
-                *(f"{means[measure]:.4f}" if means else "" for means in (one.all_labels, one.left_out)),
-            )
-            for name, one in found.items()
-        ],
-    )
-
-
-def print_differences(differences: Sequence[RankingDifference]) -> None:
-    """Print the differences of runs, a table for each measure, with intervals and tests."""
-    from workbench.output import print_table, say
-
-    for measure in dict.fromkeys(each.measure for each in differences):
-        say("", f"Differences in {measure}: sign-flip test over queries; p adjusted by Holm's method")
-        print_table(
-            ("method", "less", "difference", "95 % interval", "p", "adjusted"),
-            [
-                (
-                    each.first,
-                    each.second,
-                    f"{each.difference:+.4f}",
-                    None if each.low is None or each.high is None else f"{each.low:+.3f} to {each.high:+.3f}",
-                    _p(each.p_value),
-                    _p(each.adjusted),
-                )
-                for each in differences
-                if each.measure == measure
-            ],
-            wide=("method", "less"),
-        )
-
-
-def _p(value: float) -> str:
-    return "<0.001" if value < 0.001 else f"{value:.3f}"

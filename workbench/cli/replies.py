@@ -62,7 +62,8 @@ def _as_json(one: ListedReply) -> dict[str, object]:
 
 
 def _print(name: str, totals: ReplyTotals, listed: list[ListedReply]) -> None:
-    from workbench.output import cost, print_facts, print_table, say
+    from store.formatting import cost
+    from workbench.output import print_facts, print_table, say
 
     print_facts(
         name,

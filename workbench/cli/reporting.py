@@ -1,543 +1,427 @@
-"""`workbench report`: progress, agreement and the figures of the agents' runs."""
+"""`workbench report`: every report, as text, JSON or a table for a paper, and as a figure."""
 
 from __future__ import annotations
 
+import inspect
 import os
-from dataclasses import asdict, fields
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from store.errors import WorkbenchError
-from workbench.cli.items import check_view, viewed_session
-from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
-from workbench.cli.pipeline import report_pipeline
-from workbench.cli.ranking import PresetName
-from workbench.cli.rejected import says_rejected
-from workbench.cli.report_accuracy import Strata, report_accuracy
-from workbench.cli.report_agreement import named, report_agreement, several
-from workbench.cli.report_counts import report_confusion, report_labels, report_time
-from workbench.cli.report_figures import report_figures
-from workbench.cli.report_plan import MOST_COMPARED, MOST_PER_QUERY, GivenNumbers, report_plan
-from workbench.cli.report_preference import (
-    Baseline,
-    EloK,
-    GroupBy,
-    Judges,
-    Prior,
-    preference_options,
-    report_preference,
+from workbench.cli.options import (
+    AsJson,
+    ConfigFile,
+    command,
+    given_rater,
+    named,
+    settings,
+    several,
 )
-from workbench.cli.report_raters import report_raters
-from workbench.cli.report_retrieval import report_retrieval
+from workbench.cli.report_options import OPTIONS, SEVERAL, TWO_OR_MORE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from store.reports.options import Options
+    from store.reports.spec import ReportSpec
+    from store.reports.value import Report
+    from workbench.config import Config
 
-    from store.queries.progress import Progress
+PROGRESS = "progress"
+"""The report that is printed where none is named."""
 
+ALL = "--all"
+"""Stands for all reports of a study."""
 
-class Report(StrEnum):
-    """The reports there are."""
-
-    progress = "progress"
-    agreement = "agreement"
-    pipeline = "pipeline"
-    accuracy = "accuracy"
-    figures = "figures"
-    plan = "plan"
-    preference = "preference"
-    raters = "raters"
-    confusion = "confusion"
-    labels = "labels"
-    time = "time"
-    retrieval = "retrieval"
+VIEWERS = ("progress", "labels", "time", "raters")
+"""Reports whose --rater is who asks; of the others it chooses labels."""
 
 
-_OF_RATERS = (Report.agreement, Report.accuracy)
-_MEASURED = (*_OF_RATERS, Report.preference)
-_COUNTED = (Report.confusion, Report.labels, Report.time)
-_REPORTS_OF = {
-    "question": (*_OF_RATERS, Report.confusion, Report.labels, Report.plan, Report.raters),
-    "raters": (*_MEASURED, *_COUNTED, Report.plan),
-    "study": (*_MEASURED, *_COUNTED, Report.raters),
-    "bootstrap": (*_MEASURED, Report.confusion, Report.retrieval),
-    "seed": (*_MEASURED, Report.confusion, Report.plan, Report.retrieval),
-    "kind": (Report.time,),
-    "bootstrap_units": _OF_RATERS,
-    "split": (Report.agreement, Report.retrieval),
-    "part": (Report.agreement, Report.retrieval),
-    "policy": (Report.retrieval,),
-    "preset": (Report.retrieval,),
-    "by_item": (Report.agreement,),
-    "blocks": (Report.agreement,),
-    "against": (Report.accuracy,),
-    "panel": (Report.accuracy,),
-    "with_revealed": (Report.accuracy,),
-    "compare": (Report.accuracy, Report.retrieval),
-    "population": (Report.accuracy,),
-    **dict.fromkeys(("elo_k", "prior", "baseline", "judges", "group_by"), (Report.preference,)),
-    **{each.name: (Report.plan,) for each in fields(GivenNumbers)},
+class Form(StrEnum):
+    """The forms in which a report is printed."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+    latex = "latex"
+
+
+class Width(StrEnum):
+    """The widths of a figure: of a column, or of a page with two columns."""
+
+    column = "column"
+    page = "page"
+
+
+FORMS: dict[str, Any] = {
+    "form": Annotated[
+        Form | None, typer.Option("--format", help="How it is printed; default text.", show_default=False)
+    ],
+    "figure": Annotated[
+        Path | None,
+        typer.Option(
+            "--figure", metavar="FILE", help="Write what can be drawn of it as .svg, .pdf or .png instead."
+        ),
+    ],
+    "width": Annotated[
+        Width, typer.Option("--width", help="The width of the figure: of a column, or of a page with two.")
+    ],
+    "config": ConfigFile,
+    "as_json": AsJson,
 }
-"""The reports that an option belongs to; the others belong to all."""
+"""What every report takes besides its own options."""
+
+_FLAGS = ("--json", "--by-item", "--with-revealed", "--bootstrap-units")
+"""Options without a value."""
+
+
+class ReportGroup(TyperGroup):
+    """The reports as subcommands, each with its own options; progress where none is named."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the reports."""
+        from store.reports.catalogue import reports
+
+        return [*reports()]
+
+    def get_command(self, ctx: Any, name: str) -> Any:
+        """Return the command that prints a report; None for an unknown one."""
+        from store.reports.catalogue import reports
+
+        if name == ALL:
+            return _command_of_all()
+        spec = reports().get(name)
+        return None if spec is None else _command_of(spec)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments call: the report's name may stand behind its options."""
+        if args[0] in ctx.help_option_names:
+            typer.echo(ctx.get_help())
+            raise typer.Exit
+        if ALL in args:
+            args = [ALL, *(given for given in args if given != ALL)]
+        elif args[0].startswith("-"):
+            args = [PROGRESS, *args]
+            for place in range(1, len(args)):
+                before = args[place - 1]
+                takes = before.startswith("--") and "=" not in before and before not in _FLAGS
+                if args[place] in self.list_commands(ctx) and not takes:
+                    args = [args[place], *args[1:place], *args[place + 1 :]]
+                    break
+        return super().resolve_command(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Show in the usage line that the report's options follow its name."""
+        return ["WORKSPACE", "[REPORT]", "[OPTIONS]"]
+
+
+def _command_of(spec: ReportSpec) -> Any:
+    """Return the command that prints a report, with the options that it takes."""
+
+    def report(**given: Any) -> None:
+        as_json = given.pop("as_json") or given["form"] is Form.json
+        _print_report(spec.name, workspace=_asked["workspace"], as_json=as_json, **given)
+
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default={"width": Width.column, "as_json": False}.get(name, False if _is_flag(kind) else None),
+            annotation=kind,
+        )
+        for name, kind in ({name: OPTIONS[name] for name in spec.options} | FORMS).items()
+    ]
+    report.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    report.__annotations__ = {one.name: one.annotation for one in parameters}
+    about = f"{spec.title} ({spec.source})" if spec.source else spec.title
+    report.__doc__ = f"{about}: {spec.about}."
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(spec.name, cls=ReportCommand, short_help=about)(report)
+    return typer.main.get_command(single)
+
+
+class ReportCommand(TyperCommand):
+    """Names the reports that an option belongs to, where it is none of this one's."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the arguments."""
+        from store.reports.catalogue import reports
+
+        own = {name for option in self.params for name in option.opts}
+        for given in args:
+            option = given.partition("=")[0]
+            name = option.removeprefix("--").replace("-", "_")
+            if option.startswith("--") and option not in own and name in OPTIONS:
+                parts = {part for one in reports().values() for part in one.parts}
+                having = (one.name for one in reports().values() if name in one.options)
+                belongs = [each for each in having if each not in parts]
+                *first, last = belongs
+                of = f"reports {', '.join(first)} and {last}" if first else f"report {last}"
+                ctx.fail(f"{option} belongs to the {of}, not to {self.name}.")
+        return super().parse_args(ctx, args)
+
+
+def _command_of_all() -> Any:
+    """Return the command that writes all reports of a study."""
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(ALL)(all_command)
+    return typer.main.get_command(single)
 
 
 @command
-@says_rejected
-def report_command(
-    workspace: Workspace,
-    report: Annotated[
-        Report,
-        typer.Argument(
-            metavar="REPORT",
-            help="Which report: progress, agreement, confusion, accuracy, labels, time, raters, "
-            "preference, pipeline, figures, retrieval or plan.",
-        ),
-    ] = Report.progress,
+def all_command(
     *,
-    rater: RaterName = None,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            "--run",
-            metavar="NAME",
-            help="This run of the agents: its name, how that begins or ends, or its id.",
-        ),
-    ] = None,
-    question: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Which question, such as completion.keep; for agreement, confusion, accuracy, labels, "
-            "plan, raters.",
-        ),
-    ] = None,
-    raters: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Only these raters, two or more (accuracy, labels, preference, time: one); for agreement, "
-            "confusion, accuracy, labels, time, preference, plan.",
-        ),
-    ] = None,
-    study: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only labels under the assignments of this study; for agreement, confusion, accuracy, "
-            "labels, time, raters, preference.",
-        ),
-    ] = None,
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Only items of this kind, such as pair; for time.")
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Only the items of this split; for agreement, retrieval."),
-    ] = None,
-    part: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="With --split: only this part of it; for agreement, retrieval."),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="P", help="What makes one label of several: majority, unanimous, ...; for retrieval."
-        ),
-    ] = None,
-    preset: Annotated[
-        PresetName | None,
-        typer.Option("--preset", help="The measures and rules of a benchmark; for retrieval."),
-    ] = None,
-    by_item: Annotated[
-        bool, typer.Option("--by-item", help="Also each item, the least agreed first; for agreement.")
-    ] = False,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RATER|POLICY",
-            help="Whose labels are true: a rater, or majority, unanimous, adjudicated, mean, median, "
-            "dawid-skene of a panel; for accuracy.",
-        ),
-    ] = None,
-    panel: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,...", help="The raters of the panel; default: people; for accuracy."),
-    ] = None,
-    with_revealed: Annotated[
-        bool,
-        typer.Option(
-            "--with-revealed",
-            help="Labels judged with those of agents or judges on the screen count as true; for accuracy.",
-        ),
-    ] = False,
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Test every two of these raters, with Holm's correction; for accuracy. Two methods, query "
-            "by query; for retrieval.",
-        ),
-    ] = None,
-    population: Annotated[
-        Strata | None,
-        typer.Option(
-            metavar="STRATA",
-            help="Estimate each run over all items that it labelled: true labels are a random sample of them "
-            "(all), or of each label, path or label,path; for accuracy.",
-        ),
-    ] = None,
-    bootstrap: Annotated[
-        int | None,
-        typer.Option(
-            "--bootstrap",
-            min=0,
-            max=100_000,
-            metavar="N",
-            help="Resamples for intervals, 0 for none; default 1,000; for agreement, confusion, accuracy, "
-            "preference, retrieval.",
-        ),
-    ] = None,
-    by_unit: Annotated[
-        bool,
-        typer.Option(
-            "--bootstrap-units",
-            help="Draw single items, not whole queries: too narrow; for agreement, accuracy.",
-        ),
-    ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="S",
-            help="The seed; default 0; for agreement, confusion, accuracy, preference, plan, retrieval.",
-        ),
-    ] = None,
-    blocks: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Also the mean of alpha over blocks of N items, as CoSQA+ does; for agreement.",
-        ),
-    ] = None,
-    half_width: Annotated[
-        float | None, typer.Option(metavar="W", help="Half of the width of a 95 % interval; for plan.")
-    ] = None,
-    per_query: Annotated[
-        int | None,
-        typer.Option(min=1, max=MOST_PER_QUERY, metavar="N", help="Items of each query; for plan."),
-    ] = None,
-    rater_count: Annotated[
-        int | None, typer.Option(min=2, max=100, metavar="N", help="Raters of each item; for plan.")
-    ] = None,
-    alpha: Annotated[
-        float | None, typer.Option(metavar="A", help="The expected alpha of Krippendorff; for plan.")
-    ] = None,
-    prevalence: Annotated[
-        float | None, typer.Option(metavar="P", help="The expected share of matches; for plan.")
-    ] = None,
-    accuracy: Annotated[float | None, typer.Option(metavar="A", help="The expected one; for plan.")] = None,
-    correlation: Annotated[
-        float | None, typer.Option(metavar="R", help="That of the items of a query; for plan.")
-    ] = None,
-    items: Annotated[
-        int | None,
-        typer.Option(min=1, max=MOST_COMPARED, metavar="N", help="Items for two methods; for plan."),
-    ] = None,
-    p10: Annotated[
-        float | None,
-        typer.Option(
-            "--p10", metavar="P", help="The share of items that only the first has right; for plan."
-        ),
-    ] = None,
-    p01: Annotated[
-        float | None,
-        typer.Option("--p01", metavar="P", help="The share that only the second has right; for plan."),
-    ] = None,
-    power: Annotated[
-        float | None, typer.Option(metavar="P", help="The wanted power, 0.8 by default; for plan.")
-    ] = None,
-    significance: Annotated[
-        float | None, typer.Option(metavar="S", help="That of the test, 0.05 by default; for plan.")
-    ] = None,
-    elo_k: EloK = None,
-    prior: Prior = None,
-    baseline: Baseline = None,
-    judges: Judges = None,
-    group_by: GroupBy = None,
+    study: Annotated[str, typer.Option("--study", metavar="NAME", help="The study.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FOLDER", help="An empty or a new folder.", show_default=False)
+    ],
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a report.
+    """Write every table and figure of a study, its methods, and the commands that make each.
 
-    progress: items judged and left, and the agents' labels, of the newest of the fullest runs or of --run.
-    agreement: of people on a question, with intervals, and of every two raters, including the agents' runs,
-    judges of responses and imported raters; with --rater NAME only the pairs with that rater, with --raters
-    A,B,C of these raters instead of people, with --run NAME without the other runs. accuracy: of each rater
-    against the labels of one (--against NAME) or of a panel's policy (majority by default). pipeline: figures
-    of each run of the agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
-    preference: ratings, win rates and biases of side and length, of the votes on comparisons.
-    figures: of query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the
-    queries that they answer, by the agents' labels or, with --rater NAME, by those of one rater. retrieval:
-    methods whose rankings `evaluate retrieval` stored, by the labels of --rater, --policy or --split; with
-    --compare A,B two of them query by query. raters: of
-    each rater of a study (--study NAME) time, gold and training score, repeats, drift. confusion: how often
-    each label of one rater goes with each of another (--raters A,B). labels: how often each was given. time:
-    seconds for each item, and by place in a session. plan: how many queries a study needs; numbers that are
-    not given are estimated from the labels, or are defaults.
+    People have the pseudonyms of a published bundle: made from that bundle, the files are the same.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from store.errors import blind_review
+    from store.reports.paper import write_paper
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.exchange import progress_callback
+    from workbench.output import Bar, print_json, say
+    from workbench.study_session import refuse_in_study
+
+    loaded, path = settings(config), _asked["workspace"]
+    with Workspace.open(path) as opened:
+        with opened.reading() as connection:
+            refuse_in_study(connection, loaded, "The reports use", given_rater(None))
+        if loaded.screens.blind:
+            raise blind_review("The reports use")
+        opened.share_cores()
+        with Bar("writing") as bar:
+            paper = write_paper(opened, study, output, progress_callback(bar))
+    if as_json:
+        print_json({"study": study, "folder": output, "files": paper.files, "left_out": paper.left_out})
+        return
+    say(f"{len(paper.files)} files in {output}: {', '.join(paper.files)}")
+    for name, why in paper.left_out.items():
+        say(f"Left out, {name}: {why}")
+
+
+def _is_flag(kind: Any) -> bool:
+    return bool(kind.__origin__ is bool)
+
+
+_asked: dict[str, Any] = {}
+
+report_commands = typer.Typer(
+    cls=ReportGroup,
+    invoke_without_command=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _list(wanted: bool) -> None:
+    """Print the names of the reports, with what they tell."""
+    if not wanted:
+        return
+    from store.reports.catalogue import reports
+    from workbench.output import print_table
+
+    rows = [(one.name, one.title, one.source or one.about) for one in reports().values()]
+    print_table(("report", "what it tells", ""), rows, wide=("",))
+    raise typer.Exit
+
+
+@report_commands.callback()
+def report_command(
+    context: typer.Context,
+    workspace: Annotated[
+        Path, typer.Argument(metavar="WORKSPACE", help="The workspace file.", show_default=False)
+    ],
+    _wants_list: Annotated[
+        bool, typer.Option("--list", callback=_list, is_eager=True, help="List the reports.")
+    ] = False,
+) -> None:
+    """Print a report of a workspace: `workbench report study.duckdb accuracy`; without a name, progress.
+
+    Each report has options of its own: `workbench report study.duckdb accuracy --help`. All tables and
+    figures of a study for a paper: `workbench report study.duckdb --all --study NAME --output paper`.
+    """
+    _asked["workspace"] = workspace
+    if context.invoked_subcommand is None:
+        _print_report(PROGRESS, workspace=workspace, as_json=False, form=None, figure=None, config=None)
+
+
+@command
+def _print_report(
+    name: str,
+    *,
+    workspace: Path,
+    config: Path | None,
+    as_json: bool,
+    form: Form | None,
+    figure: Path | None,
+    width: Width = Width.column,
+    **given: Any,
+) -> None:
     # Before NumPy is imported: the products of a bootstrap are too small to be worth threads, which wait for
     # each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from store.measures.intervals import Bootstrap
-    from store.queries.home import activity
-    from store.queries.progress import progress
-    from store.queries.runs import shown_by_kind
-    from store.retrieval.labels import LabelSource
-    from store.workspace.duckdb import Workspace
-    from workbench.output import print_json
-    from workbench.rater import rater_name
-    from workbench.study_session import refuse_in_study
+    from store.reports.catalogue import report_named
+    from store.reports.value import in_workspace
+    from workbench.output import beside
 
-    loaded = settings(config)
-    numbers = GivenNumbers(
-        half_width, per_query, rater_count, alpha, prevalence, accuracy, correlation,
-        items, p10, p01, power, significance,
-    )  # fmt: skip
-    _check_options(
-        report,
-        workspace,
-        {
-            "question": question,
-            "raters": raters,
-            "study": study,
-            "kind": kind,
-            "split": split,
-            "part": part,
-            "bootstrap": bootstrap,
-            "seed": seed,
-            "bootstrap_units": by_unit,
-            "by_item": by_item,
-            "blocks": blocks,
-            "against": against,
-            "panel": panel,
-            "with_revealed": with_revealed,
-            "compare": compare,
-            "policy": policy,
-            "preset": preset,
-            "population": population,
-            "elo_k": elo_k,
-            "prior": prior,
-            "baseline": baseline,
-            "judges": judges,
-            "group_by": group_by,
-            **asdict(numbers),
-        },
-    )
-    if report is not Report.progress:
-        with Workspace.open(workspace) as opened, opened.reading() as connection:
-            # Elsewhere --rater names whose labels a report is about.
-            own = given_rater(rater if report is Report.raters else None)
-            refuse_in_study(connection, loaded, f"The report {report} uses", own)
-    if report is Report.pipeline:
-        report_pipeline(workspace, run, blind=loaded.screens.blind, as_json=as_json)
-        return
-    drawn = Bootstrap(1000 if bootstrap is None else bootstrap, seed or 0, by_unit)
-    if report is Report.agreement:
-        report_agreement(
-            workspace,
-            question,
-            rater=given_rater(rater),
-            run=run,
-            raters=None if raters is None else several(raters),
-            study=study,
-            split=split,
-            part=part,
-            by_item=by_item,
-            bootstrap=drawn,
-            block=blocks,
-            blind=loaded.screens.blind,
-            as_json=as_json,
-        )
-        return
-    blind, given = loaded.screens.blind, None if raters is None else named(raters)
-    if report is Report.confusion:
-        pair = None if raters is None else several(raters)
-        report_confusion(
-            workspace,
-            question,
-            raters=pair,
-            study=study,
-            run=run,
-            bootstrap=drawn,
-            blind=blind,
-            as_json=as_json,
-        )
-        return
-    if report in (Report.labels, Report.time):
-        check_view(given_rater(rater), loaded)
-        own = (rater_name(None, loaded) or "") if blind else None
-        if report is Report.labels:
-            report_labels(workspace, question, raters=given, study=study, run=run, own=own, as_json=as_json)
-        else:
-            report_time(workspace, kind, raters=given, study=study, own=own, as_json=as_json)
-        return
-    if report is Report.accuracy:
-        report_accuracy(
-            workspace,
-            question,
-            against,
-            rater=given_rater(rater),
-            run=run,
-            raters=None if raters is None else named(raters),
-            study=study,
-            panel=None if panel is None else named(panel),
-            compared=[] if compare is None else several(compare),
-            with_revealed=with_revealed,
-            population=None if population is None else population.strata,
-            bootstrap=drawn,
-            blind=loaded.screens.blind,
-            as_json=as_json,
-        )
-        return
-    if report is Report.preference:
-        report_preference(
-            workspace,
-            preference_options(
-                elo_k=elo_k,
-                prior=prior,
-                baseline=baseline,
-                raters=raters,
-                judges=judges,
-                group_by=group_by,
-                bootstrap=bootstrap,
-                seed=seed,
-            ),
-            study=study,
-            run=run,
-            blind=loaded.screens.blind,
-            as_json=as_json,
-        )
-        return
-    if report is Report.raters:
-        report_raters(workspace, study, question, blind=loaded.screens.blind, as_json=as_json)
-        return
-    if report is Report.figures:
-        report_figures(workspace, given_rater(rater), run, blind=loaded.screens.blind, as_json=as_json)
-        return
-    if report is Report.retrieval:
-        report_retrieval(
-            workspace,
-            LabelSource(given_rater(rater), policy, split, part),
-            preset=(preset or PresetName.cosqa_plus).value,
-            compared=[] if compare is None else named(compare),
-            bootstrap=drawn,
-            blind=loaded.screens.blind,
-            as_json=as_json,
-        )
-        return
-    if report is Report.plan:
-        report_plan(
-            workspace,
-            numbers,
-            question,
-            raters=None if raters is None else several(raters),
-            run=run,
-            seed=seed or 0,
-            blind=loaded.screens.blind,
-            as_json=as_json,
-        )
-        return
-    check_view(given_rater(rater), loaded)
-    with Workspace.open(workspace) as opened, opened.reading() as connection:
-        scope = viewed_session(connection, loaded, given_rater(rater), run).scope
-        found, lately = progress(connection, scope), activity(connection, scope)
-        shown = {} if scope.hides_lists else shown_by_kind(connection, scope)
-    runs = {kind: each.name for kind, each in shown.items()}
+    spec, loaded = report_named(name), settings(config)
+    found, options, rejected = _read(spec, workspace, loaded, given)
     if as_json:
-        print_json(
-            {
-                "report": "progress",
-                "blind": blind,
-                "runs": runs,
-                **found.to_dict(),
-                "activity": asdict(lately),
-            }
-        )
-    else:
-        _print_progress(workspace.name, found, tuple(runs.values()))
+        from workbench.output import print_json
+
+        with beside(rejected=rejected):
+            print_json({"report": spec.name, **spec.fields(found, options)})
+        if figure is None:
+            return
+    report = spec.report(found, options)
+    report = replace(report, empty=in_workspace(report.empty, str(workspace)))
+    if figure is not None:
+        _write_figure(spec, report, workspace, figure, width)
+    if not as_json and (figure is None or form is not None):
+        _print(spec, report, workspace, form or Form.text, rejected)
 
 
-def _check_options(report: Report, workspace: Path, options: Mapping[str, object]) -> None:
-    """Refuse the options of one report with another one.
+def _read(
+    spec: ReportSpec, path: Path, loaded: Config, given: dict[str, Any]
+) -> tuple[Any, Options, list[dict[str, Any]]]:
+    """Read a report: what was found, the options it was asked with, and the records that imports rejected."""
+    from dataclasses import asdict
+
+    from store.queries.sources import rejected_records
+    from store.reports.catalogue import check_blind
+    from store.reports.value import in_workspace
+    from store.studies.session import is_sealed
+    from store.workspace.duckdb import Workspace
+    from workbench.cli.items import check_view, viewed_session
+    from workbench.rater import rater_name
+    from workbench.run_option import refuse_blind
+    from workbench.study_session import refuse_in_study, session_rater
+
+    options = _options(spec, given)
+    blind, views = loaded.screens.blind, spec.name in VIEWERS
+    with Workspace.open(path) as opened:
+        if spec.name == "pipeline":
+            from agents.jobs.run_record import stop_interrupted_runs
+
+            # Whoever opens a workspace is alone in it, so a run that a killed program left at work has ended.
+            stop_interrupted_runs(opened).result()
+        opened.share_cores()
+        with opened.reading() as connection:
+            if spec.name == PROGRESS:
+                check_view(options.rater, loaded)
+                session = viewed_session(connection, loaded, options.rater, options.run)
+                options = replace(options, scope=session.scope)
+            else:
+                asks = options.rater if views else given_rater(None)
+                refuse_in_study(connection, loaded, f"The report {spec.name} uses", asks)
+                own = None
+                if blind and spec.own and views:
+                    check_view(options.rater, loaded)
+                    own = rater_name(None, loaded)
+                    if not own:
+                        raise WorkbenchError(
+                            "No rater",
+                            "A blind review reports on your own labels alone.",
+                            "Set rater in the configuration.",
+                        )
+                if spec.name != "pipeline":
+                    refuse_blind(options.run, blind=blind)
+                options = replace(options, own=own)
+            options = replace(options, blind=blind)
+            check_blind(spec, options)
+            if options.own is not None:
+                options = replace(options, raters=())
+            try:
+                found = spec.read(connection, options)
+            except WorkbenchError as error:
+                error.hint = in_workspace(error.hint, str(path))
+                raise
+            hidden = blind or is_sealed(connection, session_rater(connection, loaded, None))
+            rejected = [asdict(one) for one in rejected_records(connection, named=not hidden)]
+    return found, options, rejected
+
+
+def _options(spec: ReportSpec, given: dict[str, Any]) -> Options:
+    """Return what a command line asks a report for."""
+    from store.reports.options import Options
+
+    asked = {name: value for name, value in given.items() if value is not None}
+    for name in SEVERAL:
+        if name in asked:
+            many = spec.name in TWO_OR_MORE.get(name, ())
+            asked[name] = tuple((several if many else named)(asked[name]))
+    if "rater" in spec.options:
+        asked["rater"] = given_rater(asked.get("rater"))
+    plain: dict[str, Any] = {
+        name: value.value if isinstance(value, StrEnum) else value for name, value in asked.items()
+    }
+    return Options(**plain)
+
+
+def _write_figure(spec: ReportSpec, report: Report, workspace: Path, path: Path, width: Width) -> None:
+    """Draw a report to a file; one that is there is replaced.
 
     Raises:
-        WorkbenchError: One is given with another report than its own.
+        ExportFailed: Its name has another end, nothing can be drawn, or it cannot be written.
     """
-    for name, value in options.items():
-        if value not in (None, False) and report not in _REPORTS_OF[name]:
-            option = "--" + name.replace("_", "-")
-            *first, last = _REPORTS_OF[name]
-            reports = f"reports {', '.join(first)} and {last}" if first else f"report {last}"
-            raise WorkbenchError(
-                "Not in this report",
-                f"{option} belongs to the {reports}, not to {report}.",
-                f"workbench report {workspace} {_REPORTS_OF[name][0]} {option}"
-                + ("" if value is True else f" {value}"),
-            )
+    from store.errors import ExportFailed
+    from store.reports.figure import COLUMN, FIGURES, PAGE
+    from store.reports.figure import figure as drawn
+    from workbench.output import note
+
+    form = path.suffix.lower().removeprefix(".")
+    if form not in FIGURES:
+        endings = ", ".join(f".{each}" for each in FIGURES)
+        raise ExportFailed("Unknown format", f"{path.name} must end in one of {endings}.")
+    inches = COLUMN if width is Width.column else PAGE
+    content = drawn(report, spec.title, _command_line(workspace, report), form, inches)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise ExportFailed(
+            "Cannot write", f"{path}: {error.strerror or error}", "Name another one: --figure FILE"
+        ) from error
+    note(f"Written: {path}")
 
 
-def _print_progress(name: str, found: Progress, runs: Sequence[str]) -> None:
-    from agents.pipelines.registry import kinds_with_agents
-    from store.kinds.counting import counted_kinds, unknown_kinds_note
-    from store.kinds.spec import task_kinds
-    from workbench.output import cost, print_facts, print_table, say, share
+def _command_line(workspace: Path, report: Report) -> str:
+    from store.reports.options import command_line
 
-    for_agents = found.only(kinds_with_agents())
-    if for_agents.agent_labelled:
-        # Of other kinds the runs that are named have not labelled anything.
-        for_agents = found.only([one.kind for one in for_agents.kinds if one.agent_labelled])
-    print_facts(
-        name,
-        [
-            ("items", counted_kinds(found.items)),
-            ("sources", ", ".join(found.sources)),
-            ("rater", found.rater or "nobody"),
-            ("judged", share(found.judged, found.total)),
-            ("today", found.today),
-            ("cannot decide", found.cannot_decide),
-            ("skipped", found.skipped),
-            ("flagged", found.flagged),
-            ("left", found.left),
-            (
-                "agents' labels",
-                None
-                if for_agents.agent_labelled is None or not for_agents.total
-                else share(for_agents.agent_labelled, for_agents.total),
-            ),
-            ("of the run", ", ".join(runs) or None),
-            (
-                "agreement with them",
-                None if not found.compared or found.agreed is None else share(found.agreed, found.compared),
-            ),
-            ("responses scored by judges", found.scored or None),
-            ("tokens", f"{found.tokens:,}"),
-            ("cost", cost(found.money, found.unpriced)),
-        ],
+    return command_line(workspace.name, report.command)
+
+
+def _print(
+    spec: ReportSpec, report: Report, workspace: Path, form: Form, rejected: list[dict[str, Any]]
+) -> None:
+    from store.queries.sources import Rejected, rejected_sentence
+    from store.reports.forms import as_csv, as_latex, as_markdown
+    from workbench.output import print_report
+
+    if rejected:
+        sentence = rejected_sentence(tuple(Rejected(**one) for one in rejected))
+        report = replace(report, caption=(*report.caption, sentence))
+    if form is Form.text:
+        source = f" ({spec.source})" if spec.source else ""
+        print_report(f"{workspace.name}: {spec.title}{source}", report)
+        return
+    written: Callable[..., str] = as_markdown if form is Form.markdown else as_latex
+    text = (
+        as_csv(report) if form is Form.csv else written(report, spec.title, _command_line(workspace, report))
     )
-    if len(found.kinds) > 1:
-        known = task_kinds()
-        print_table(
-            ("kind", "items", "judged", "left"),
-            [
-                (known[one.kind].plural if one.kind in known else one.kind, one.items, one.judged, one.left)
-                for one in found.kinds
-            ],
-        )
-    if found.raters:
-        print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])
-    if unknown := unknown_kinds_note(found.items):
-        say(unknown)
+    # The text as it is: a terminal's styles and line breaks would be part of a file.
+    sys.stdout.write(text)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from store.errors import WorkbenchError, blind_review
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, named, settings
 from workbench.cli.rejected import says_rejected
-from workbench.cli.report_agreement import named
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

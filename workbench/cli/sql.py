@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,9 +36,19 @@ def sql_command(
     *,
     list_views: Annotated[bool, typer.Option("--views", help="List the views and their columns.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="Write all rows to a new file: .csv, .parquet, .json, .jsonl or .md; .svg, .pdf or .png "
+            "draws two columns, a name and a number.",
+            show_default=False,
+        ),
+    ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help=f"At most so many rows; all with --json and --csv, else {MOST_FOR_PEOPLE}."),
+        typer.Option(min=1, help=f"At most so many rows; all in other forms, else {MOST_FOR_PEOPLE}."),
     ] = None,
     seconds: Annotated[int, typer.Option(min=1, help="How many seconds the statement may take.")] = 30,
     rater: RaterName = None,
@@ -57,10 +68,10 @@ def sql_command(
     if list_views:
         _print_views(as_json=as_json)
         return
-    if statement is None or (as_csv and as_json):
+    if statement is None or sum((as_csv, as_json, output is not None)) > 1:
         raise WorkbenchError(
             "One output" if statement else "No statement",
-            "--json and --csv exclude each other." if statement else "There is nothing to run.",
+            "--json, --csv and --output exclude each other." if statement else "There is nothing to run.",
             'For example: workbench sql WORKSPACE "SELECT status, count(*) FROM items GROUP BY status"',
         )
     try:
@@ -74,9 +85,16 @@ def sql_command(
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
             scope = viewed_session(connection, loaded, given_rater(rater), run, study).scope
-        rows = limit or (None if as_json or as_csv else MOST_FOR_PEOPLE)
+        rows = limit or (None if as_json or as_csv or output else MOST_FOR_PEOPLE)
         found = SqlRun(opened, scope, text, rows=rows, seconds=seconds).result()
-    if as_json:
+    if output is not None:
+        from store.formatting import pluralize
+        from store.sql_views.writing import write_rows
+        from workbench.output import note
+
+        write_rows(found.rows, output, text)
+        note(f"{pluralize(found.rows.num_rows, 'row')} written to {output}")
+    elif as_json:
         from store.sql_views.writing import plain_rows
 
         names = found.rows.column_names

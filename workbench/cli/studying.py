@@ -381,7 +381,7 @@ def study_manifest(
     workspace: Workspace,
     name: StudyName,
     out: Annotated[
-        Path | None, typer.Argument(help="The Markdown file to write; printed without one.")
+        Path | None, typer.Argument(help="The file to write: Markdown, or .tex or .csv; printed without one.")
     ] = None,
     *,
     rater: RaterName = None,
@@ -391,7 +391,7 @@ def study_manifest(
 
     For example `workbench study manifest WS rq2 methods.md`.
     """
-    from store.studies.methods import methods_table
+    from store.reports.paper import methods
     from store.studies.studies import find_study
     from store.workspace.duckdb import Workspace
     from workbench.output import say
@@ -400,7 +400,7 @@ def study_manifest(
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
         refuse_in_study(connection, loaded, "The study's details show", given_rater(rater))
-        text = methods_table(connection, find_study(connection, name))
+        text = methods(connection, find_study(connection, name), "" if out is None else out.suffix.lower())
     if out is None:
         say(text.rstrip("\n"))
         return

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from store.queries.run_figures import RunFigures
     from store.tables.runs import Run
-    from store.workspace.duckdb import Workspace
 
 _MENDED = ("repaired", "corrected")
 """The paths of labels that rest on an execution after a repair or a correction."""
@@ -82,11 +81,10 @@ def _funnel(counts: PairCounts, figures: RunFigures) -> list[FunnelLine]:
     return lines + ([FunnelLine("need sandbox", figures.needs_sandbox, 2)] if figures.needs_sandbox else [])
 
 
-def read_report(workspace: Workspace, run: Run, figures: RunFigures) -> PipelineFigures:
+def read_report(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:
     """Read all figures of a run; see `agents.pipelines.spec.AgentsPart`."""
-    with workspace.reading() as connection:
-        counts = pair_counts(connection, run.id)
-    details = pair_figures(workspace, run.id)
+    counts = pair_counts(connection, run.id)
+    details = pair_figures(connection, run.id)
     repairs, table, cases = details.repairs, details.table_two, details.mean_test_cases
     ends = [
         (repairs.installed, "by installation"),

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from store.queries.run_figures import RunFigures
     from store.tables.runs import Run
-    from store.workspace.duckdb import Workspace
 
 
 def read_counts(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:
@@ -33,11 +32,10 @@ def read_counts(connection: Connection, run: Run, figures: RunFigures) -> Pipeli
     )
 
 
-def read_report(workspace: Workspace, run: Run, figures: RunFigures) -> PipelineFigures:
+def read_report(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:
     """Read all figures of a run: those above, and its verdicts in both orders as a table."""
-    with workspace.reading() as connection:
-        quick = read_counts(connection, run, figures)
-        counts = both_orders(connection, run.id)
+    quick = read_counts(connection, run, figures)
+    counts = both_orders(connection, run.id)
     values = list(LEVELS.values())
     matrix = [[counts.get((one, other), 0) for other in values] for one in values]
     return PipelineFigures(

@@ -1,4 +1,4 @@
-"""`workbench report WORKSPACE plan`: how many queries and items a study needs."""
+"""The plan of a study: how many queries and items it needs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.reports.options import Options
+from store.reports.value import NONE, Cell, Report, Row, Table, counted, facts, filled, number
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sqlalchemy import Connection
 
     from store.kinds.spec import NamedQuestion, TaskKind
@@ -56,67 +56,35 @@ _RANGES: Mapping[str, tuple[str, Callable[[float], bool]]] = {
 """The range of each number, in words and as a condition, which is not true of NaN either."""
 
 
-@dataclass(frozen=True, slots=True)
-class GivenNumbers:
-    """The numbers that the command line gives; None for those that it does not.
+def _check(options: Options) -> None:
+    """Refuse numbers that nothing can be planned with.
 
-    Attributes:
-        half_width: The wanted half-width of the 95 % interval, from 0.001 to below 1.
-        per_query: Items of each query, 1 to 1,000.
-        rater_count: The raters of each item, at least 2.
-        alpha: The expected alpha, between 0 and 1.
-        prevalence: The share of the second of the two answers, between 0 and 1.
-        accuracy: The expected accuracy, between 0 and 1.
-        correlation: The intraclass correlation within a query, from 0 to below 1.
-        items: Items of two methods' comparison, 1 to 100,000.
-        p10: The share of items that only the first method has right, 0 to 1.
-        p01: The share of items that only the second one has right, 0 to 1.
-        power: The wanted power, between 0 and 1.
-        significance: The level of McNemar's test, between 0 and 1.
+    Raises:
+        WorkbenchError: One is out of range, or one of the two shares is missing.
     """
-
-    half_width: float | None = None
-    per_query: int | None = None
-    rater_count: int | None = None
-    alpha: float | None = None
-    prevalence: float | None = None
-    accuracy: float | None = None
-    correlation: float | None = None
-    items: int | None = None
-    p10: float | None = None
-    p01: float | None = None
-    power: float | None = None
-    significance: float | None = None
-
-    def check(self) -> None:
-        """Refuse numbers that nothing can be planned with.
-
-        Raises:
-            WorkbenchError: One is out of range, or one of the two shares is missing.
-        """
-        for name, (range_, holds) in _RANGES.items():
-            value = getattr(self, name)
-            if value is not None and not holds(value):
-                raise WorkbenchError(
-                    "Out of range",
-                    f"--{name.replace('_', '-')} is {value:g}; it has to be {range_}.",
-                    "Shares and half-widths are no percentages: 5 % is 0.05.",
-                )
-        if (self.p10 is None) != (self.p01 is None):
-            missing = "--p01" if self.p01 is None else "--p10"
-            raise WorkbenchError(
-                "Share missing",
-                "McNemar's test is planned from two shares: of the items that only the first method has "
-                "right, and of those that only the second has.",
-                f"Give {missing}, too.",
-            )
-        if self.p10 is not None and self.p01 is not None and not 0 < self.p10 + self.p01 <= 1:
+    for name, (range_, holds) in _RANGES.items():
+        value = getattr(options, name)
+        if value is not None and not holds(value):
             raise WorkbenchError(
                 "Out of range",
-                f"--p10 {self.p10:g} and --p01 {self.p01:g} are shares of the same items: their sum has to "
-                "be above 0, and at most 1.",
-                "Give the share of items that only one of both methods has right.",
+                f"--{name.replace('_', '-')} is {value:g}; it has to be {range_}.",
+                "Shares and half-widths are no percentages: 5 % is 0.05.",
             )
+    if (options.p10 is None) != (options.p01 is None):
+        missing = "--p01" if options.p01 is None else "--p10"
+        raise WorkbenchError(
+            "Share missing",
+            "McNemar's test is planned from two shares: of the items that only the first method has "
+            "right, and of those that only the second has.",
+            f"Give {missing}, too.",
+        )
+    if options.p10 is not None and options.p01 is not None and not 0 < options.p10 + options.p01 <= 1:
+        raise WorkbenchError(
+            "Out of range",
+            f"--p10 {options.p10:g} and --p01 {options.p01:g} are shares of the same items: their sum has to "
+            "be above 0, and at most 1.",
+            "Give the share of items that only one of both methods has right.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,73 +220,54 @@ class _McNemar:
     why: str
 
 
-def report_plan(
-    path: Path,
-    numbers: GivenNumbers,
-    question: str | None,
-    *,
-    raters: list[str] | None,
-    run: str | None,
-    seed: int,
-    blind: bool,
-    as_json: bool,
-) -> None:
-    """Print how many queries and items a study needs.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many queries a study needs.
 
-    Args:
-        path: The workspace.
-        numbers: The numbers that were given; others are estimated from the workspace, or defaults.
-        question: The question; None for that of the first kind in the workspace.
-        raters: The raters whose labels are the pilot; None for people.
-        run: The run of the agents whose labels give the prevalence where nobody else has labels.
+    Attributes:
+        pilot: What it takes from the workspace.
+        widths: The plan of the interval of each measure, `alpha` and `accuracy`.
+        test: The plan of a comparison of two methods; None where it was not asked for.
         seed: The seed of the simulations.
-        blind: Whether the review is blind, so that nothing is estimated from labels.
-        as_json: Whether it is printed as JSON.
+    """
+
+    pilot: _Pilot
+    widths: Mapping[str, _Widths]
+    test: _McNemar | None
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields."""
+        pilot, widths = self.pilot, self.widths
+        return {
+            "question": pilot.question.spec.name,
+            "cluster": pilot.kind.record.group or pilot.kind.singular,
+            "queries": pilot.queries,
+            "items": pilot.items,
+            "seed": self.seed,
+            "inputs": {name: asdict(each) for name, each in pilot.inputs.items()},
+            **{name: None for name in ("alpha", "accuracy") if name not in widths},
+            **{name: each.to_dict(pilot.per_query) for name, each in widths.items()},
+            "mcnemar": None if self.test is None else asdict(self.test),
+        }
+
+
+def read_plan(connection: Connection, options: Options) -> Plan:
+    """Plan a study with the numbers that are given; others are estimated from labels, or are defaults.
 
     Raises:
-        WorkbenchError: A number is out of range, or the review is blind and a number would be estimated from
+        WorkbenchError: A number is out of range, a name is unknown, or a blind review would have to read
             labels.
-        UnknownName: No question, rater or run is called so.
     """
-    from store.workspace.duckdb import Workspace
-    from workbench.output import print_json
-
-    numbers.check()
-    with Workspace.open(path) as opened:
-        opened.share_cores()
-        with opened.reading() as connection:
-            pilot = _pilot(connection, numbers, question, raters, run, blind=blind)
-    wanted = HALF_WIDTHS if numbers.half_width is None else (*HALF_WIDTHS, numbers.half_width)
-    widths = _widths(pilot, sorted(set(wanted), reverse=True), seed)
-    test = None if numbers.p10 is None or numbers.p01 is None else _mcnemar(pilot, numbers)
-    if as_json:
-        print_json(
-            {
-                "report": "plan",
-                "question": pilot.question.spec.name,
-                "cluster": pilot.kind.record.group or pilot.kind.singular,
-                "queries": pilot.queries,
-                "items": pilot.items,
-                "seed": seed,
-                "inputs": {name: asdict(each) for name, each in pilot.inputs.items()},
-                **{name: None for name in ("alpha", "accuracy") if name not in widths},
-                **{name: each.to_dict(pilot.per_query) for name, each in widths.items()},
-                "mcnemar": None if test is None else asdict(test),
-            }
-        )
-    else:
-        _print(path.name, pilot, widths, test)
+    _check(options)
+    pilot = _pilot(connection, options)
+    wanted = HALF_WIDTHS if options.half_width is None else (*HALF_WIDTHS, options.half_width)
+    widths = _widths(pilot, sorted(set(wanted), reverse=True), options.seed or 0)
+    test = None if options.p10 is None or options.p01 is None else _mcnemar(pilot, options)
+    return Plan(pilot, widths, test, options.seed or 0)
 
 
-def _pilot(
-    connection: Connection,
-    numbers: GivenNumbers,
-    question: str | None,
-    raters: list[str] | None,
-    run: str | None,
-    *,
-    blind: bool,
-) -> _Pilot:
+def _pilot(connection: Connection, options: Options) -> _Pilot:
     """Return every number of the plan, with its source."""
     from sqlalchemy import func, select
 
@@ -326,13 +275,13 @@ def _pilot(
     from store.tables.columns import table_of
     from store.tables.imported import Item
 
-    name = question or question_of_items(connection)
+    name = options.question or question_of_items(connection)
     asked = named_question(name)
     item = table_of(Item)
     group = item.c.group_id if asked.kind.record.group else item.c.id
     of_kind = select(func.count(), func.count(group.distinct())).where(item.c.kind == asked.kind.name)
     items, queries = connection.execute(of_kind).one()
-    if numbers.per_query is not None and not asked.kind.record.group:
+    if options.per_query is not None and not asked.kind.record.group:
         raise WorkbenchError(
             "Not grouped",
             f"{asked.kind.plural.capitalize()} do not belong to queries: each is drawn by itself.",
@@ -344,14 +293,14 @@ def _pilot(
         detail = "" if mean == round(mean) else f"{mean:.2f} on average"
         found["per_query"] = Input(round(mean), "workspace", detail)
     if len(asked.spec.scale.allowed) == 2:
-        found |= _of_labels(connection, numbers, name, raters, run, blind=blind)
+        found |= _of_labels(connection, options, name)
         names = tuple(_DEFAULTS)
     else:
         names = ("accuracy", "per_query", "correlation")
     if not asked.kind.record.group:
         names = tuple(each for each in names if each not in ("per_query", "correlation"))
     for each in names:
-        given = getattr(numbers, each)
+        given = getattr(options, each)
         if given is not None:
             found[each] = Input(given, "given")
         elif each not in found:
@@ -367,15 +316,7 @@ def _pilot(
     return _Pilot(asked, int(queries), int(items), {each: found[each] for each in names})
 
 
-def _of_labels(
-    connection: Connection,
-    numbers: GivenNumbers,
-    question: str,
-    raters: list[str] | None,
-    run: str | None,
-    *,
-    blind: bool,
-) -> dict[str, Input]:
+def _of_labels(connection: Connection, options: Options, question: str) -> dict[str, Input]:
     """Return what the labels of the workspace tell of a question with two answers, if anything.
 
     Raises:
@@ -384,29 +325,28 @@ def _of_labels(
     from store.queries.labels import named_question, question_labels
     from store.queries.runs import shown_by_kind
     from store.record.scope import Scope
-    from workbench.run_option import chosen_run
 
     missing = [
-        option for option in ("alpha", "prevalence", "rater_count") if getattr(numbers, option) is None
+        option for option in ("alpha", "prevalence", "rater_count") if getattr(options, option) is None
     ]
-    if blind and {"alpha", "prevalence"} & {*missing}:
-        options = " and ".join(f"--{name}" for name in missing if name != "rater_count")
+    if options.blind and {"alpha", "prevalence"} & {*missing}:
+        numbers = " and ".join(f"--{name}" for name in missing if name != "rater_count")
         raise WorkbenchError(
             "Blind review",
-            f"Without {options}, a plan tells of the labels of others, which a blind review keeps out of "
+            f"Without {numbers}, a plan tells of the labels of others, which a blind review keeps out of "
             "sight.",
             "Give numbers, such as --alpha 0.667 --prevalence 0.5. After the review, set "
             "screens.blind = false.",
         )
-    if blind or not missing:
+    if options.blind or not missing:
         return {}
     asked = named_question(question)
-    chosen = chosen_run(connection, run, blind=blind)
-    if raters is None:
+    raters, chosen = options.raters, options.run_of(connection)
+    if not raters:
         chosen = chosen or shown_by_kind(connection, Scope()).get(asked.kind.name)
     labels = question_labels(connection, question, run=chosen)
     people = [place for place, one in enumerate(labels.raters) if one.kind == "human"]
-    compared = people if raters is None else labels.places(raters)
+    compared = labels.places(raters) if raters else people
     return _counts(labels, compared, max(asked.spec.scale.allowed))
 
 
@@ -517,15 +457,15 @@ def _numbers_of_queries(needed: Sequence[int | None]) -> list[int]:
     return [_SMALLEST * 2**power for power in range(max(0, doublings - _ROWS + 1), doublings + 1)]
 
 
-def _mcnemar(pilot: _Pilot, numbers: GivenNumbers) -> _McNemar:
+def _mcnemar(pilot: _Pilot, options: Options) -> _McNemar:
     from store.measures.planning import mcnemar_power, mcnemar_sample_size
 
-    p10, p01 = numbers.p10 or 0.0, numbers.p01 or 0.0
-    significance = 0.05 if numbers.significance is None else numbers.significance
-    power = 0.8 if numbers.power is None else numbers.power
+    p10, p01 = options.p10 or 0.0, options.p01 or 0.0
+    significance = 0.05 if options.significance is None else options.significance
+    power = 0.8 if options.power is None else options.power
     items = None
-    if numbers.items is not None:
-        items = Input(numbers.items, "given")
+    if options.items is not None:
+        items = Input(options.items, "given")
     elif 0 < pilot.queries <= MOST_COMPARED:
         items = Input(pilot.queries, "workspace", "one of each query" if pilot.grouped else "")
     needed, why = None, ""
@@ -545,94 +485,116 @@ def _mcnemar(pilot: _Pilot, numbers: GivenNumbers) -> _McNemar:
     )
 
 
-def _print(name: str, pilot: _Pilot, widths: Mapping[str, _Widths], test: _McNemar | None) -> None:
-    from workbench.output import harmless, print_bars, print_facts, say
-
-    kind, several, inputs = pilot.kind, pilot.several, pilot.inputs
-    question = pilot.question.spec.name
+def plan_of(found: Plan, options: Options) -> Report:
+    """Return the plan: what it rests on, the queries that intervals need, and the test of two methods."""
+    pilot, widths, inputs = found.pilot, found.widths, found.pilot.inputs
+    kind, several = pilot.kind, pilot.several
+    question, scale = pilot.question.spec.name, pilot.question.spec.scale
     there = f"{pilot.items:,} {kind.plural}"
-    titles = {"per_query": f"{kind.plural} of a {kind.record.group}", "rater_count": "raters"}
-    scale = pilot.question.spec.scale
-    titles["correlation"] = f"correlation in a {kind.record.group}"
-    titles["prevalence"] = f"prevalence of {scale.word(max(scale.allowed))}"
-    print_facts(
-        name,
-        [
-            ("question", question),
-            ("there are", f"{there} of {pilot.queries:,} {several}" if pilot.grouped else there),
-            *((titles.get(key, key), each.text) for key, each in inputs.items()),
-        ],
+    titles = {
+        "per_query": f"{kind.plural} of a {kind.record.group}",
+        "rater_count": "raters",
+        "correlation": f"correlation in a {kind.record.group}",
+        "prevalence": f"prevalence of {scale.word(max(scale.allowed))}",
+    }
+    caption = (
+        []
+        if "alpha" in widths
+        else [f"Agreement is planned for questions with two answers, and {question} has more."]
     )
-    if "alpha" not in widths:
-        say(f"Agreement is planned for questions with two answers, and {question} has more.")
-    say("", harmless(f"{several.capitalize()} for a 95 % interval", style="bold underline"))
-    _print_needed(pilot, widths)
-    bars = next(iter(widths))
-    say("", harmless(f"Expected 95 % interval; bars: {bars}", style="bold underline"))
-    print_bars(
-        ("", several, *widths),
-        [
-            (
-                "here" if queries == pilot.queries else "",
-                queries,
-                *(_half_width(each.expected[queries]) for each in widths.values()),
-            )
-            for queries in widths[bars].expected
-        ],
-        list(widths[bars].expected.values()),
+    return Report(
+        caption=tuple(caption),
+        command=("plan", *options.arguments(question=question)),
+        tables=filled(
+            facts(
+                [
+                    ("question", question),
+                    ("there are", f"{there} of {pilot.queries:,} {several}" if pilot.grouped else there),
+                    *((titles.get(key, key), Cell(each.text, each.value)) for key, each in inputs.items()),
+                ]
+            ),
+            _needed(pilot, widths),
+            _expected(pilot, widths),
+            _test(pilot, found.test),
+        ),
     )
-    say(f"Intervals cover the choice of {several}, with the raters fixed.")
-    say("", harmless("Two methods (McNemar's exact test)", style="bold underline"))
-    _print_test(pilot, test)
 
 
-def _print_needed(pilot: _Pilot, widths: Mapping[str, _Widths]) -> None:
-    from workbench.output import print_table, say
-
-    def cells(queries: int | None) -> list[object]:
-        if queries is None:
-            return ["none", *([None] if pilot.grouped else [])]
-        return [queries, *([queries * pilot.per_query] if pilot.grouped else [])]
-
+def _needed(pilot: _Pilot, widths: Mapping[str, _Widths]) -> Table:
     several, items = pilot.several, pilot.kind.plural
+
+    def cells(queries: int | None) -> list[Cell | str]:
+        shown = "none" if queries is None else counted(queries)
+        whole = NONE if queries is None else counted(queries * pilot.per_query)
+        return [shown, *([whole] if pilot.grouped else [])]
+
     heads = [
         head
         for name in widths
         for head in (f"{name}: {several}", *([f"{name}: {items}"] if pilot.grouped else []))
     ]
-    print_table(
+    whys = [
+        f"{name}: {why}."
+        for name, each in widths.items()
+        for why in dict.fromkeys(one.why for one in each.needed if one.why)
+    ]
+    return Table(
         ("interval", *heads),
-        [
-            (_half_width(row[0].half_width), *(cell for each in row for cell in cells(each.queries)))
+        tuple(
+            Row((_half_width(row[0].half_width), *(cell for each in row for cell in cells(each.queries))))
             for row in zip(*(each.needed for each in widths.values()), strict=True)
-        ],
+        ),
+        f"{several.capitalize()} for a 95 % interval",
+        notes=tuple(whys),
     )
-    for name, each in widths.items():
-        for why in dict.fromkeys(one.why for one in each.needed if one.why):
-            say(f"{name}: {why}.")
 
 
-def _print_test(pilot: _Pilot, test: _McNemar | None) -> None:
-    from workbench.output import print_facts, say
+def _expected(pilot: _Pilot, widths: Mapping[str, _Widths]) -> Table:
+    several, first = pilot.several, next(iter(widths))
+    expected = widths[first].expected
+    most = max((width for width in expected.values() if width is not None), default=0.0) or 1.0
+    return Table(
+        (several, "", *widths),
+        tuple(
+            Row(
+                (
+                    f"{queries:,}",
+                    "here" if queries == pilot.queries else "",
+                    *(_half_width(each.expected[queries]) for each in widths.values()),
+                ),
+                None if width is None else width / most,
+            )
+            for queries, width in expected.items()
+        ),
+        f"Expected 95 % interval; bars: {first}",
+        names=2,
+        ordered=True,
+        drawn=f"half-width of {first}",
+        scale=(0.0, most),
+        notes=(f"Intervals cover the choice of {several}, with the raters fixed.",),
+    )
 
+
+def _test(pilot: _Pilot, test: _McNemar | None) -> Table:
+    title = "Two methods (McNemar's exact test)"
     if test is None:
-        say("Give the shares of items that only one of them has right: --p10 0.11 --p01 0.07")
-        return
-    print_facts(
-        "",
+        hint = "Give the shares of items that only one of them has right: --p10 0.11 --p01 0.07"
+        return facts([("not planned", hint)], title)
+    one, several = pilot.kind.record.group, pilot.several
+    needs = f"The test needs one item of each {one}; with more, plan by {several}, as above."
+    return facts(
         [
-            ("only the first right", f"{test.p10:g}"),
-            ("only the second right", f"{test.p01:g}"),
-            ("significance", f"{test.significance:g}"),
-            ("items", None if test.items is None else test.items.text),
-            ("power", None if test.power is None else f"{test.power:.4f}"),
-            (f"items for power {test.wanted_power:g}", test.why or f"{test.items_needed:,}"),
+            ("only the first right", number(test.p10)),
+            ("only the second right", number(test.p01)),
+            ("significance", number(test.significance)),
+            ("items", None if test.items is None else Cell(test.items.text, test.items.value)),
+            ("power", None if test.power is None else number(test.power, 4)),
+            (f"items for power {test.wanted_power:g}", test.why or test.items_needed),
         ],
+        title,
+        [needs] if pilot.grouped else [],
     )
-    if pilot.grouped:
-        one, several = pilot.kind.record.group, pilot.several
-        say(f"The test needs one item of each {one}; with more, plan by {several}, as above.")
 
 
-def _half_width(width: float | None) -> str | None:
-    return None if width is None else f"± {width:.3f}"
+def _half_width(width: float | None) -> Cell:
+    return Cell(NONE) if width is None else Cell(f"± {width:.3f}", width)

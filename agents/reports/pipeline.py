@@ -1,24 +1,31 @@
-"""`workbench report pipeline`: the figures of the agents' runs, a row for each configuration."""
+"""The report on the pipeline: the figures of the agents' runs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from store.formatting import dollars, pluralize
+from agents.pipelines.registry import pipeline_report
+from store.formatting import dollars, pluralize, tokens
+from store.queries.run_figures import RunFigures, role_figures, run_figures
+from store.queries.run_items import failure_causes
+from store.queries.runs import all_runs, named_run
+from store.record.ids import now
+from store.reports.options import Options
+from store.reports.spec import ReportSpec
+from store.reports.value import Cell, Report, Row, Table, counted, facts, filled
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from agents.pipelines.spec import PipelineFigures
-    from store.queries.run_figures import RunFigures
     from store.tables.runs import Run
-    from store.workspace.duckdb import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class _RunReport:
+class RunReport:
     """A run with its figures, and with the roles and failures that the Jobs screen shows of it."""
 
     run: Run
@@ -72,107 +79,79 @@ class _RunReport:
         }
 
 
-def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) -> None:
-    """Print the figures of every run, or of one.
-
-    Whoever opens a workspace is alone in it, so a run that a killed program left at work counts as stopped.
-
-    Args:
-        path: The workspace file.
-        run: The run's name, or how it begins or ends, as long as that names one.
-        blind: Leave out labels and assessments, and figures that disclose them.
-        as_json: Whether JSON is printed.
+def read_pipeline(connection: Connection, options: Options) -> list[RunReport]:
+    """Read the figures of every run, or of the one that is named.
 
     Raises:
         UnknownName: No run, or more than one, is called so.
     """
-    from agents.jobs.run_record import stop_interrupted_runs
-    from store.queries.runs import all_runs, named_run
-    from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
-
-    with Workspace.open(path) as opened:
-        stop_interrupted_runs(opened).result()
-        with opened.reading() as connection:
-            runs = all_runs(connection)
-        found = read_reports(opened, runs if run is None else [named_run(runs, run)])
-    if as_json:
-        print_json(
-            {"report": "pipeline", "blind": blind, "runs": [one.to_dict(blind=blind) for one in found]}
-        )
-    elif found and blind:
-        _print_blind(path.name, found)
-    elif found:
-        _print_runs(path.name, found)
-    else:
-        say(
-            f"{path.name}: no agent has worked here yet.",
-            f"Let them: workbench annotate {path} --model PROVIDER:NAME",
-        )
+    runs = all_runs(connection)
+    return read_reports(connection, runs if options.run is None else [named_run(runs, options.run)])
 
 
-def read_reports(workspace: Workspace, runs: Sequence[Run]) -> list[_RunReport]:
+def read_reports(connection: Connection, runs: Sequence[Run]) -> list[RunReport]:
     """Read the figures of some runs, in the order given."""
-    from agents.pipelines.registry import pipeline_report
-    from store.queries.run_figures import role_figures, run_figures
-    from store.queries.run_items import failure_causes
-    from store.record.ids import now
-
     found = []
     for run in runs:
-        with workspace.reading() as connection:
-            figures = run_figures(connection, run.id)
-            # Of a run that has ended the report is the same whenever it is made.
-            until = run.ended_at or now()
-            roles = [role.to_dict() for role in role_figures(connection, run.id, until)]
-            failures = [cause.to_dict() for cause in failure_causes(connection, run.id)]
-        found.append(_RunReport(run, figures, pipeline_report(workspace, run, figures), roles, failures))
+        figures = run_figures(connection, run.id)
+        # Of a run that has ended the report is the same whenever it is made.
+        until = run.ended_at or now()
+        roles = [role.to_dict() for role in role_figures(connection, run.id, until)]
+        failures = [cause.to_dict() for cause in failure_causes(connection, run.id)]
+        found.append(RunReport(run, figures, pipeline_report(connection, run, figures), roles, failures))
     return found
 
 
-def _print_runs(name: str, found: Sequence[_RunReport]) -> None:
-    from workbench.output import print_table, say
+def pipeline_fields(found: Sequence[RunReport], options: Options) -> dict[str, Any]:
+    """Return the report as JSON-able fields."""
+    return {"blind": options.blind, "runs": [one.to_dict(blind=options.blind) for one in found]}
 
-    say(name)
+
+def pipeline_of(found: Sequence[RunReport], options: Options) -> Report:
+    """Return the runs as a table, and the figures of each; in a blind review nothing that tells of labels."""
+    command = ("pipeline", *options.arguments())
+    if not found:
+        why = "No agent has worked here yet. Let them:\nworkbench annotate WORKSPACE --model PROVIDER:NAME"
+        return Report((), command, empty=why)
+    caption, tables = [], []
+    if options.blind:
+        caption.append("You review blind: labels and assessments are not shown.")
+    else:
+        tables.append(_runs(found))
+    for place, one in enumerate(found, start=1):
+        title = f"{place} {one.run.name}: {one.run.state}"
+        told = [*_outcome(one.figures), *_account(one.figures)]
+        if options.blind:
+            tables.append(facts([fact for fact in told if fact[0] != "labels"], title))
+            continue
+        tables.append(facts([*_outcome(one.figures), *one.pipeline.facts, *_account(one.figures)], title))
+        columns, rows = one.pipeline.table
+        tables.append(Table(columns, tuple(Row(tuple(map(_cell, row))) for row in rows), title))
+    return Report(tuple(caption), command, filled(*tables))
+
+
+def _runs(found: Sequence[RunReport]) -> Table:
     titles = tuple(dict.fromkeys(title for one in found for title in one.pipeline.columns))
-    print_table(
+    return Table(
         ("", "run", "pairs", *titles, "$/pair"),
-        [
-            (
-                place,
-                one.run.name,
-                one.figures.items,
-                *(one.pipeline.columns.get(title) for title in titles),
-                _dollars(one.figures.money_per_item),
+        tuple(
+            Row(
+                (
+                    *(f"{place}", one.run.name, counted(one.figures.items)),
+                    *(_cell(one.pipeline.columns.get(title)) for title in titles),
+                    Cell(_dollars(one.figures.money_per_item), one.figures.money_per_item),
+                )
             )
             for place, one in enumerate(found, start=1)
-        ],
-        wide=("run",),
+        ),
+        names=2,
     )
-    for place, one in enumerate(found, start=1):
-        say("")
-        _print_run(place, one)
 
 
-def _print_blind(name: str, found: Sequence[_RunReport]) -> None:
-    """Print progress, failures and cost of runs, and nothing that discloses labels."""
-    from workbench.output import print_facts, say
-
-    say(name, "You review blind: labels and assessments are not shown.")
-    for place, one in enumerate(found, start=1):
-        say("")
-        facts = [fact for fact in [*_outcome(one.figures), *_account(one.figures)] if fact[0] != "labels"]
-        print_facts(f"{place}  {one.run.name}: {one.run.state}", facts)
-
-
-def _print_run(place: int, one: _RunReport) -> None:
-    from workbench.output import print_facts, print_table
-
-    facts = [*_outcome(one.figures), *one.pipeline.facts, *_account(one.figures)]
-    print_facts(f"{place}  {one.run.name}: {one.run.state}", facts)
-    titles, rows = one.pipeline.table
-    if rows:
-        print_table(titles, rows)
+def _cell(value: Any) -> Cell | str:
+    if isinstance(value, int):
+        return counted(value)
+    return "" if value is None else str(value)
 
 
 def _outcome(one: RunFigures) -> list[tuple[str, str | None]]:
@@ -191,8 +170,6 @@ def _outcome(one: RunFigures) -> list[tuple[str, str | None]]:
 
 
 def _account(one: RunFigures) -> list[tuple[str, str | None]]:
-    from workbench.output import tokens
-
     return [
         ("tokens", tokens(one.tokens_in, one.tokens_cached, one.tokens_out, one.unpriced)),
         ("requests", f"{one.requests:,} in {pluralize(one.steps, 'step')}"),
@@ -220,3 +197,16 @@ def _cost(one: RunFigures) -> str:
         return "unknown"
     without = pluralize(one.unpriced, "step")
     return dollars(one.money) + (f", and {without} at no known price" if one.unpriced else "")
+
+
+PIPELINE = ReportSpec(
+    "pipeline",
+    "Runs of the agents",
+    "paths, tests, tokens, cost, seconds",
+    read_pipeline,
+    pipeline_of,
+    pipeline_fields,
+    options=("run",),
+    own=True,
+)
+"""The report on the agents' runs."""

@@ -1,0 +1,199 @@
+"""The tables and figures of a study for a paper, and the commands that make them."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from store.errors import ExportFailed, WorkbenchError
+from store.events import Progress
+from store.events import Report as Told
+from store.export.exporting import export
+from store.ingest.bundle import import_bundle
+from store.kinds.spec import task_kinds
+from store.reports.catalogue import reports
+from store.reports.figure import COLUMN, charts, figure
+from store.reports.forms import as_csv, as_latex
+from store.reports.options import Options, command_line
+from store.reports.value import WORKSPACE, Report, facts
+from store.studies.adjudication import has_rulings
+from store.studies.methods import methods_rows, methods_table
+from store.studies.studies import StudyDetails, find_study
+from store.workspace.duckdb import Workspace
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from store.reports.spec import ReportSpec
+
+TABLES, FIGURES = "tables", "figures"
+"""The folders of tables and of figures."""
+
+
+@dataclass(slots=True)
+class Paper:
+    """What was written.
+
+    Attributes:
+        files: The files, in the folder, in order.
+        left_out: Reports of which there is nothing to write, each with the reason.
+        commands: The commands that make each file.
+    """
+
+    files: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    commands: list[str] = field(default_factory=list)
+
+
+def write_paper(workspace: Workspace, study: str, folder: Path, progress: Told) -> Paper:
+    """Write every table, every figure, the methods and the commands that make each.
+
+    People have the pseudonyms of a published bundle, and what is left out there is left out here: made from
+    that bundle, the files are the same, byte for byte.
+
+    Args:
+        workspace: The workspace.
+        study: The study's name.
+        folder: A folder that is empty or not there yet.
+        progress: Receives the progress.
+
+    Raises:
+        UnknownName: There is no such study.
+        WorkbenchError: The study is a draft.
+        ExportFailed: The folder has files, or cannot be written.
+    """
+    _check(folder)
+    with workspace.reading() as connection:
+        find_study(connection, study)
+    paper = Paper()
+    with _published(workspace, progress) as published, published.reading() as connection:
+        details = find_study(connection, study)
+        wanted = _wanted(connection, details)
+        contents: dict[str, bytes] = {}
+        for path in ("methods.md", f"{TABLES}/methods.tex", f"{TABLES}/methods.csv"):
+            contents[path] = methods(connection, details, Path(path).suffix).encode()
+            paper.commands.append(f"workbench study manifest {WORKSPACE} {shlex.quote(study)} {path}")
+        for place, (name, spec, options) in enumerate(wanted):
+            progress(Progress(f"report {name}", place, len(wanted)))
+            try:
+                asked = spec.start(connection, options)
+                report = spec.report(spec.read(connection, asked), asked)
+            except WorkbenchError as error:
+                paper.left_out[name] = error.message
+                continue
+            if not report.tables or report.empty:
+                paper.left_out[name] = report.empty or "there is nothing to report"
+                continue
+            contents |= _files(name, spec, report, paper.commands)
+        contents["commands.sh"] = _script(study, paper).encode()
+    try:
+        for path, content in contents.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+            paper.files.append(path)
+    except OSError as error:
+        raise ExportFailed(
+            "Cannot write", f"{folder}: {error.strerror or error}", "Choose another one."
+        ) from error
+    return paper
+
+
+def methods(connection: Connection, study: StudyDetails, suffix: str) -> str:
+    """Return the methods of a study as Markdown, as LaTeX (`.tex`), or as CSV (`.csv`).
+
+    Raises:
+        WorkbenchError: It is a draft.
+    """
+    if suffix not in (".tex", ".csv"):
+        return methods_table(connection, study)
+    report = Report((), (), (facts(methods_rows(connection, study)),))
+    return as_csv(report) if suffix == ".csv" else as_latex(report, f"Methods of {study.name}", "")
+
+
+def _check(folder: Path) -> None:
+    """Refuse a folder with files, and what is no folder.
+
+    Raises:
+        ExportFailed: It is one.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ExportFailed("Not empty", f"{folder} is there, and not an empty folder.", "Choose another one.")
+
+
+@contextmanager
+def _published(workspace: Workspace, progress: Told) -> Iterator[Workspace]:
+    """Open the workspace as its published bundle makes it, with pseudonyms and without replies."""
+    with tempfile.TemporaryDirectory() as place:
+        bundle, path = Path(place) / "bundle", Path(place) / "published.duckdb"
+        export(workspace, bundle, "bundle", pseudonyms=True, without_replies=True, progress=progress)
+        import_bundle(path, bundle, progress=progress)
+        with Workspace.open(path) as opened:
+            opened.share_cores()
+            yield opened
+
+
+def _wanted(connection: Connection, study: StudyDetails) -> list[tuple[str, ReportSpec, Options]]:
+    """Return the reports of a study, each with the name of its files: of a question, one for each."""
+    kind = task_kinds().get(study.protocol.kind)
+    asked = study.protocol.questions or tuple(spec.name for spec in (kind.questions if kind else ()))
+    against = "adjudicated" if has_rulings(connection, study.id) else None
+    wanted = []
+    for spec in reports().values():
+        if spec.parts or not spec.of_paper or (spec.kind and kind is not None and spec.kind != kind.name):
+            continue
+        options = Options()
+        if "study" in spec.options:
+            options = replace(options, study=study.name)
+        if "kind" in spec.options:
+            options = replace(options, kind=study.protocol.kind)
+        if "against" in spec.options:
+            options = replace(options, against=against)
+        if "question" not in spec.options:
+            wanted.append((spec.name, spec, options))
+            continue
+        for question in asked:
+            name = spec.name if len(asked) == 1 else f"{spec.name}-{question}"
+            wanted.append((name, spec, replace(options, question=question)))
+    return wanted
+
+
+def _files(name: str, spec: ReportSpec, report: Report, commands: list[str]) -> dict[str, bytes]:
+    """Return the files of a report, and add the commands that make them."""
+    line = command_line(WORKSPACE, report.command)
+    stem = name.replace("/", "-")
+    found = {
+        f"{TABLES}/{stem}.tex": as_latex(report, spec.title, line).encode(),
+        f"{TABLES}/{stem}.csv": as_csv(report).encode(),
+    }
+    commands += [
+        f"{line} --format latex > {shlex.quote(f'{TABLES}/{stem}.tex')}",
+        f"{line} --format csv > {shlex.quote(f'{TABLES}/{stem}.csv')}",
+    ]
+    if charts(report):
+        path = f"{FIGURES}/{stem}.pdf"
+        found[path] = figure(report, spec.title, line, "pdf", COLUMN)
+        commands.append(f"{line} --figure {shlex.quote(path)}")
+    return found
+
+
+def _script(study: str, paper: Paper) -> str:
+    """Return the commands as a script, with what was left out."""
+    lines = [
+        "#!/bin/sh",
+        f"# Makes the tables and figures of the study {' '.join(study.split())} one by one.",
+        f"# {WORKSPACE} is the workspace that the published bundle is imported into:",
+        f"#   workbench import {WORKSPACE} BUNDLE",
+        "# All of them at once:",
+        f"#   workbench report {WORKSPACE} --all --study {shlex.quote(study)} --output FOLDER",
+        "set -e",
+        f"mkdir -p {TABLES} {FIGURES}",
+        *(" ".join(line.split()) for line in paper.commands),
+    ]
+    lines += [f"# {name}: {' '.join(why.split())}" for name, why in paper.left_out.items()]
+    return "\n".join(lines) + "\n"
