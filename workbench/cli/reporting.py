@@ -23,8 +23,10 @@ from workbench.cli.options import (
     named,
     settings,
     several,
+    wants_json,
 )
 from workbench.cli.report_options import OPTIONS, SEVERAL, TWO_OR_MORE
+from workbench.exit_codes import ended
 
 if TYPE_CHECKING:
     from store.reports.options import Options
@@ -86,17 +88,13 @@ class ReportGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the reports."""
-        from store.reports.catalogue import reports
-
-        return [*reports()]
+        return [*_every_report()]
 
     def get_command(self, ctx: Any, name: str) -> Any:
         """Return the command that prints a report; None for an unknown one."""
-        from store.reports.catalogue import reports
-
         if name == ALL:
             return _command_of_all()
-        spec = reports().get(name)
+        spec = _every_report().get(name)
         return None if spec is None else _command_of(spec)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -119,6 +117,16 @@ class ReportGroup(TyperGroup):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Show in the usage line that the report's options follow its name."""
         return ["WORKSPACE", "[REPORT]", "[OPTIONS]"]
+
+
+def _every_report() -> dict[str, ReportSpec]:
+    """Return the reports; where one of another package cannot be used, end with the reason."""
+    from store.reports.catalogue import reports
+
+    found: dict[str, ReportSpec] = {}
+    if code := ended(lambda: found.update(reports()), as_json=wants_json(sys.argv[1:])):
+        raise typer.Exit(code)
+    return found
 
 
 def _command_of(spec: ReportSpec) -> Any:
@@ -151,15 +159,14 @@ class ReportCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Read the arguments."""
-        from store.reports.catalogue import reports
-
         own = {name for option in self.params for name in option.opts}
         for given in args:
             option = given.partition("=")[0]
             name = option.removeprefix("--").replace("-", "_")
             if option.startswith("--") and option not in own and name in OPTIONS:
-                parts = {part for one in reports().values() for part in one.parts}
-                having = (one.name for one in reports().values() if name in one.options)
+                every = _every_report().values()
+                parts = {part for one in every for part in one.parts}
+                having = (one.name for one in every if name in one.options)
                 belongs = [each for each in having if each not in parts]
                 *first, last = belongs
                 of = f"reports {', '.join(first)} and {last}" if first else f"report {last}"
@@ -232,10 +239,9 @@ def _list(wanted: bool) -> None:
     """Print the names of the reports, with what they tell."""
     if not wanted:
         return
-    from store.reports.catalogue import reports
     from workbench.output import print_table
 
-    rows = [(one.name, one.title, one.source or one.about) for one in reports().values()]
+    rows = [(one.name, one.title, one.source or one.about) for one in _every_report().values()]
     print_table(("report", "what it tells", ""), rows, wide=("",))
     raise typer.Exit
 
