@@ -613,7 +613,11 @@ def confusion_report(found: Confusion, options: Options) -> Report:
             *levels_note(labels),
             f"equal {of_percent(figures.percent).text} · {kappa}",
             seen(figures.units, "unit", pair.blind, pair.revealed) + " by one of them or both",
-            f"Cohen's kappa; 95 % interval: bootstrap over items, {labels.cluster} by {labels.cluster}",
+            *(
+                [f"95 % interval of kappa: bootstrap over items, {labels.cluster} by {labels.cluster}"]
+                if figures.ci_low is not None
+                else []
+            ),
         ),
         command=("confusion", *options.arguments(question=question, raters=(first, second))),
         tables=(

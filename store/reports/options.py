@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -141,16 +144,23 @@ class Options:
             value = taken.get(name, getattr(self, name))
             option = f"--{name.replace('_', '-')}"
             if isinstance(value, tuple):
-                value = ",".join(f'"{one}"' if "," in one else one for one in value)
+                value = in_list(value) or None
             if value is True:
                 words.append(option)
-            elif value not in (None, False, ""):
+            elif value is not None and value is not False:
                 words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
         return tuple(words)
 
 
 NAMES = tuple(one.name for one in fields(Options) if one.name not in ("own", "blind", "scope"))
 """The options that a command can give."""
+
+
+def in_list(names: Sequence[str]) -> str:
+    """Return names apart by commas; quotes hold a name with a comma together."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="").writerow(names)
+    return file.getvalue()
 
 
 def command_line(workspace: str, arguments: tuple[str, ...]) -> str:
