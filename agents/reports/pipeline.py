@@ -126,7 +126,8 @@ def pipeline_of(found: Sequence[RunReport], options: Options) -> Report:
             continue
         tables.append(facts([*_outcome(one.figures), *one.pipeline.facts, *_account(one.figures)], title))
         columns, rows = one.pipeline.table
-        tables.append(Table(columns, tuple(Row(tuple(map(_cell, row))) for row in rows), title))
+        further = f"{place} {one.run.name}: in detail"
+        tables.append(Table(columns, tuple(Row(tuple(map(_cell, row))) for row in rows), further))
     return Report(tuple(caption), command, filled(*tables))
 
 

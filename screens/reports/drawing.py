@@ -245,7 +245,7 @@ def _widths(table: Table, width: int) -> list[int]:
         found[column] = max(min(found[column], LEAST_NAME), found[column] - max(too_much, 0))
     if _cells(found, range(len(found))) > width + GAP and not _is_matrix(table):
         # Columns go below others, and so leave room for names: the short ones take what they need.
-        room = max(width // 2, LEAST_NAME * table.names)
+        room = max(2 * width // 5, LEAST_NAME * table.names)
         for left, column in enumerate(sorted(range(table.names), key=most.__getitem__)):
             found[column] = min(most[column], room // (table.names - left))
             room -= found[column]
