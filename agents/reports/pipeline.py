@@ -120,9 +120,8 @@ def pipeline_of(found: Sequence[RunReport], options: Options) -> Report:
         tables.append(_runs(found))
     for place, one in enumerate(found, start=1):
         title = f"{place} {one.run.name}: {one.run.state}"
-        told = [*_outcome(one.figures), *_account(one.figures)]
         if options.blind:
-            tables.append(facts([fact for fact in told if fact[0] != "labels"], title))
+            tables.append(facts(_shown_blind(one.figures), title))
             continue
         tables.append(facts([*_outcome(one.figures), *one.pipeline.facts, *_account(one.figures)], title))
         columns, rows = one.pipeline.table
@@ -167,6 +166,17 @@ def _outcome(one: RunFigures) -> list[tuple[str, str | None]]:
         ("pairs", f"{one.items:,}" + (f": {named}" if named else "")),
         ("labels", ", ".join(f"{count:,} × {value:g}" for value, count in one.labels.items())),
         ("failed", ", ".join(f"{count:,} {why}" for why, count in one.reasons.items())),
+    ]
+
+
+def _shown_blind(one: RunFigures) -> list[tuple[str, str | None]]:
+    """Return what tells of no label: a run may have one item, whose steps do."""
+    return [
+        *(fact for fact in _outcome(one) if fact[0] != "labels"),
+        ("tokens", tokens(one.tokens_in, one.tokens_cached, one.tokens_out, 0)),
+        ("requests", f"{one.requests:,}"),
+        ("cost", _dollars(one.money)),
+        ("cost a pair", _dollars(one.money_per_item)),
     ]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProgressFound:
-    """How far the work is.
+    """The progress of a workspace, as it was read.
 
     Attributes:
         progress: The progress of a rater, and of the agents.
@@ -97,7 +97,7 @@ def progress_of(read: ProgressFound, options: Options) -> Report:
             if len(found.kinds) > 1
         ),
         "By kind",
-        drawn="items judged",
+        drawn="share of items judged",
     )
     raters = Table(
         ("rater", "kind", "labels"),

@@ -22,7 +22,6 @@ from screens.jobs.job_line import JobLine
 from screens.reading import Reading
 from screens.reports.choosing import ChoiceScreen
 from screens.reports.drawing import BOLD, CURSOR, DRAWN, MUTED, TITLE, draw, lines_of
-from screens.reports.saving import SUFFIXES, save
 from screens.threads import Soon, in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.line_input import LineInput
@@ -36,6 +35,7 @@ from store.queries.sources import rejected_records, rejected_sentence
 from store.reports.catalogue import check_blind, reports
 from store.reports.forms import table_as_markdown
 from store.reports.options import Options, command_line
+from store.reports.saving import SUFFIXES, save
 from store.reports.spec import Choice, Choices, ReportSpec
 from store.reports.value import Cell, Place, Report, figures, moved
 from store.studies.session import refuse_sealed
@@ -65,7 +65,7 @@ STYLES = {
     DRAWN: "$text-accent",
     CURSOR: "bold reverse",
 }
-"""How the parts of a drawn report look."""
+"""The styles of the parts of a drawn report."""
 
 HIDDEN = "Reports use"
 NOTHING: tuple[frozenset[str], str] = (frozenset(), "")
@@ -73,19 +73,21 @@ NOTHING: tuple[frozenset[str], str] = (frozenset(), "")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What was read of a report.
+    """A report as it was read.
 
     Attributes:
         options: What it was asked for, with what the app asks first.
         found: What was found; None where nothing could be.
         choices: What else can be chosen.
         failure: Why nothing could be found; None where something was.
+        page: The report that was made of it; None without it.
     """
 
     options: Options
     found: Any
     choices: Choices
     failure: WorkbenchError | None = None
+    page: Report | None = None
 
 
 class ReportsScreen(BaseScreen):
@@ -220,15 +222,19 @@ class ReportsScreen(BaseScreen):
         if report is None or not self._shows_report:
             return
         options = self._options(report)
-        key = (report.read, options)
-        if key in self._found:
-            self._show(report, options, self._found[key])
-            return
-        work = partial(self._read, report, options)
+        work = partial(self._read, report, options, self._found.get((report.read, options)))
         done, failed = (partial(one, report, options) for one in (self._report_read, self._report_failed))
         in_thread(self, work, done, failed, group="report")
 
-    def _read(self, report: ReportSpec, options: Options) -> Shown:
+    def _read(self, report: ReportSpec, options: Options, shown: Shown | None) -> Shown:
+        """Read a report, unless one that shares it was read already, and make its tables."""
+        if shown is None:
+            shown = self._read_anew(report, options)
+        if shown.failure is not None:
+            return shown
+        return replace(shown, page=report.report(shown.found, shown.options))
+
+    def _read_anew(self, report: ReportSpec, options: Options) -> Shown:
         with self.context.workspace.reading() as connection:
             refuse_sealed(connection, self.context.rater, HIDDEN)
             check_blind(report, options)
@@ -247,23 +253,20 @@ class ReportsScreen(BaseScreen):
     def _report_read(self, report: ReportSpec, options: Options, shown: Shown) -> None:
         self._found[report.read, options] = shown
         if self._is_wanted(report, options):
-            self._show(report, options, shown)
+            self._show(options, shown)
 
-    def _show(self, report: ReportSpec, options: Options, shown: Shown) -> None:
+    def _show(self, options: Options, shown: Shown) -> None:
         self.choices = (
             shown.choices
             if options.own is None
             else {name: one for name, one in shown.choices.items() if name == "subject"}
         )
-        if shown.failure is not None:
-            self.page, self.failure = None, shown.failure
-            self._lay_out()
-            return
-        page = report.report(shown.found, shown.options)
-        _, rejected = self.reading.found or NOTHING
-        said = (rejected,) if rejected else ()
-        self.page, self.failure = replace(page, caption=(*page.caption, *said, *page.warnings)), None
-        self._figure = min(self._figure, max(len(figures(self.page)) - 1, 0))
+        self.page, self.failure = shown.page, shown.failure
+        if shown.page is not None:
+            _, rejected = self.reading.found or NOTHING
+            page = shown.page.saying(rejected)
+            self.page = replace(page, caption=(*page.caption, *page.warnings))
+            self._figure = min(self._figure, max(len(figures(page)) - 1, 0))
         self._lay_out()
 
     def _report_failed(self, report: ReportSpec, options: Options, error: WorkbenchError) -> None:
@@ -325,7 +328,7 @@ class ReportsScreen(BaseScreen):
 
     @property
     def _open_choices(self) -> dict[str, Choice]:
-        """What there is more than one value of."""
+        """The choices with more than one value."""
         return {name: one for name, one in self.choices.items() if len(one.values) > 1}
 
     def _lay_out(self) -> None:

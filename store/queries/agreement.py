@@ -255,6 +255,7 @@ def agreement(
 def agreement_by_question(
     connection: Connection,
     *,
+    phases: Collection[str] = FIRST_PHASES,
     study: str | None = None,
     run: RunRef | None = None,
     bootstrap: Bootstrap = INTERVALS,
@@ -263,6 +264,7 @@ def agreement_by_question(
 
     Args:
         connection: A reading connection.
+        phases: The phases whose labels count.
         study: The study whose assignments count; None for all labels.
         run: The only run of the agents that counts; None for all of them.
         bootstrap: How intervals are drawn.
@@ -273,7 +275,9 @@ def agreement_by_question(
     found = []
     for kind in task_kinds().values():
         for spec in kind.every_question:
-            report = agreement(connection, spec.name, study=study, run=run, bootstrap=bootstrap)
+            report = agreement(
+                connection, spec.name, phases=phases, study=study, run=run, bootstrap=bootstrap
+            )
             if len(report.compared) > 1:
                 found.append(report)
     return found

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.measures.intervals import LEAST_CLUSTERS
 from store.queries.accuracy import AccuracyReport, RaterAccuracy, accuracy_report
 from store.queries.labels import QuestionLabels, question_of_items
-from store.reports.labels import conditions_table, levels_note, names_of, of_units, seen, unit_word
+from store.reports.labels import conditions_table, limits, names_of, of_units, seen, unit_word
 from store.reports.options import Options
-from store.reports.value import Cell, Report, Row, Table, counted, filled, number, probability, share
+from store.reports.value import (
+    Cell,
+    Report,
+    Row,
+    Table,
+    counted,
+    even_scale,
+    filled,
+    number,
+    probability,
+    share,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -32,6 +43,10 @@ def read_accuracy(connection: Connection, options: Options) -> AccuracyReport:
     Raises:
         WorkbenchError: A name is unknown, or nobody's labels can count as true.
     """
+    if options.rater is not None and options.raters:
+        raise WorkbenchError(
+            "Two options", "--rater and --raters both say whose accuracy it is.", "Leave one of them out."
+        )
     raters = options.raters if options.rater is None else (options.rater,)
     strata = None
     if options.population is not None:
@@ -66,11 +81,7 @@ def accuracy_of(found: AccuracyReport, options: Options) -> Report:
         seen(true.blind + true.revealed + true.other, "label", true.blind, true.revealed)
         + (f" (of these {true.accepted:,} accepted; {left_out})" if true.revealed else ""),
     ]
-    if labels.study:
-        caption.append(f"study: {labels.study}")
-    if labels.ties:
-        caption.append(f"equal texts: {labels.ties}")
-    caption += levels_note(labels)
+    caption += limits(labels)
     if true.undecided:
         caption.append(f"undecided, without a true label: {pluralize(true.undecided, unit)}")
     if true.single and len(true.panel) > 1:
@@ -211,29 +222,28 @@ def _not_decided(found: AccuracyReport, unit: str) -> Table:
 
 def _moved(found: AccuracyReport, unit: str) -> Table:
     rows = [(one.name, one.anchoring) for one in found.raters if one.anchoring is not None]
-    ends = [abs(at) for _, one in rows for at in (one.ci_low, one.ci_high, one.difference) if at is not None]
-    most = max(ends, default=1.0) or 1.0
+    lines = tuple(
+        Row(
+            (
+                name,
+                *(counted(each) for each in (one.n, one.differed)),
+                *(counted(each) for each in (one.switched_to_right, one.switched_to_wrong)),
+                counted(one.switched_away),
+                *(share(one.blind_accuracy), share(one.revealed_accuracy)),
+                points(one.difference, one.ci_low, one.ci_high),
+            ),
+            (one.ci_low, one.difference, one.ci_high),
+        )
+        for name, one in rows
+    )
     return Table(
         (
             *("rater", f"{unit}s", "differed", "to right", "to wrong", "away"),
             *("blind", "revealed", "difference"),
         ),
-        tuple(
-            Row(
-                (
-                    name,
-                    *(counted(each) for each in (one.n, one.differed)),
-                    *(counted(each) for each in (one.switched_to_right, one.switched_to_wrong)),
-                    counted(one.switched_away),
-                    *(share(one.blind_accuracy), share(one.revealed_accuracy)),
-                    points(one.difference, one.ci_low, one.ci_high),
-                ),
-                (one.ci_low, one.difference, one.ci_high),
-            )
-            for name, one in rows
-        ),
+        lines,
         f"{unit.capitalize()}s labelled blind, and again beside the agents' label",
-        scale=(-most, most),
+        scale=even_scale(lines),
         middle=0.0,
         drawn="difference in accuracy",
         notes=(
@@ -315,35 +325,31 @@ def _estimate(estimate: Estimate) -> Cell:
 
 
 def _comparisons(found: AccuracyReport, unit: str) -> Table:
-    rows = found.comparisons
-    ends: Sequence[float] = [
-        abs(at) for one in rows for at in (one.difference, one.ci_low, one.ci_high) if at is not None
-    ]
-    most = max(ends, default=1.0) or 1.0
+    rows = tuple(
+        Row(
+            (
+                *one.raters,
+                *(counted(each) for each in (one.n, one.only_first, one.only_second)),
+                points(one.difference, one.ci_low, one.ci_high),
+                one.test,
+                *(probability(one.p_value), probability(one.adjusted)),
+            ),
+            (one.ci_low, one.difference, one.ci_high),
+        )
+        for one in found.comparisons
+    )
     notes = [
         "only 1st, only 2nd: right by that rater alone; difference: of their accuracies, in points.",
         "Holm: p corrected for all of these pairs.",
     ]
-    if any(one.test == "sign-flip" for one in rows):
+    if any(one.test == "sign-flip" for one in found.comparisons):
         notes.append(f"sign-flip: the differences of a whole {found.labels.cluster} change sign together.")
     return Table(
         ("rater", "and", f"{unit}s", "only 1st", "only 2nd", "difference", "test", "p", "Holm"),
-        tuple(
-            Row(
-                (
-                    *one.raters,
-                    *(counted(each) for each in (one.n, one.only_first, one.only_second)),
-                    points(one.difference, one.ci_low, one.ci_high),
-                    one.test,
-                    *(probability(one.p_value), probability(one.adjusted)),
-                ),
-                (one.ci_low, one.difference, one.ci_high),
-            )
-            for one in rows
-        ),
+        rows,
         "Every two of the compared",
         names=2,
-        scale=(-most, most),
+        scale=even_scale(rows),
         middle=0.0,
         drawn="difference in accuracy",
         notes=tuple(notes),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from store.errors import UnknownName, blind_review
+from store.errors import blind_review
 from store.kinds.pair import PAIR
 from store.measures.truth import POLICIES
 from store.plugins import registered
@@ -321,7 +321,7 @@ OURS = (
         "how well methods find the codes of queries",
         read_retrieval,
         retrieval_of,
-        lambda found, options: retrieval_fields(found),
+        retrieval_fields,
         options=("rater", "policy", "split", "part", "preset", "compare", *_DRAWN),
         kind="pair",
         start=with_labels,
@@ -377,20 +377,6 @@ def reports() -> dict[str, ReportSpec]:
         WorkbenchError: A report of another package cannot be used.
     """
     return {one.name: one for one in (*OURS, *registered(GROUP, ReportSpec))}
-
-
-def report_named(name: str) -> ReportSpec:
-    """Return a report.
-
-    Raises:
-        UnknownName: There is none of that name.
-    """
-    found = reports().get(name)
-    if found is None:
-        raise UnknownName(
-            "Unknown report", f"No report is called {name!r}.", f"Reports: {', '.join(reports())}."
-        )
-    return found
 
 
 def check_blind(spec: ReportSpec, options: Options) -> None:

@@ -16,6 +16,9 @@ FIGURES = ("svg", "pdf", "png")
 COLUMN, PAGE = 3.35, 7.0
 """Widths in inches: of a column, and of a page with two."""
 
+MOST_ROWS = 200
+"""Rows of a table that is drawn: more would stand on no page."""
+
 _ROW, _AROUND, _LEAST = 0.21, 0.75, 1.6
 """Inches of a line of names, of what is around them, and of a figure at least."""
 _COLOUR, _GREY = "#0072B2", "0.6"
@@ -45,7 +48,7 @@ _STYLE: dict[Any, Any] = {
 
 def charts(report: Report) -> list[Table]:
     """Return the tables of a report of which something can be drawn."""
-    return [table for table in report.tables if table.rows and _sort(table)]
+    return [table for table in report.tables if 0 < len(table.rows) <= MOST_ROWS and _sort(table)]
 
 
 def figure(report: Report, title: str, command: str, form: str, width: float = COLUMN) -> bytes:
@@ -64,7 +67,11 @@ def figure(report: Report, title: str, command: str, form: str, width: float = C
     drawn = charts(report)
     if not drawn:
         endings = ", ".join(f".{form}" for form in FORMS)
-        raise ExportFailed("Nothing to draw", f"{title} has no figure.", f"Save it as a table: {endings}.")
+        raise ExportFailed(
+            "Nothing to draw",
+            f"{title} has no figure: no table of up to {MOST_ROWS} rows with something to draw.",
+            f"Save it as a table: {endings}.",
+        )
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -128,7 +135,10 @@ def _draw(axes: Any, table: Table) -> None:
         for place, value in points:
             drawn = table.rows[place].drawn
             low, _, high = drawn if isinstance(drawn, tuple) else (None, None, None)
-            ends = [[value - (value if low is None else low)], [(value if high is None else high) - value]]
+            # An interval of few resamples may leave its value out.
+            below = max(value - low, 0.0) if low is not None else 0.0
+            above = max(high - value, 0.0) if high is not None else 0.0
+            ends = [[below], [above]]
             at = (place, value) if upright else (value, place)
             error = {"yerr" if upright else "xerr": ends}
             axes.errorbar(*at, **error, fmt="o", color=_COLOUR, markersize=3, capsize=2, linewidth=1)

@@ -74,7 +74,8 @@ def as_markdown(report: Report, title: str, command: str) -> str:
         title: Its title.
         command: The command that prints it.
     """
-    parts = [f"## {_marked(title)}", *(_marked(line) for line in report.caption)]
+    said = (*report.caption, *([report.empty] if report.empty else []))
+    parts = [f"## {_marked(title)}", *(_marked(line) for line in said)]
     for table in report.tables:
         if table.title:
             parts.append(f"### {_marked(table.title)}")
@@ -105,7 +106,7 @@ def as_latex(report: Report, title: str, command: str) -> str:
         command: The command that prints it, which becomes a comment; empty for none.
     """
     said = " ".join(sentence(line) for line in (*report.caption, *report.warnings))
-    parts = [f"% {' '.join(command.split())}"] if command else []
+    parts = [f"% {_CONTROL.sub(' ', one)}" for one in (command, report.empty) if one]
     parts.append("% \\usepackage{booktabs,graphicx}")
     for place, table in enumerate(report.tables):
         notes = " ".join(sentence(note) for note in table.notes)
@@ -122,16 +123,16 @@ def as_latex(report: Report, title: str, command: str) -> str:
             f"\\end{{{float_}}}",
             "",
         ]
-    return "\n".join(parts)
+    return "\n".join([*parts, ""]) if not report.tables else "\n".join(parts)
 
 
 def _facts(table: Table) -> list[str]:
     """Return names with their values, of which long ones are wrapped."""
     rows = [(text_of(row.cells[0]), _breakable(text_of(row.cells[1]))) for row in table.rows]
     return [
-        "\\begin{tabular}{p{0.32\\linewidth}p{0.6\\linewidth}}",
+        "\\begin{tabular}{p{0.28\\linewidth}p{0.6\\linewidth}}",
         "\\toprule",
-        *(f"{_escaped(name)} & {_escaped(value)} \\\\" for name, value in rows),
+        *map(_line, rows),
         "\\bottomrule",
         "\\end{tabular}",
     ]
@@ -173,12 +174,18 @@ def _tabular(table: Table, columns: Sequence[int]) -> list[str]:
         "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
         f"\\begin{{tabular}}{{{''.join('l' if place < table.names else 'r' for place in columns)}}}",
         "\\toprule",
-        f"{' & '.join(_escaped(table.columns[place]) for place in columns)} \\\\",
+        _line([table.columns[place] for place in columns]),
         "\\midrule",
-        *(f"{' & '.join(map(_escaped, row))} \\\\" for row in rows),
+        *map(_line, rows),
         "\\bottomrule",
         "\\end{tabular}}",
     ]
+
+
+def _line(texts: Sequence[str]) -> str:
+    """Return a line of a table; a star or a bracket that begins it would end the line before."""
+    shown = " & ".join(map(_escaped, texts))
+    return f"{'{}' if shown[:1] in ('*', '[') else ''}{shown} \\\\"
 
 
 def short(name: str, most: int = NAME) -> str:
@@ -206,7 +213,13 @@ _LATEX = {
     _BREAK: "\\allowbreak{}",
     **{char: f"\\{char}" for char in "&%$#_{}"},
     **{"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"},
-    **{"<": "\\textless{}", ">": "\\textgreater{}", "–": "--", "·": "\\textperiodcentered{}"},
+    **{
+        "|": "\\textbar{}",
+        "<": "\\textless{}",
+        ">": "\\textgreater{}",
+        "–": "--",
+        "·": "\\textperiodcentered{}",
+    },
     **{"↓": "$\\downarrow$", "→": "$\\rightarrow$", "×": "$\\times$", "◆": "", "…": "\\ldots{}"},
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")

@@ -24,6 +24,7 @@ from store.reports.value import (
     Row,
     Table,
     counted,
+    ends_of,
     facts,
     filled,
     interval,
@@ -47,7 +48,7 @@ ALL = "all"
 """The name that stands for every question."""
 
 BESIDE = {"import": "imported raters", "agent": "agents' runs", "judge": "judges"}
-"""Raters whose agreement stands beside that of people, by their kind."""
+"""The words for raters beside people, by their kind."""
 
 LABELS_NAMED = 5
 """Labels whose own agreement is given; of more it is left to JSON."""
@@ -93,6 +94,13 @@ def levels_note(labels: QuestionLabels) -> list[str]:
     return [
         "levels: better and much better differ here; the report votes compares winners, of which both are one"
     ]
+
+
+def limits(labels: QuestionLabels) -> list[str]:
+    """Return what labels are limited to, and what is compared of them, as phrases for a caption."""
+    said = [f"study: {labels.study}"] if labels.study else []
+    said += [f"equal texts: {labels.ties}"] if labels.ties else []
+    return said + levels_note(labels)
 
 
 def about(labels: QuestionLabels, open_studies: str = "") -> Table:
@@ -150,11 +158,12 @@ def read_agreement(connection: Connection, options: Options) -> Agreements:
     if options.part is not None and options.split is None:
         raise WorkbenchError("Which split?", "--part belongs to a split.", "Name it: --split NAME")
     every = question == ALL
-    if every and (raters or options.rater is not None or options.by_item or options.split is not None):
+    of_one = (options.rater, options.split, options.blocks, raters, options.by_item or None)
+    if every and any(each is not None for each in of_one):
         raise WorkbenchError(
             "One question",
             "--question all gives a line of people's agreement for each question.",
-            "Name one question for --raters, --rater, --split and --by-item.",
+            "Name one question for --raters, --rater, --split, --blocks and --by-item.",
         )
     run = options.run_of(connection)
     if options.split is not None:
@@ -168,9 +177,10 @@ def read_agreement(connection: Connection, options: Options) -> Agreements:
     open_studies = "" if study is not None else open_studies_note(connection)
     drawn = options.resampling
     if every:
-        return Agreements(
-            agreement_by_question(connection, study=study, run=run, bootstrap=drawn), every, open_studies
+        each_one = agreement_by_question(
+            connection, phases=options.phases, study=study, run=run, bootstrap=drawn
         )
+        return Agreements(each_one, every, open_studies)
     found = agreement(
         connection,
         question or question_of_items(connection),
@@ -268,7 +278,6 @@ def _coefficients(figures: TableAgreement, labels: QuestionLabels, block: int | 
         ("Gwet's AC1", cell("ac1", figures.ac1)),
     ]
     rows = tuple(Row((name, value), value.drawn) for name, value in named if value.value is not None)
-    lows = [low for row in rows if isinstance(row.drawn, tuple) for low in row.drawn if low is not None]
     notes = [f"No alpha: {figures.why}."] if figures.why else []
     by_label = [
         f"{each['value']:g}: {each['specific_agreement']:.3f} ({each['share']:.0%} of labels)"
@@ -285,7 +294,7 @@ def _coefficients(figures: TableAgreement, labels: QuestionLabels, block: int | 
         ("coefficient", "value"),
         rows or (Row(("alpha", Cell(NONE))),),
         title=title,
-        scale=(min([0.0, *lows]), 1.0),
+        scale=(min([0.0, *ends_of(rows)]), 1.0),
         drawn="coefficient",
         notes=tuple(notes),
     )
@@ -400,14 +409,13 @@ def _pairs(one: AgreementReport, unit: str) -> Table:
         *(["revealed"] if revealed else []),
     )
     rows = tuple(map(row, one.by_pair))
-    lows = [end for each in rows if isinstance(each.drawn, tuple) for end in each.drawn if end is not None]
     notes = ["weighted: Cohen's kappa with quadratic weights, for which near values agree in part."]
     return Table(
         columns,
         rows,
         "Every two raters",
         names=2,
-        scale=(min([0.0, *lows]), 1.0),
+        scale=(min([0.0, *ends_of(rows)]), 1.0),
         drawn="Cohen's kappa",
         notes=tuple(notes if weighted else ()),
     )
@@ -499,8 +507,7 @@ def _by_question(read: Agreements, options: Options) -> Report:
     if not found:
         why = "No question has labels of two people yet. Confusion compares any two raters, agents too."
         return Report(("Agreement of people on each question",), command, empty=why)
-    lows = [one.figures.ci_low for one in found if one.figures.ci_low is not None]
-    lowest = min((*lows, *(_alpha(one) or 0.0 for one in found), 0.0))
+    rows = tuple(map(_question_row, found))
     return Report(
         caption=(
             f"Krippendorff's alpha of {names_of(raters)}",
@@ -518,12 +525,12 @@ def _by_question(read: Agreements, options: Options) -> Report:
         tables=(
             Table(
                 ("question", "people", "n", "differ", "equal", "alpha", "level"),
-                tuple(_question_row(one) for one in found),
-                scale=(lowest, 1.0),
+                rows,
+                scale=(min([0.0, *ends_of(rows)]), 1.0),
                 drawn="Krippendorff's alpha",
                 notes=(
                     "n: units with labels of two people or more; differ: not all labels are equal.",
-                    "equal: the share of the pairs of labels of a unit that are equal.",
+                    "equal: the share of equal pairs of labels of a unit, on average over units.",
                 ),
             ),
         ),
@@ -608,9 +615,7 @@ def confusion_report(found: Confusion, options: Options) -> Report:
     return Report(
         caption=(
             f"{question}: ↓ {first} · → {second}",
-            *([f"study: {labels.study}"] if labels.study else []),
-            *([f"equal texts: {labels.ties}"] if labels.ties else []),
-            *levels_note(labels),
+            *limits(labels),
             f"equal {of_percent(figures.percent).text} · {kappa}",
             seen(figures.units, "unit", pair.blind, pair.revealed) + " by one of them or both",
             *(
@@ -670,8 +675,7 @@ def labels_report(found: LabelCounts, options: Options) -> Report:
     return Report(
         caption=(
             f"{question}: labels of {names_of([one.name for one in found.raters])}, of {of}",
-            *([f"study: {labels.study}"] if labels.study else []),
-            *([f"equal texts: {labels.ties}"] if labels.ties else []),
+            *limits(labels),
             seen(
                 sum(one.labelled for one in found.raters),
                 "label",

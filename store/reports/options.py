@@ -1,4 +1,4 @@
-"""What a report is asked for."""
+"""The options of reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a report is asked for; None, nothing or False for what it takes by default.
+    """The options of a report; None, nothing or False stands for what it takes by default.
 
     Attributes:
         question: The question's name; `all` for every question of people.
@@ -110,7 +110,7 @@ class Options:
 
     @property
     def resampling(self) -> Bootstrap:
-        """How intervals are drawn."""
+        """The bootstrap of intervals."""
         resamples = 1000 if self.bootstrap is None else self.bootstrap
         return Bootstrap(resamples, self.seed or 0, self.bootstrap_units)
 
@@ -148,7 +148,7 @@ class Options:
             if value is True:
                 words.append(option)
             elif value is not None and value is not False:
-                words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
+                words += [option, f"{value:.15g}" if isinstance(value, float) else str(value)]
         return tuple(words)
 
 

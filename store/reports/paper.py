@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,12 @@ from store.events import Report as Told
 from store.export.exporting import export
 from store.ingest.bundle import import_bundle
 from store.kinds.spec import task_kinds
+from store.queries.sources import rejected_records, rejected_sentence
 from store.reports.catalogue import reports
-from store.reports.figure import COLUMN, charts, figure
+from store.reports.figure import charts
 from store.reports.forms import as_csv, as_latex
 from store.reports.options import Options, command_line
+from store.reports.saving import content
 from store.reports.value import WORKSPACE, Report, facts
 from store.studies.adjudication import has_rulings
 from store.studies.methods import methods_rows, methods_table
@@ -35,19 +37,17 @@ TABLES, FIGURES = "tables", "figures"
 """The folders of tables and of figures."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Paper:
-    """What was written.
+    """A study's tables, figures and methods.
 
     Attributes:
-        files: The files, in the folder, in order.
+        files: The content of each file, by its path in the folder.
         left_out: Reports of which there is nothing to write, each with the reason.
-        commands: The commands that make each file.
     """
 
-    files: list[str] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
-    commands: list[str] = field(default_factory=list)
+    files: Mapping[str, bytes]
+    left_out: Mapping[str, str]
 
 
 def write_paper(workspace: Workspace, study: str, folder: Path, progress: Told) -> Paper:
@@ -67,41 +67,64 @@ def write_paper(workspace: Workspace, study: str, folder: Path, progress: Told) 
         WorkbenchError: The study is a draft.
         ExportFailed: The folder has files, or cannot be written.
     """
-    _check(folder)
     with workspace.reading() as connection:
         find_study(connection, study)
-    paper = Paper()
-    with _published(workspace, progress) as published, published.reading() as connection:
-        details = find_study(connection, study)
-        wanted = _wanted(connection, details)
-        contents: dict[str, bytes] = {}
-        for path in ("methods.md", f"{TABLES}/methods.tex", f"{TABLES}/methods.csv"):
-            contents[path] = methods(connection, details, Path(path).suffix).encode()
-            paper.commands.append(f"workbench study manifest {WORKSPACE} {shlex.quote(study)} {path}")
-        for place, (name, spec, options) in enumerate(wanted):
-            progress(Progress(f"report {name}", place, len(wanted)))
-            try:
-                asked = spec.start(connection, options)
-                report = spec.report(spec.read(connection, asked), asked)
-            except WorkbenchError as error:
-                paper.left_out[name] = error.message
-                continue
-            if not report.tables or report.empty:
-                paper.left_out[name] = report.empty or "there is nothing to report"
-                continue
-            contents |= _files(name, spec, report, paper.commands)
-        contents["commands.sh"] = _script(study, paper).encode()
     try:
-        for path, content in contents.items():
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ExportFailed(
+                "Not empty", f"{folder} is there, and not an empty folder.", "Choose another one."
+            )
+        with _published(workspace, progress) as published, published.reading() as connection:
+            paper = _made(connection, find_study(connection, study), progress)
+        for path, made in paper.files.items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-            paper.files.append(path)
+            target.write_bytes(made)
     except OSError as error:
         raise ExportFailed(
             "Cannot write", f"{folder}: {error.strerror or error}", "Choose another one."
         ) from error
     return paper
+
+
+def _made(connection: Connection, study: StudyDetails, progress: Told) -> Paper:
+    """Return the files of a study, and what has none."""
+    files: dict[str, bytes] = {}
+    commands: list[str] = []
+    left_out: dict[str, str] = {}
+    for path in ("methods.md", f"{TABLES}/methods.tex", f"{TABLES}/methods.csv"):
+        files[path] = methods(connection, study, Path(path).suffix).encode()
+        commands.append(f"workbench study manifest {WORKSPACE} {shlex.quote(study.name)} {path}")
+    rejected = rejected_sentence(rejected_records(connection, named=True))
+    wanted = _wanted(connection, study)
+    for place, (name, spec, options) in enumerate(wanted):
+        progress(Progress(f"report {name}", place, len(wanted)))
+        try:
+            asked = spec.start(connection, options)
+            report = spec.report(spec.read(connection, asked), asked).saying(rejected)
+        except WorkbenchError as error:
+            left_out[name] = error.message
+            continue
+        if not report.tables or report.empty:
+            left_out[name] = report.empty or "there is nothing to report"
+            continue
+        line = command_line(WORKSPACE, report.command)
+        for path, options_of in _paths(name, report).items():
+            files[path] = content(report, spec.title, line, Path(path).suffix.removeprefix("."))
+            commands.append(f"{line} {options_of}")
+    files["commands.sh"] = _script(study.name, commands, left_out).encode()
+    return Paper(files, left_out)
+
+
+def _paths(name: str, report: Report) -> dict[str, str]:
+    """Return the files of a report, each with the options of the command that makes it."""
+    stem = name.replace("/", "-")
+    tables = {form: f"{TABLES}/{stem}.{ending}" for form, ending in (("latex", "tex"), ("csv", "csv"))}
+    found = {path: f"--format {form} > {shlex.quote(path)}" for form, path in tables.items()}
+    if charts(report):
+        path = f"{FIGURES}/{stem}.pdf"
+        found[path] = f"--figure {shlex.quote(path)}"
+    return found
 
 
 def methods(connection: Connection, study: StudyDetails, suffix: str) -> str:
@@ -114,16 +137,6 @@ def methods(connection: Connection, study: StudyDetails, suffix: str) -> str:
         return methods_table(connection, study)
     report = Report((), (), (facts(methods_rows(connection, study)),))
     return as_csv(report) if suffix == ".csv" else as_latex(report, f"Methods of {study.name}", "")
-
-
-def _check(folder: Path) -> None:
-    """Refuse a folder with files, and what is no folder.
-
-    Raises:
-        ExportFailed: It is one.
-    """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ExportFailed("Not empty", f"{folder} is there, and not an empty folder.", "Choose another one.")
 
 
 @contextmanager
@@ -163,26 +176,7 @@ def _wanted(connection: Connection, study: StudyDetails) -> list[tuple[str, Repo
     return wanted
 
 
-def _files(name: str, spec: ReportSpec, report: Report, commands: list[str]) -> dict[str, bytes]:
-    """Return the files of a report, and add the commands that make them."""
-    line = command_line(WORKSPACE, report.command)
-    stem = name.replace("/", "-")
-    found = {
-        f"{TABLES}/{stem}.tex": as_latex(report, spec.title, line).encode(),
-        f"{TABLES}/{stem}.csv": as_csv(report).encode(),
-    }
-    commands += [
-        f"{line} --format latex > {shlex.quote(f'{TABLES}/{stem}.tex')}",
-        f"{line} --format csv > {shlex.quote(f'{TABLES}/{stem}.csv')}",
-    ]
-    if charts(report):
-        path = f"{FIGURES}/{stem}.pdf"
-        found[path] = figure(report, spec.title, line, "pdf", COLUMN)
-        commands.append(f"{line} --figure {shlex.quote(path)}")
-    return found
-
-
-def _script(study: str, paper: Paper) -> str:
+def _script(study: str, commands: Sequence[str], left_out: Mapping[str, str]) -> str:
     """Return the commands as a script, with what was left out."""
     lines = [
         "#!/bin/sh",
@@ -190,10 +184,11 @@ def _script(study: str, paper: Paper) -> str:
         f"# {WORKSPACE} is the workspace that the published bundle is imported into:",
         f"#   workbench import {WORKSPACE} BUNDLE",
         "# All of them at once:",
-        f"#   workbench report {WORKSPACE} --all --study {shlex.quote(study)} --output FOLDER",
+        f"#   workbench report {WORKSPACE} --all --study {shlex.quote(' '.join(study.splitlines()))} "
+        "--output FOLDER",
         "set -e",
         f"mkdir -p {TABLES} {FIGURES}",
-        *(" ".join(line.split()) for line in paper.commands),
+        *commands,
     ]
-    lines += [f"# {name}: {' '.join(why.split())}" for name, why in paper.left_out.items()]
+    lines += [f"# {name}: {' '.join(why.split())}" for name, why in left_out.items()]
     return "\n".join(lines) + "\n"

@@ -222,7 +222,7 @@ class _McNemar:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many queries a study needs.
+    """A plan: the queries that a study needs.
 
     Attributes:
         pilot: What it takes from the workspace.

@@ -22,6 +22,7 @@ from store.reports.value import (
     Row,
     Table,
     counted,
+    ends_of,
     facts,
     filled,
     interval,
@@ -182,12 +183,6 @@ def ratings_tables(read: Preferences) -> Sequence[Table]:
     """Return the rating of each candidate with its interval, Elo, and how ratings settled."""
     found, votes = read.found, read.votes
     fit = f"a regularised fit with a prior of {found.prior:g}" if found.prior else "maximum likelihood"
-    ends = [
-        end
-        for one in found.ratings
-        for end in (one.ci_low, one.bradley_terry, one.ci_high)
-        if end is not None
-    ]
     notes = [
         "rank: one more than those whose interval is above, as FastChat; sandwich: with the sandwich "
         "variance, as arena-rank.",
@@ -199,26 +194,28 @@ def ratings_tables(read: Preferences) -> Sequence[Table]:
             notes.append("A regularised fit: --prior 1")
     elif found.why_no_interval:
         notes.append(f"No interval: {found.why_no_interval}.")
+    rows = tuple(
+        Row(
+            (
+                one.candidate,
+                number(one.bradley_terry, 1),
+                interval(one.ci_low, one.ci_high, 1, 1),
+                number(one.rank, 0),
+                number(one.rank_sandwich, 0),
+                Cell(
+                    f"{one.wins}-{one.losses}-{one.ties}",
+                    items=_compared(votes, [one.candidate]),
+                    named=OF_ONE,
+                ),
+            ),
+            (one.ci_low, one.bradley_terry, one.ci_high),
+        )
+        for one in found.ratings
+    )
+    ends = ends_of(rows)
     rated = Table(
         ("candidate", "rating", "interval", "rank", "sandwich", "W-L-T"),
-        tuple(
-            Row(
-                (
-                    one.candidate,
-                    number(one.bradley_terry, 1),
-                    interval(one.ci_low, one.ci_high, 1, 1),
-                    number(one.rank, 0),
-                    number(one.rank_sandwich, 0),
-                    Cell(
-                        f"{one.wins}-{one.losses}-{one.ties}",
-                        items=_compared(votes, [one.candidate]),
-                        named=OF_ONE,
-                    ),
-                ),
-                (one.ci_low, one.bradley_terry, one.ci_high),
-            )
-            for one in found.ratings
-        ),
+        rows,
         f"Bradley-Terry ratings by {fit}, ties half",
         scale=(min(ends), max(ends)) if ends else (0.0, 1.0),
         drawn="rating",

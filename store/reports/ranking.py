@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from store.reports.value import Cell, Row, Table, counted, facts, number, probability
+from store.reports.value import Cell, Row, Table, counted, ends_of, facts, number, probability
 
 if TYPE_CHECKING:
     from store.measures.ranking import LeftOut, RankingScores
@@ -111,10 +111,7 @@ def differences_tables(
             difference = Cell(shown.text, shown.value, compares=pair, ends=shown.ends)
             cells = (one.first, one.second, difference, probability(one.p_value), probability(one.adjusted))
             rows.append(Row(cells, difference.drawn))
-        ends = [
-            abs(end) for row in rows if isinstance(row.drawn, tuple) for end in row.drawn if end is not None
-        ]
-        most = max(ceil(max(ends, default=0.0) / STEP), 1) * STEP
+        most = max(ceil(max(map(abs, ends_of(rows)), default=0.0) / STEP), 1) * STEP
         tables.append(
             Table(
                 ("method", "less", "difference", "p", "Holm"),

@@ -12,7 +12,7 @@ from store.measures.ranking import PRESETS, measure_named
 from store.reports.options import Options
 from store.reports.ranking import STEP, differences_tables, left_out_table, score_fields, scores_tables
 from store.reports.spec import Choice, Choices
-from store.reports.value import Cell, Report, Row, Table, facts, filled, interval, number
+from store.reports.value import Cell, Report, Row, Table, ends_of, facts, filled, interval, number
 from store.retrieval.comparison import MethodPair, QueryComparison, QueryScore, compare_by_query, tally
 from store.retrieval.labels import LabelSource, label_sources
 from store.retrieval.report import CURVE_RANKS, DEFAULT_PRESET, POOL, RetrievalReport, retrieval_report
@@ -85,7 +85,7 @@ def by_labels(options: Options, source: LabelSource) -> Options:
     return replace(options, rater=source.rater, policy=source.policy, split=source.split, part=source.part)
 
 
-def retrieval_fields(found: RetrievalReport | QueryComparison) -> dict[str, Any]:
+def retrieval_fields(found: RetrievalReport | QueryComparison, options: Options) -> dict[str, Any]:
     """Return the report as JSON-able fields."""
     if isinstance(found, QueryComparison):
         measure, asked = found.measures[0], found.asked
@@ -284,7 +284,7 @@ def _intervals(found: RetrievalReport, compared: dict[str, MethodPair]) -> Table
                 (_named(found, name), cell, interval(one.low, one.high, places=3)), (one.low, value, one.high)
             )
         )
-    ends = [end for row in rows if isinstance(row.drawn, tuple) for end in row.drawn if end is not None]
+    ends = ends_of(rows)
     low, high = floor(min(ends) / STEP) * STEP, ceil(max(ends) / STEP) * STEP
     return Table(
         ("method", found.measure, "95 % interval"),

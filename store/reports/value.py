@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from store.formatting import Drawn
@@ -191,6 +191,18 @@ def facts(
     return Table(("", ""), tuple(rows), title, names=2, notes=tuple(notes))
 
 
+def ends_of(rows: Iterable[Row]) -> list[float]:
+    """Return the values that are drawn behind rows, and the ends of their intervals."""
+    drawn = (row.drawn for row in rows)
+    return [end for each in drawn if isinstance(each, tuple) for end in each if end is not None]
+
+
+def even_scale(rows: Iterable[Row]) -> tuple[float, float]:
+    """Return a scale with 0 in its middle, as wide as what is drawn of differences."""
+    most = max(map(abs, ends_of(rows)), default=0.0) or 1.0
+    return -most, most
+
+
 def in_workspace(text: str, path: str) -> str:
     """Return a text with the workspace in the commands that it names."""
     return text.replace(f" {WORKSPACE} ", f" {shlex.quote(path)} ")
@@ -218,6 +230,10 @@ class Report:
     tables: tuple[Table, ...] = ()
     empty: str = ""
     warnings: tuple[str, ...] = ()
+
+    def saying(self, sentence: str) -> Report:
+        """Return the report with one more sentence in its caption; as it is for none."""
+        return replace(self, caption=(*self.caption, sentence)) if sentence else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, func, select
 
 from store.measures.ranking import PRESETS, RankingScores
+from store.reports.options import in_list
 from store.retrieval.labels import Grades, LabelSource, read_grades
 from store.retrieval.rankings import list_rankings, rankings_named, read_judged
 from store.tables.columns import among, table_of
@@ -43,7 +44,7 @@ class MethodPair:
     @property
     def arguments(self) -> tuple[str, ...]:
         """The arguments of `workbench report WORKSPACE` that print the comparison."""
-        compared = ",".join(self.methods)
+        compared = in_list(self.methods)
         return ("retrieval", *self.source.arguments, "--preset", self.preset, "--compare", compared)
 
 

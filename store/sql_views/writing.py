@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from store.errors import ExportFailed
-from store.reports.figure import FIGURES, PAGE, figure
+from store.new_file import write_new
+from store.reports.figure import FIGURES, MOST_ROWS, PAGE, figure
 from store.reports.forms import table_as_markdown
+from store.reports.saving import checked_form
 from store.reports.value import Cell, Report, Row, Table
 from store.sql import CLOSED
 
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".csv", ".parquet", ".json", ".jsonl", ".md", *(f".{form}" for form in FIGURES))
 """The ends of the files that rows can be written to; the last ones are of charts."""
-
-MOST_DRAWN = 200
-"""Rows of a chart."""
 
 
 def plain(value: Any) -> Any:
@@ -105,42 +104,32 @@ def write_rows(rows: pyarrow.Table, path: Path, statement: str = "") -> None:
     import pyarrow
     from pyarrow import parquet
 
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ExportFailed("Unknown format", f"{path.name} must end in one of {', '.join(SUFFIXES)}.")
-    form = suffix.removeprefix(".")
-    drawn = None
+    form = checked_form(path, SUFFIXES)
+    drawn = b""
     if form in FIGURES:
         drawn = figure(Report((), (), (chart(rows),)), path.stem, statement, form, PAGE)
-    try:
-        file = path.open("xb")
-    except FileExistsError as error:
-        raise ExportFailed("File exists", f"{path} is already there.", "Choose another name.") from error
-    except OSError as error:
-        raise ExportFailed("Cannot write", f"{path}: {error}", "Choose another place.") from error
-    try:
-        with file:
-            if drawn is not None:
-                file.write(drawn)
-            elif suffix == ".parquet":
-                parquet.write_table(rows, file)
-            else:
-                with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
-                    _write_text(rows, suffix, text)
-    except (OSError, pyarrow.ArrowException) as error:
-        path.unlink(missing_ok=True)
-        raise ExportFailed("Cannot write", f"{path}: {error}", "Choose another place or format.") from error
+
+    def write(file: IO[bytes]) -> None:
+        if drawn:
+            file.write(drawn)
+        elif form == "parquet":
+            parquet.write_table(rows, file)
+        else:
+            with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+                _write_text(rows, form, text)
+
+    write_new(path, write, (OSError, pyarrow.ArrowException))
 
 
-def _write_text(rows: pyarrow.Table, suffix: str, file: IO[str]) -> None:
-    if suffix == ".csv":
+def _write_text(rows: pyarrow.Table, form: str, file: IO[str]) -> None:
+    if form == "csv":
         write_csv(rows, file)
         return
-    if suffix == ".md":
+    if form == "md":
         file.write(table_as_markdown(as_table(rows)) + "\n")
         return
     objects = (dict(zip(rows.column_names, row, strict=True)) for row in plain_rows(rows))
-    if suffix == ".jsonl":
+    if form == "jsonl":
         file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in objects)
     else:
         json.dump(list(objects), file, ensure_ascii=False, indent=1)
@@ -167,10 +156,10 @@ def chart(rows: pyarrow.Table) -> Table:
         ExportFailed: There are not two columns, the second one holds no numbers, or there are too many rows.
     """
     names = rows.column_names
-    if len(names) != 2 or not 0 < rows.num_rows <= MOST_DRAWN:
+    if len(names) != 2 or not 0 < rows.num_rows <= MOST_ROWS:
         raise ExportFailed(
             "Nothing to draw",
-            f"A chart has two columns and 1 to {MOST_DRAWN} rows, and this has {len(names)} and "
+            f"A chart has two columns and 1 to {MOST_ROWS} rows, and this has {len(names)} and "
             f"{rows.num_rows:,}.",
             "SELECT a name and a number, such as: SELECT status, count(*) AS n FROM items GROUP BY status",
         )
@@ -181,11 +170,12 @@ def chart(rows: pyarrow.Table) -> Table:
     ):
         raise ExportFailed("Nothing to draw", f"{names[1]} holds no numbers.", "SELECT a name and a number.")
     low, high = min(0, *values), max(0, *values)
-    bars = low == 0 < high
-    ordered = all(isinstance(name, int | float) and not isinstance(name, bool) for name, _ in pairs)
+    numbers = [name for name, _ in pairs if isinstance(name, int | float) and not isinstance(name, bool)]
+    # Other numbers are names: an axis of numbers grows.
+    ordered = len(numbers) == len(pairs) and numbers == sorted(set(numbers))
 
     def row(name: Any, value: float | None) -> Row:
-        drawn = None if value is None else value / high if bars else (None, float(value), None)
+        drawn = None if value is None else (None, float(value), None) if low else value / (high or 1)
         return Row((as_text(name), "" if value is None else Cell(as_text(value), value)), drawn)
 
     return Table(

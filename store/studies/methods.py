@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def methods_rows(connection: Connection, study: StudyDetails) -> list[tuple[str,
         raise WorkbenchError(
             "Not frozen",
             f"{study.name} is a draft, whose methods can still change.",
-            f"Freeze it first: workbench study freeze WORKSPACE {study.name}",
+            f"Freeze it first: workbench study freeze WORKSPACE {shlex.quote(study.name)}",
         )
     rows = [("Study", study.name), *_items(connection, study), *_raters(study), *_design(study)]
     rows += [*_known(study), *_texts(study), *_stopping(connection, study)]

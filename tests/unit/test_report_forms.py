@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from screens.reports.saving import SUFFIXES, save
 from store.errors import ExportFailed
 from store.reports.figure import FIGURES, PAGE, charts, figure
 from store.reports.forms import as_csv, as_latex, as_markdown, table_as_markdown
-from store.reports.value import Cell, Report, Row, Table, counted, number, share
+from store.reports.saving import SUFFIXES, save
+from store.reports.value import Cell, Report, Row, Table, counted, facts, number, share
 
 HOSTILE = "a\x00\x1b[31m\u202e\ufffe$x^2$ & 5 % of {b}_c\\|#~<i>"
 COMMAND = "workbench report study.duckdb accuracy"
@@ -91,7 +91,7 @@ def test_latex_has_rules_of_booktabs_and_escapes():
     assert "$\\downarrow$ \\textbackslash{} $\\rightarrow$ & 0 & 1 & all \\\\" in told
     hostile = as_latex(page(Table((HOSTILE,), (Row((HOSTILE,)),))), HOSTILE, f"{COMMAND}\n\\input{{x}}")
     assert (
-        "\\$x\\textasciicircum{}2\\$ \\& 5 \\% of \\{b\\}\\_c\\textbackslash{}|\\#\\textasciitilde{}"
+        "\\$x\\textasciicircum{}2\\$ \\& 5 \\% of \\{b\\}\\_c\\textbackslash{}\\textbar{}\\#\\textasciitilde{}"
         in hostile
     )
     assert hostile.splitlines()[0] == f"% {COMMAND} \\input{{x}}"
@@ -156,3 +156,27 @@ def test_what_cannot_be_saved_is_said_and_leaves_no_file(monkeypatch, tmp_path):
     with pytest.raises(ExportFailed, match="No space left"):
         save(page(ACCURACY), "Accuracy", COMMAND, tmp_path / "a.svg")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_line_of_latex_does_not_end_the_one_before():
+    rows = tuple(Row((name, counted(1))) for name in ("[sq] |bar|", "*star", "plain"))
+    told = as_latex(page(Table(("rater", "n"), rows), facts([("[a]", "*b")])), "Names", COMMAND)
+    assert "{}[sq] \\textbar{}bar\\textbar{} & 1" in told
+    assert "{}*star & 1" in told
+    assert "\nplain & 1" in told
+    assert "{}[a] & *b" in told
+
+
+def test_an_interval_that_leaves_its_value_out_is_drawn_and_so_many_rows_are_not():
+    off = Table(("rater", "n"), (Row(("ana", number(0.9)), (0.1, 0.9, 0.5)),), drawn="n")
+    assert figure(page(off), "Off", COMMAND, "svg")
+    many = Table(("rater", "n"), tuple(Row((f"r{n}", counted(n)), n / 300) for n in range(300)))
+    with pytest.raises(ExportFailed, match="200 rows"):
+        figure(page(many), "Many", COMMAND, "svg")
+
+
+def test_an_empty_report_says_why_in_every_form():
+    empty = replace(page(), empty="No times yet.")
+    assert "No times yet" in as_markdown(empty, "Time", COMMAND)
+    assert as_latex(empty, "Time", COMMAND).splitlines()[1] == "% No times yet."
+    assert as_csv(empty) == ""

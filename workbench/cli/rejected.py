@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 from workbench.cli.options import settings
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from store.queries.sources import Rejected
+    from workbench.config import Config
 
 P = ParamSpec("P")
 
@@ -41,13 +44,18 @@ def says_rejected(report: Callable[P, None]) -> Callable[P, None]:
 
 
 def _rejected(path: Path, config: Path | None) -> tuple[Rejected, ...]:
-    """Return what was rejected of the files of a workspace, without their names where these are hidden."""
+    """Return what was rejected of the files of a workspace."""
+    from store.workspace.duckdb import Workspace
+
+    with Workspace.open(path) as opened, opened.reading() as connection:
+        return rejected_for(connection, settings(config))
+
+
+def rejected_for(connection: Connection, loaded: Config) -> tuple[Rejected, ...]:
+    """Return what was rejected of imported files, without their names where the session hides these."""
     from store.queries.sources import rejected_records
     from store.studies.session import is_sealed
-    from store.workspace.duckdb import Workspace
     from workbench.study_session import session_rater
 
-    loaded = settings(config)
-    with Workspace.open(path) as opened, opened.reading() as connection:
-        hidden = loaded.screens.blind or is_sealed(connection, session_rater(connection, loaded, None))
-        return rejected_records(connection, named=not hidden)
+    hidden = loaded.screens.blind or is_sealed(connection, session_rater(connection, loaded, None))
+    return rejected_records(connection, named=not hidden)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -29,6 +29,7 @@ from workbench.cli.report_options import OPTIONS, SEVERAL, TWO_OR_MORE
 from workbench.exit_codes import ended
 
 if TYPE_CHECKING:
+    from store.queries.sources import Rejected
     from store.reports.options import Options
     from store.reports.spec import ReportSpec
     from store.reports.value import Report
@@ -102,6 +103,8 @@ class ReportGroup(TyperGroup):
         if args[0] in ctx.help_option_names:
             typer.echo(ctx.get_help())
             raise typer.Exit
+        if args[0] == "--list":
+            _list(wanted=True)
         if ALL in args:
             args = [ALL, *(given for given in args if given != ALL)]
         elif args[0].startswith("-"):
@@ -112,6 +115,10 @@ class ReportGroup(TyperGroup):
                 if args[place] in self.list_commands(ctx) and not takes:
                     args = [args[place], *args[1:place], *args[place + 1 :]]
                     break
+        if self.get_command(ctx, args[0]) is None:
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            meant = f"; did you mean {close[0]}?" if close else "; report --list names them."
+            ctx.fail(f"There is no report {args[0]!r}{meant}")
         return super().resolve_command(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -132,9 +139,9 @@ def _every_report() -> dict[str, ReportSpec]:
 def _command_of(spec: ReportSpec) -> Any:
     """Return the command that prints a report, with the options that it takes."""
 
-    def report(**given: Any) -> None:
+    def report(context: typer.Context, **given: Any) -> None:
         as_json = given.pop("as_json") or given["form"] is Form.json
-        _print_report(spec.name, workspace=_asked["workspace"], as_json=as_json, **given)
+        _print_report(spec, workspace=_workspace(context), as_json=as_json, **given)
 
     parameters = [
         inspect.Parameter(
@@ -145,12 +152,15 @@ def _command_of(spec: ReportSpec) -> Any:
         )
         for name, kind in ({name: OPTIONS[name] for name in spec.options} | FORMS).items()
     ]
-    report.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    report.__annotations__ = {one.name: one.annotation for one in parameters}
+    # Typer reads options from a signature, and this one's are those of the report.
+    own = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    printer: Any = report
+    printer.__signature__ = inspect.Signature([own, *parameters])
+    printer.__annotations__ = {one.name: one.annotation for one in (own, *parameters)}
     about = f"{spec.title} ({spec.source})" if spec.source else spec.title
-    report.__doc__ = f"{about}: {spec.about}."
+    printer.__doc__ = f"{about}: {spec.about}."
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(spec.name, cls=ReportCommand, short_help=about)(report)
+    single.command(spec.name, cls=ReportCommand, short_help=about)(printer)
     return typer.main.get_command(single)
 
 
@@ -183,6 +193,7 @@ def _command_of_all() -> Any:
 
 @command
 def all_command(
+    context: typer.Context,
     *,
     study: Annotated[str, typer.Option("--study", metavar="NAME", help="The study.", show_default=False)],
     output: Annotated[
@@ -203,8 +214,8 @@ def all_command(
     from workbench.output import Bar, print_json, say
     from workbench.study_session import refuse_in_study
 
-    loaded, path = settings(config), _asked["workspace"]
-    with Workspace.open(path) as opened:
+    loaded = settings(config)
+    with Workspace.open(_workspace(context)) as opened:
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "The reports use", given_rater(None))
         if loaded.screens.blind:
@@ -213,7 +224,7 @@ def all_command(
         with Bar("writing") as bar:
             paper = write_paper(opened, study, output, progress_callback(bar))
     if as_json:
-        print_json({"study": study, "folder": output, "files": paper.files, "left_out": paper.left_out})
+        print_json({"study": study, "folder": output, "files": [*paper.files], "left_out": paper.left_out})
         return
     say(f"{len(paper.files)} files in {output}: {', '.join(paper.files)}")
     for name, why in paper.left_out.items():
@@ -224,7 +235,12 @@ def _is_flag(kind: Any) -> bool:
     return bool(kind.__origin__ is bool)
 
 
-_asked: dict[str, Any] = {}
+def _workspace(context: typer.Context) -> Path:
+    """Return the workspace, which stands before the name of the report."""
+    assert context.parent is not None
+    found: Path = context.parent.params["workspace"]
+    return found
+
 
 report_commands = typer.Typer(
     cls=ReportGroup,
@@ -239,10 +255,11 @@ def _list(wanted: bool) -> None:
     """Print the names of the reports, with what they tell."""
     if not wanted:
         return
-    from workbench.output import print_table
+    from workbench.output import say
 
-    rows = [(one.name, one.title, one.source or one.about) for one in _every_report().values()]
-    print_table(("report", "what it tells", ""), rows, wide=("",))
+    every = _every_report().values()
+    width = max(len(one.name) for one in every)
+    say(*(f"{one.name:<{width}}  {one.title}" + f" ({one.source})" * bool(one.source) for one in every))
     raise typer.Exit
 
 
@@ -261,14 +278,14 @@ def report_command(
     Each report has options of its own: `workbench report study.duckdb accuracy --help`. All tables and
     figures of a study for a paper: `workbench report study.duckdb --all --study NAME --output paper`.
     """
-    _asked["workspace"] = workspace
     if context.invoked_subcommand is None:
-        _print_report(PROGRESS, workspace=workspace, as_json=False, form=None, figure=None, config=None)
+        spec = _every_report()[PROGRESS]
+        _print_report(spec, workspace=workspace, as_json=False, form=None, figure=None, config=None)
 
 
 @command
 def _print_report(
-    name: str,
+    spec: ReportSpec,
     *,
     workspace: Path,
     config: Path | None,
@@ -281,16 +298,15 @@ def _print_report(
     # Before NumPy is imported: the products of a bootstrap are too small to be worth threads, which wait for
     # each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from store.reports.catalogue import report_named
+    from dataclasses import asdict
+
+    from store.queries.sources import rejected_sentence
     from store.reports.value import in_workspace
-    from workbench.output import beside
+    from workbench.output import beside, print_json
 
-    spec, loaded = report_named(name), settings(config)
-    found, options, rejected = _read(spec, workspace, loaded, given)
+    found, options, rejected = _read(spec, workspace, settings(config), given)
     if as_json:
-        from workbench.output import print_json
-
-        with beside(rejected=rejected):
+        with beside(rejected=[asdict(one) for one in rejected]):
             print_json({"report": spec.name, **spec.fields(found, options)})
         if figure is None:
             return
@@ -299,24 +315,21 @@ def _print_report(
     if figure is not None:
         _write_figure(spec, report, workspace, figure, width)
     if not as_json and (figure is None or form is not None):
-        _print(spec, report, workspace, form or Form.text, rejected)
+        _print(spec, report.saying(rejected_sentence(rejected)), workspace, form or Form.text)
 
 
 def _read(
     spec: ReportSpec, path: Path, loaded: Config, given: dict[str, Any]
-) -> tuple[Any, Options, list[dict[str, Any]]]:
+) -> tuple[Any, Options, tuple[Rejected, ...]]:
     """Read a report: what was found, the options it was asked with, and the records that imports rejected."""
-    from dataclasses import asdict
-
-    from store.queries.sources import rejected_records
     from store.reports.catalogue import check_blind
     from store.reports.value import in_workspace
-    from store.studies.session import is_sealed
     from store.workspace.duckdb import Workspace
     from workbench.cli.items import check_view, viewed_session
+    from workbench.cli.rejected import rejected_for
     from workbench.rater import rater_name
     from workbench.run_option import refuse_blind
-    from workbench.study_session import refuse_in_study, session_rater
+    from workbench.study_session import refuse_in_study
 
     options = _options(spec, given)
     blind, views = loaded.screens.blind, spec.name in VIEWERS
@@ -357,8 +370,7 @@ def _read(
             except WorkbenchError as error:
                 error.hint = in_workspace(error.hint, str(path))
                 raise
-            hidden = blind or is_sealed(connection, session_rater(connection, loaded, None))
-            rejected = [asdict(one) for one in rejected_records(connection, named=not hidden)]
+            rejected = rejected_for(connection, loaded)
     return found, options, rejected
 
 
@@ -387,17 +399,15 @@ def _write_figure(spec: ReportSpec, report: Report, workspace: Path, path: Path,
     """
     from store.errors import ExportFailed
     from store.reports.figure import COLUMN, FIGURES, PAGE
-    from store.reports.figure import figure as drawn
+    from store.reports.options import command_line
+    from store.reports.saving import checked_form, content
     from workbench.output import note
 
-    form = path.suffix.lower().removeprefix(".")
-    if form not in FIGURES:
-        endings = ", ".join(f".{each}" for each in FIGURES)
-        raise ExportFailed("Unknown format", f"{path.name} must end in one of {endings}.")
+    form = checked_form(path, tuple(f".{each}" for each in FIGURES))
     inches = COLUMN if width is Width.column else PAGE
-    content = drawn(report, spec.title, _command_line(workspace, report), form, inches)
+    drawn = content(report, spec.title, command_line(workspace.name, report.command), form, inches)
     try:
-        path.write_bytes(content)
+        path.write_bytes(drawn)
     except OSError as error:
         raise ExportFailed(
             "Cannot write", f"{path}: {error.strerror or error}", "Name another one: --figure FILE"
@@ -405,29 +415,21 @@ def _write_figure(spec: ReportSpec, report: Report, workspace: Path, path: Path,
     note(f"Written: {path}")
 
 
-def _command_line(workspace: Path, report: Report) -> str:
+ENDINGS = {Form.csv: "csv", Form.markdown: "md", Form.latex: "tex"}
+"""The ends of the names of files in these forms."""
+
+
+def _print(spec: ReportSpec, report: Report, workspace: Path, form: Form) -> None:
     from store.reports.options import command_line
-
-    return command_line(workspace.name, report.command)
-
-
-def _print(
-    spec: ReportSpec, report: Report, workspace: Path, form: Form, rejected: list[dict[str, Any]]
-) -> None:
-    from store.queries.sources import Rejected, rejected_sentence
-    from store.reports.forms import as_csv, as_latex, as_markdown
+    from store.reports.saving import content
     from workbench.output import print_report
 
-    if rejected:
-        sentence = rejected_sentence(tuple(Rejected(**one) for one in rejected))
-        report = replace(report, caption=(*report.caption, sentence))
     if form is Form.text:
         source = f" ({spec.source})" if spec.source else ""
         print_report(f"{workspace.name}: {spec.title}{source}", report)
         return
-    written: Callable[..., str] = as_markdown if form is Form.markdown else as_latex
-    text = (
-        as_csv(report) if form is Form.csv else written(report, spec.title, _command_line(workspace, report))
-    )
-    # The text as it is: a terminal's styles and line breaks would be part of a file.
-    sys.stdout.write(text)
+    made = content(report, spec.title, command_line(workspace.name, report.command), ENDINGS[form])
+    # As a file has it: a terminal's styles, line breaks and encoding would be part of it.
+    sys.stdout.flush()
+    sys.stdout.buffer.write(made)
+    sys.stdout.buffer.flush()
