@@ -86,7 +86,7 @@ class SqlScreen(BaseScreen):
         yield Static(id="state")
         yield LineInput(
             id="file",
-            placeholder="file to write: .csv, .parquet, .json, .jsonl, .md, or a chart: .svg, .pdf, .png",
+            placeholder="file to write: .csv .parquet .json .jsonl .md; a chart: .svg .pdf .png",
         )
         yield JobLine(self.context)
         yield KeyLine()

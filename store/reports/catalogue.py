@@ -204,7 +204,7 @@ OURS = (
     ReportSpec(
         "agreement",
         "Agreement of people",
-        "alpha of people, and of every two raters",
+        "alpha of people; every two raters",
         read_agreement,
         agreement_report,
         options=(
@@ -318,7 +318,7 @@ OURS = (
     ReportSpec(
         "retrieval",
         "Retrieval",
-        "how well methods find the codes of queries",
+        "how well methods find codes",
         read_retrieval,
         retrieval_of,
         retrieval_fields,
@@ -358,7 +358,7 @@ OURS = (
     ReportSpec(
         "plan",
         "How many queries a study needs",
-        "for an interval, or to tell methods apart",
+        "for intervals, or to compare methods",
         read_plan,
         plan_of,
         options=("question", "raters", "run", "seed", *_PLANNED),

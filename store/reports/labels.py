@@ -524,17 +524,26 @@ def _by_question(read: Agreements, options: Options) -> Report:
         command=command,
         tables=(
             Table(
-                ("question", "people", "n", "differ", "equal", "alpha", "level"),
+                ("question", "people", "n", "differ", "equal", "alpha"),
                 rows,
                 scale=(min([0.0, *ends_of(rows)]), 1.0),
                 drawn="Krippendorff's alpha",
                 notes=(
                     "n: units with labels of two people or more; differ: not all labels are equal.",
                     "equal: the share of equal pairs of labels of a unit, on average over units.",
+                    f"alpha: {_levels(found)}.",
                 ),
             ),
         ),
     )
+
+
+def _levels(found: Sequence[AgreementReport]) -> str:
+    """Return the levels of measurement, each with the questions that have it."""
+    questions: dict[str, list[str]] = {}
+    for one in found:
+        questions.setdefault(one.figures.level, []).append(one.labels.question)
+    return "; ".join(f"{level} of {', '.join(names)}" for level, names in questions.items())
 
 
 def _alpha(one: AgreementReport) -> float | None:
@@ -554,7 +563,6 @@ def _question_row(one: AgreementReport) -> Row:
             counted(int(differing.sum()), of_units(labels, differing), f"{name}: on which people differ"),
             of_percent(figures.percent),
             replace(alpha, text=figures.why) if alpha.value is None and figures.why else alpha,
-            figures.level,
         ),
         alpha.drawn,
     )
