@@ -26,6 +26,7 @@ def frozen_study(
     conditions: Mapping[int, str] | None = None,
     gold: Mapping[int, float] | None = None,
     training: Mapping[int, float] | None = None,
+    name: str = STUDY,
     **protocol: Any,
 ) -> StudyDetails:
     """A study of all pairs of a workspace, frozen; `conditions` replaces those of some items.
@@ -36,6 +37,7 @@ def frozen_study(
         conditions: Conditions by item, in the form in which they are stored.
         gold: The right labels of gold items.
         training: Those of training items.
+        name: The study's name.
         **protocol: Fields of the protocol.
     """
     item = table_of(Item)
@@ -47,8 +49,8 @@ def frozen_study(
         ChosenItem(one, roles.get(one, "item"), gold={"pair.match": right[one]} if one in right else None)
         for one in numbers
     ]
-    new_study(workspace, STUDY, StudyProtocol("pair", **protocol), chosen, raters)
-    found = freeze_study(workspace, STUDY)
+    new_study(workspace, name, StudyProtocol("pair", **protocol), chosen, raters)
+    found = freeze_study(workspace, name)
     assignment = table_of(Assignment)
     for number, words in (conditions or {}).items():
         changed = update(assignment).where(assignment.c.item_id == number).values(condition=words)

@@ -285,18 +285,20 @@ def raters(
     shown = details.raters[:PAIRS_SHOWN]
     most = 9 if short else max(6, (width - 28) // 2)
     named = [
-        "–".join("you" if each == you else one_line(each, most) for each in pair.raters) for pair in shown
+        "–".join("you" if each == you else one_line(each, most) for each in pair.figures.raters)
+        for pair in shown
     ]
     cells = 0 if short else max(map(len, named))
     pieces = []
     for pair, names in zip(shown, named, strict=True):
-        bar = "" if short else progress_bar(max(pair.kappa or 0.0, 0.0), 8) + " "
-        text = f"{names:<{cells}} {bar}κ {coefficient(pair.kappa)} (n {pair.items:,})"
+        figures = pair.figures
+        bar = "" if short else progress_bar(max(figures.cohen or 0.0, 0.0), 8) + " "
+        text = f"{names:<{cells}} {bar}κ {coefficient(figures.cohen)} (n {figures.units:,})"
 
         def open_pair(pair: PairAgreement = pair) -> None:
             opens(pair)
 
-        pieces.append(_figure(text, f"raters:{'/'.join(pair.raters)}", open_pair))
+        pieces.append(_figure(text, f"raters:{'/'.join(figures.raters)}", open_pair))
     if short:
         return [[plain(" raters   ", "bold"), *_fitting(pieces, width - 10)]]
     lines: list[Line] = []

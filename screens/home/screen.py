@@ -334,7 +334,7 @@ class HomeScreen(BaseScreen):
         return panels.studies(self.details, width, short=short, opens=self.navigator.open_study)
 
     def _open_differing(self, pair: PairAgreement) -> None:
-        one, other = (one_line(name, 24) for name in pair.raters)
+        one, other = (one_line(name, 24) for name in pair.figures.raters)
         if pair.differing:
             wanted = QueueFilter(items=pair.differing, named=f"{one} and {other} differ")
             self.navigator.open_queue(wanted)

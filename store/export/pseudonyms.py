@@ -21,6 +21,8 @@ _FUNCTIONS = ("whole_name", "names_in_fields", "names_in_words")
 _NAMED_COLUMNS: Mapping[tuple[str, str], str] = {
     ("rater", "name"): "whole_name(name)",
     ("rater", "pseudonym"): "whole_name(pseudonym)",
+    # A person has one name in an archive, in whatever study.
+    ("study_rater", "pseudonym"): "(SELECT whole_name(r.name) FROM rater r WHERE r.id = rater_id)",
     ("score", "judge"): "whole_name(judge)",
     ("study", "protocol"): "names_in_fields(protocol)",
     ("study", "manifest"): "names_in_fields(manifest)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, extract, func, select
 
@@ -13,6 +14,9 @@ from store.record.scope import FIRST_PHASES, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.record import JudgmentRow
+
+if TYPE_CHECKING:
+    from store.measures.table_agreement import RaterPair
 
 DAYS = 14
 """The days of the activity, today among them."""
@@ -131,15 +135,11 @@ class PairAgreement:
     """The agreement of two raters on a question.
 
     Attributes:
-        raters: Their names.
-        items: Units that both labelled.
-        kappa: Cohen's kappa; None where it is not defined.
+        figures: What the report on agreement has of the two.
         differing: The items on which their labels differ.
     """
 
-    raters: tuple[str, str]
-    items: int
-    kappa: float | None
+    figures: RaterPair
     differing: tuple[int, ...]
 
 
@@ -161,5 +161,5 @@ def rater_agreement(
     for pair in rater_pairs(labels.table(), labels.level):
         if pair.units:
             differ = labels.shared(labels.places(pair.raters), differing=True)
-            found.append(PairAgreement(pair.raters, pair.units, pair.cohen, tuple(labels.items_of(differ))))
-    return sorted(found, key=lambda pair: -pair.items)
+            found.append(PairAgreement(pair, tuple(labels.items_of(differ))))
+    return sorted(found, key=lambda pair: -pair.figures.units)

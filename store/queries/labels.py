@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -30,7 +31,7 @@ from store.record.response_names import ResponseName
 from store.record.scope import ADJUDICATE, FIRST_PHASES, REVIEW, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Comparison, Item
-from store.tables.people import Question, Rater, Study
+from store.tables.people import Assignment, Question, Rater, Study
 from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef, Score
 from store.tables.runs import Run, VerdictRow
@@ -119,7 +120,7 @@ class QuestionLabels:
         phases: The phases whose labels these are.
         study: The study under whose assignments they were given; None for all.
         level: The level of measurement of the question's scale.
-        items: Items in the workspace that are asked it.
+        items: Items in the workspace, or of the study, that are asked it.
         responses: Their responses, where it is asked of these; None otherwise.
         units: The n units with a label of anybody, in ascending order; see `RaterLabels`.
         item_ids: The item of each unit, of shape (n,).
@@ -261,7 +262,8 @@ def question_labels(
         question: The question's name. One that is asked of responses is about all of them; with the name of
             one response after it, about the items that have that one.
         phases: The phases whose labels count.
-        study: The name of the study whose assignments count; None for all labels of the phases.
+        study: The name of the study whose assignments count, and on whose items alone labels of runs and
+            judges do; None for all labels of the phases.
         condition: The condition of the assignments that count; None for all.
         run: The only run of the agents that counts; None for all of them.
         people_only: Whether runs and judges are left out.
@@ -282,15 +284,16 @@ def question_labels(
             f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
         )
     study_id = None if study is None else _study(connection, study)
+    counts = partial(_of_study, study_id, phases)
     given = _people(connection, asked, phases, study_id, condition, rulings=rulings)
     if spec == kind.label_question and not people_only:
-        of_runs = _runs(connection, kind.name, run)
+        of_runs = _runs(connection, kind.name, run, counts)
         if study_id is not None and spec.name == PREFERENCE.name and not _has_levels(connection, study_id):
             # A judge always has five levels. Where raters had none, winners are compared.
             of_runs = [replace(one, values=numpy.sign(one.values)) for one in of_runs]
         given += of_runs
     if spec.of_responses and not people_only:
-        given += _judges(connection, kind.name, spec.title, only)
+        given += _judges(connection, kind.name, spec.title, only, counts)
     units = numpy.empty(0, numpy.int64)
     for one in given:
         # Most raters labelled the same units.
@@ -304,7 +307,7 @@ def question_labels(
             replace(one, values=numpy.where(numpy.isin(one.units, alike), 0.0, one.values)) for one in given
         ]
     item = table_of(Item)
-    of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
+    of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name, counts(item.c.id))
     responses = None
     if spec.of_responses and only is None:
         refs = refs_with_text(None).subquery("refs")
@@ -522,7 +525,20 @@ def _people(
     return raters
 
 
-def _runs(connection: Connection, kind: str, only: RunRef | None) -> list[RaterLabels]:
+def _of_study(study: int | None, phases: Collection[str], item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that an item is assigned in a study; no condition for None."""
+    if study is None:
+        return true()
+    assigned = table_of(Assignment)
+    of_study = select(assigned.c.item_id).where(assigned.c.study_id == study, assigned.c.phase.in_(phases))
+    return item_id.in_(of_study)
+
+
+Counts = Callable[[ColumnElement[int]], ColumnElement[bool]]
+"""Returns the condition that an item counts, of the column with its key."""
+
+
+def _runs(connection: Connection, kind: str, only: RunRef | None, counts: Counts) -> list[RaterLabels]:
     """Return the verdicts of every run over items of a kind, or of one run, in the order of the runs."""
     run, verdict = table_of(Run), table_of(VerdictRow)
     runs = select(run.c.id, run.c.name).where(run.c.kind == kind).order_by(run.c.id)
@@ -531,14 +547,16 @@ def _runs(connection: Connection, kind: str, only: RunRef | None) -> list[RaterL
     found = []
     for number, name in connection.execute(runs).all():
         of_run = select(verdict.c.item_id, verdict.c.value).where(
-            verdict.c.run_id == number, on_label(verdict)
+            verdict.c.run_id == number, on_label(verdict), counts(verdict.c.item_id)
         )
         rows = _columns(connection, of_run)
         found.append(RaterLabels(name, "agent", *_latest(*rows.values()), run_id=number))
     return [labels for labels in found if len(labels.units)]
 
 
-def _judges(connection: Connection, kind: str, measure: str, only: ResponseName | None) -> list[RaterLabels]:
+def _judges(
+    connection: Connection, kind: str, measure: str, only: ResponseName | None, counts: Counts
+) -> list[RaterLabels]:
     """Return the means of judges' scores of the responses of a kind under a measure, by the judges' names.
 
     Args:
@@ -546,6 +564,7 @@ def _judges(connection: Connection, kind: str, measure: str, only: ResponseName 
         kind: The kind of the items.
         measure: The name of the measure.
         only: The response of each item that alone counts; None for all.
+        counts: Which items count.
     """
     item, score, refs = table_of(Item), table_of(Score), _refs(only).subquery("refs")
     rows = _columns(
@@ -559,7 +578,7 @@ def _judges(connection: Connection, kind: str, measure: str, only: ResponseName 
         )
         .join(refs, refs.c.id == score.c.response_ref_id)
         .join(item, item.c.id == refs.c.item_id)
-        .where(item.c.kind == kind, score.c.measure == measure)
+        .where(item.c.kind == kind, score.c.measure == measure, counts(item.c.id))
         .group_by(score.c.judge, refs.c.id, refs.c.item_id),
     )
     found = []

@@ -31,6 +31,8 @@ def read_raters(connection: Connection, options: Options) -> RatersReport:
 
 def raters_of(found: RatersReport, options: Options) -> Report:
     """Return time, speed, known answers, repeats and drift of each rater."""
+    # In a published bundle raters are called by their pseudonyms.
+    named = any(one.rater != one.pseudonym for one in found.raters)
     return Report(
         caption=(f"{found.study}: {found.question}",),
         command=("raters", *options.arguments(question=found.question)),
@@ -38,12 +40,12 @@ def raters_of(found: RatersReport, options: Options) -> Report:
             facts([("withdrawn, left out", found.withdrawn or None)]),
             Table(
                 (
-                    *("", "rater", "items", "of", "median s", "mean s", "away"),
+                    *("", *(["rater"] if named else []), "items", "of", "median s", "mean s", "away"),
                     *("too fast", "undecided", "skipped"),
                 ),
-                tuple(_work(one) for one in found.raters),
+                tuple(_work(one, named=named) for one in found.raters),
                 "Work and time",
-                names=2,
+                names=1 + named,
                 notes=(
                     f"Seconds are active ones: pauses over {found.idle_minutes:g} min are time away. "
                     f"Too fast: under {found.fast_seconds:g} s.",
@@ -63,11 +65,12 @@ def raters_of(found: RatersReport, options: Options) -> Report:
     )
 
 
-def _work(one: RaterRow) -> Row:
+def _work(one: RaterRow, *, named: bool) -> Row:
     quality = one.quality
     return Row(
         (
-            *(one.pseudonym, one.rater, counted(quality.items), counted(one.assigned)),
+            *((one.pseudonym, one.rater) if named else (one.pseudonym,)),
+            *(counted(quality.items), counted(one.assigned)),
             *(number(quality.median_seconds, 1), number(quality.mean_seconds, 1)),
             Cell(_away(quality.idle_seconds), quality.idle_seconds),
             *map(counted, (quality.too_fast, one.cannot_decide, one.skipped)),

@@ -220,6 +220,18 @@ def test_no_string_of_a_bundle_with_pseudonyms_holds_a_name(studied, tmp_path):
     assert "Dana Weiss" in str(contents_of(studied)["rater"])
 
 
+def test_a_person_in_two_studies_has_one_pseudonym(studied, tmp_path):
+    frozen_study(studied, ("bo", "Coralie", "Dana Weiss"), name="rq3")
+    export(studied, tmp_path / "out", "bundle", pseudonyms=True)
+    import_bundle(tmp_path / "again.duckdb", tmp_path / "out")
+    with duckdb.connect(str(tmp_path / "again.duckdb")) as connection:
+        called = connection.execute(
+            "SELECT m.study_id, r.name, m.pseudonym FROM study_rater m JOIN rater r ON r.id = m.rater_id"
+        ).fetchall()
+    assert len(called) == 5
+    assert all(name == pseudonym for _, name, pseudonym in called)
+
+
 def contents_of(workspace):
     cursor = workspace.native()
     try:

@@ -7,11 +7,13 @@ import math
 import re
 import shutil
 import subprocess
+from collections import Counter
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import duckdb
 import pytest
 import typer.main
 
@@ -90,7 +92,8 @@ def test_home_shows_what_the_report_on_agreement_has(demo: Path, workbench: Any)
         found = rater_agreement(connection, "pair.match", ["review"])
     assert found
     for one in found:
-        assert (one.items, one.kappa) == (pairs[one.raters]["units"], pairs[one.raters]["cohen"])
+        told = pairs[one.figures.raters]
+        assert (one.figures.units, one.figures.cohen) == (told["units"], told["cohen"])
 
 
 def test_the_names_are_those_of_the_list(workbench: Any) -> None:
@@ -301,6 +304,29 @@ def test_a_paper_is_the_same_from_the_published_bundle(demo: Path, workbench: An
     assert workbench(*words).out.encode() == written["tables/accuracy.csv"]
     words[-1] = "latex"
     assert workbench(*words).out.encode() == written["tables/accuracy.tex"]
+
+
+def test_of_a_study_only_its_items_count(demo: Path, workbench: Any) -> None:
+    """Runs labelled other items, too."""
+    with duckdb.connect(str(demo), read_only=True) as connection:
+        labels = connection.execute(
+            """
+            SELECT u.name, v.item_id, arg_max(v.value, v.id) FROM verdict v JOIN run u ON u.id = v.run_id
+            WHERE v.item_id IN (SELECT item_id FROM assignment a JOIN study s ON s.id = a.study_id
+                WHERE s.name = 'pilot' AND a.phase IN ('label', 'review'))
+            GROUP BY ALL HAVING arg_max(v.value, v.id) IS NOT NULL
+            """
+        ).fetchall()
+        every = connection.execute("SELECT count(DISTINCT item_id) FROM verdict").fetchone()
+    wanted = Counter(name for name, _, _ in labels)
+    assert wanted
+    assert every is not None and max(wanted.values()) < every[0]
+    asked = ("--question", "pair.match", "--study", "pilot", "--json")
+    found = workbench("report", demo, "labels", *asked).json()
+    assert {one["rater"]: one["labelled"] for one in found["raters"] if one["kind"] == "agent"} == wanted
+    assert found["items"] >= max(wanted.values())
+    rows = workbench("report", demo, "agreement", *asked).json()["by_rater"]
+    assert {one["name"]: one["labelled"] for one in rows if one["kind"] == "agent"} == wanted
 
 
 def test_a_paper_is_of_a_study_and_overwrites_nothing(demo: Path, workbench: Any, tmp_path: Path) -> None:

@@ -86,9 +86,9 @@ def test_labels_against_the_agents_and_of_two_raters(workspace: Workspace) -> No
         one, other = zip(*both, strict=True)
         assert table.kappa == pytest.approx(cohen_kappa(one, other).value)
         (pair,) = rater_agreement(connection, "pair.match")
-        assert (pair.raters, pair.items) == (("ben", "dana"), len(bens))
+        assert (pair.figures.raters, pair.figures.units) == (("ben", "dana"), len(bens))
         assert pair.differing == tuple(item for item, value in bens.items() if value != own[item])
-        assert pair.kappa == pytest.approx(
+        assert pair.figures.cohen == pytest.approx(
             cohen_kappa([own[item] for item in bens], list(bens.values())).value
         )
         assert label_table(connection, scope(ensure_rater(workspace, "eve").id)) is None
