@@ -104,6 +104,7 @@ def progress_of(read: ProgressFound, options: Options) -> Report:
         tuple(Row((one.name, one.kind, counted(one.labelled))) for one in found.raters),
         "Raters with labels",
         names=2,
+        notes=("labels: of studies' gold and training items too.",) if found.raters else (),
     )
     unknown = unknown_kinds_note(found.items)
     return Report(

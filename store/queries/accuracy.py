@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -20,7 +21,7 @@ from store.measures.sample_estimates import SampleEstimates, Stratum, sample_est
 from store.measures.truth import LEAST_RATERS
 from store.queries.conditions import ConditionRow, by_condition
 from store.queries.current import all_marks, on_label
-from store.queries.labels import QuestionLabels, RaterLabels, to_file_order
+from store.queries.labels import QuestionLabels, RaterLabels, of_study, to_file_order
 from store.queries.pair_runs import executed_programs
 from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.record.scope import RunRef
@@ -268,7 +269,7 @@ def _row(
         tied, alone = int((lost & judged).sum()), int((lost & ~judged).sum())
     executable = None
     if one.run_id is not None:
-        executed, done = executed_programs(connection, one.run_id)
+        executed, done = executed_programs(connection, one.run_id, partial(of_study, connection, labels))
         executable = done / executed if executed else None
     known = ~numpy.isnan(found.values) & ~numpy.isnan(one.values)
     return RaterAccuracy(

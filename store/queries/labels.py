@@ -127,6 +127,7 @@ class QuestionLabels:
         groups: The group of each unit's item, such as its query, of shape (n,).
         raters: The labels of each rater, all of them over these units.
         equal_texts: Comparisons of two equal texts among the units: their labels are ties here.
+        is_open: Whether the study is open, so that labels are still to come.
     """
 
     question: str
@@ -141,6 +142,7 @@ class QuestionLabels:
     groups: Array
     raters: tuple[RaterLabels, ...]
     equal_texts: int = 0
+    is_open: bool = False
 
     @property
     def ties(self) -> str | None:
@@ -284,7 +286,7 @@ def question_labels(
             f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
         )
     study_id = None if study is None else _study(connection, study)
-    counts = partial(_of_study, study_id, phases)
+    counts = partial(_assigned, study_id, phases)
     given = _people(connection, asked, phases, study_id, condition, rulings=rulings)
     if spec == kind.label_question and not people_only:
         of_runs = _runs(connection, kind.name, run, counts)
@@ -334,6 +336,7 @@ def question_labels(
         groups=groups["group_id"][numpy.searchsorted(groups["id"], item_ids)] if len(units) else item_ids,
         raters=raters,
         equal_texts=len(alike),
+        is_open=study_id is not None and _is_open(connection, study_id),
     )
 
 
@@ -414,6 +417,12 @@ def _study(connection: Connection, name: str) -> int:
         known = f"Studies: {', '.join(sorted(names))}." if names else "The workspace has no study yet."
         raise UnknownName("Unknown study", f"No study is called {name!r}.", known)
     return int(names[name])
+
+
+def _is_open(connection: Connection, study_id: int) -> bool:
+    study = table_of(Study)
+    found = select(study.c.id).where(study.c.id == study_id, study.c.closed_at.is_(None))
+    return connection.execute(found).first() is not None
 
 
 def _has_levels(connection: Connection, study_id: int) -> bool:
@@ -525,7 +534,15 @@ def _people(
     return raters
 
 
-def _of_study(study: int | None, phases: Collection[str], item_id: ColumnElement[int]) -> ColumnElement[bool]:
+def of_study(
+    connection: Connection, labels: QuestionLabels, item_id: ColumnElement[int]
+) -> ColumnElement[bool]:
+    """Return the condition that an item is one of the study of labels; none without a study."""
+    study = None if labels.study is None else _study(connection, labels.study)
+    return _assigned(study, labels.phases, item_id)
+
+
+def _assigned(study: int | None, phases: Collection[str], item_id: ColumnElement[int]) -> ColumnElement[bool]:
     """Return the condition that an item is assigned in a study; no condition for None."""
     if study is None:
         return true()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, Connection, Select, Table, cast, func, select
+from sqlalchemy import JSON, ColumnElement, Connection, Select, Table, cast, func, select, true
 
 from store.sql import native
 from store.tables.columns import among, table_of
@@ -112,8 +112,18 @@ def _assessments(step: Table, run_id: UUID) -> Select[Any]:
     )
 
 
-def executed_programs(connection: Connection, run_id: UUID) -> tuple[int, int]:
-    """Count the pairs of a run whose program was executed, and those whose last execution was executable."""
+def executed_programs(
+    connection: Connection,
+    run_id: UUID,
+    counts: Callable[[ColumnElement[int]], ColumnElement[bool]] = lambda _: true(),
+) -> tuple[int, int]:
+    """Count the pairs of a run whose program was executed, and those whose last execution was executable.
+
+    Args:
+        connection: A reading connection.
+        run_id: The run.
+        counts: Returns the condition that an item counts, of the column with its key.
+    """
     step, execution = table_of(StepRow), table_of(ExecutionRow)
     latest = (
         select(
@@ -124,13 +134,15 @@ def executed_programs(connection: Connection, run_id: UUID) -> tuple[int, int]:
         )
         .select_from(execution)
         .join(step, step.c.id == execution.c.step_id)
-        .where(step.c.run_id == run_id, execution.c.exit_reason != "infrastructure")
+        .where(
+            step.c.run_id == run_id, execution.c.exit_reason != "infrastructure", counts(execution.c.item_id)
+        )
         .subquery()
     )
     by_executable = select(latest.c.executable, func.count()).where(latest.c.place == 1)
     grouped = by_executable.group_by(latest.c.executable)
-    counts = {done: int(count) for done, count in connection.execute(grouped)}
-    return sum(counts.values()), counts.get(True, 0)
+    found = {done: int(count) for done, count in connection.execute(grouped)}
+    return sum(found.values()), found.get(True, 0)
 
 
 @dataclass(frozen=True, slots=True)

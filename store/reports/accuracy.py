@@ -75,7 +75,8 @@ def accuracy_of(found: AccuracyReport, options: Options) -> Report:
     whose = true.against if true.panel == (true.against,) else f"{true.against} of {names_of(true.panel)}"
     left_out = "counted" if true.with_revealed else "left out"
     few = [one.clusters for one in ends if one is not None and one.warning and one.low is not None]
-    narrow = f"Intervals draw from {min(few or [0])} groups ({labels.cluster}): under 30 they are too narrow."
+    groups = f"{min(few)} to {max(few)}" if len(set(few)) > 1 else str(max(few, default=0))
+    narrow = f"Intervals draw from {groups} groups ({labels.cluster}): under 30 they are too narrow."
     caption = [
         f"{labels.question}: true labels are those of {whose}: {pluralize(true.units, unit)}",
         seen(true.blind + true.revealed + true.other, "label", true.blind, true.revealed)
@@ -132,7 +133,12 @@ def _accuracies(found: AccuracyReport, unit: str) -> Table:
     if any(one.left_out for one in raters):
         notes.append("A rater of those with true labels is compared with the others of them.")
     if covered:
-        notes.append(f"coverage: of the {unit}s with a true label that a rater was given, those labelled.")
+        notes.append(
+            f"coverage: of the {unit}s with a true label that a person labelled or could not decide, "
+            "or on which a run worked, those labelled."
+        )
+    if any(_lacks_interval(one.figures, name) for one in raters for name in others):
+        notes.append("A figure without an interval, where accuracy has one, is the same in all resamples.")
     if executed:
         notes.append("executable: of the test programs that were run, those that could be executed.")
     return Table(
@@ -160,6 +166,12 @@ def _accuracies(found: AccuracyReport, unit: str) -> Table:
         drawn="accuracy",
         notes=tuple(notes),
     )
+
+
+def _lacks_interval(figures: Accuracy, name: str) -> bool:
+    ends, whole = figures.intervals.get(name), figures.intervals.get("accuracy")
+    drawn = whole is not None and whole.low is not None
+    return drawn and getattr(figures, name) is not None and (ends is None or ends.low is None)
 
 
 def _counts(labels: QuestionLabels, one: RaterAccuracy) -> tuple[Cell, Cell]:

@@ -23,7 +23,7 @@ _ROW, _AROUND, _LEAST = 0.21, 0.75, 1.6
 """Inches of a line of names, of what is around them, and of a figure at least."""
 _COLOUR, _GREY = "#0072B2", "0.6"
 """A blue that all tell from white and black, also in grey, and the colour of lines that help."""
-_DARK = 0.55
+_DARK = 0.7
 _POINTS = 8
 _DOTS = 300
 _LETTERS = 17

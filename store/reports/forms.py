@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Sequence
 
-from store.reports.value import NONE, Cell, Report, Row, Table, text_of
+from store.reports.value import CORNER, NONE, Cell, Report, Row, Table, text_of
 
 IN_COLUMN, IN_PAGE = 52, 115
 """Characters of a table that stands in one column of a paper, and of a small one over the whole page."""
@@ -40,6 +40,8 @@ def as_csv(report: Report) -> str:
                 for place, name in enumerate(table.columns)
                 for head in ([name, f"{name} low", f"{name} high"] if place in with_ends else [name])
             ]
+            if table.columns[0] == CORNER:
+                heads[0] = " \\ ".join(table.axes)
             lines.writerow([*heads, *ends])
         for row in table.rows:
             drawn = row.drawn if isinstance(row.drawn, tuple) else (None, None, None)
@@ -209,8 +211,12 @@ def sentence(text: str) -> str:
 _BREAK = "\ue000"
 """Stands for where a line may be broken: a character that no text has for itself."""
 
+_APART = "\ue001"
+"""Stands between two characters that would become one."""
+
 _LATEX = {
     _BREAK: "\\allowbreak{}",
+    _APART: "{}",
     **{char: f"\\{char}" for char in "&%$#_{}"},
     **{"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"},
     **{
@@ -226,7 +232,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u20
 
 
 def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(char, char) for char in _CONTROL.sub(" ", text))
+    # Two hyphens would become a dash.
+    shown = re.sub("-(?=-)", f"-{_APART}", _CONTROL.sub(" ", text))
+    return "".join(_LATEX.get(char, char) for char in shown)
 
 
 def _marked(text: str) -> str:

@@ -17,6 +17,7 @@ from store.queries.label_counts import LabelCounts, label_counts
 from store.queries.labels import QuestionLabels, RaterLabels, question_of_items
 from store.reports.options import Options
 from store.reports.value import (
+    CORNER,
     NONE,
     Cell,
     ItemsOf,
@@ -98,7 +99,7 @@ def levels_note(labels: QuestionLabels) -> list[str]:
 
 def limits(labels: QuestionLabels) -> list[str]:
     """Return what labels are limited to, and what is compared of them, as phrases for a caption."""
-    said = [f"study: {labels.study}"] if labels.study else []
+    said = [f"study: {labels.study}{', which is open' if labels.is_open else ''}"] if labels.study else []
     said += [f"equal texts: {labels.ties}"] if labels.ties else []
     return said + levels_note(labels)
 
@@ -437,7 +438,7 @@ def conditions_table(rows: Sequence[ConditionRow]) -> Table:
     return Table(
         (
             *("condition", "labels", "shared", "alpha", "percent"),
-            *(["accuracy"] if has_truth else []),
+            *(["with a true label", "accuracy"] if has_truth else []),
             *("median s", "mean s"),
         ),
         tuple(
@@ -446,7 +447,7 @@ def conditions_table(rows: Sequence[ConditionRow]) -> Table:
                     condition_words(one.condition),
                     *(counted(one.labels), counted(one.shared)),
                     *(number(one.alpha, 3), of_percent(one.percent)),
-                    *([share(one.accuracy)] if has_truth else []),
+                    *([counted(one.true_labels), share(one.accuracy)] if has_truth else []),
                     *(number(one.median_seconds, 1), number(one.mean_seconds, 1)),
                 )
             )
@@ -635,7 +636,7 @@ def confusion_report(found: Confusion, options: Options) -> Report:
         command=("confusion", *options.arguments(question=question, raters=(first, second))),
         tables=(
             Table(
-                ("↓ \\ →", *(f"{value:g}" for value in found.values), "all"),
+                (CORNER, *(f"{value:g}" for value in found.values), "all"),
                 tuple(rows),
                 axes=(first, second),
                 notes=tuple(notes),

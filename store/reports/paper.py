@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 TABLES, FIGURES = "tables", "figures"
 """The folders of tables and of figures."""
+WHOLE = "workspace"
+"""The folder with those of reports on the whole workspace, which cannot be of a study alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,12 @@ def _made(connection: Connection, study: StudyDetails, progress: Told) -> Paper:
         commands.append(f"workbench study manifest {WORKSPACE} {shlex.quote(study.name)} {path}")
     rejected = rejected_sentence(rejected_records(connection, named=True))
     wanted = _wanted(connection, study)
+    kind = study.protocol.kind
+    left_out |= {
+        name: f"of items of the kind {spec.kind}"
+        for name, spec in reports().items()
+        if spec.kind not in ("", kind) and spec.of_paper and not spec.parts
+    }
     for place, (name, spec, options) in enumerate(wanted):
         progress(Progress(f"report {name}", place, len(wanted)))
         try:
@@ -109,20 +117,21 @@ def _made(connection: Connection, study: StudyDetails, progress: Told) -> Paper:
             left_out[name] = report.empty or "there is nothing to report"
             continue
         line = command_line(WORKSPACE, report.command)
-        for path, options_of in _paths(name, report).items():
+        for path, options_of in _paths(name, report, whole="study" not in spec.options).items():
             files[path] = content(report, spec.title, line, Path(path).suffix.removeprefix("."))
             commands.append(f"{line} {options_of}")
     files["commands.sh"] = _script(study.name, commands, left_out).encode()
     return Paper(files, left_out)
 
 
-def _paths(name: str, report: Report) -> dict[str, str]:
+def _paths(name: str, report: Report, *, whole: bool) -> dict[str, str]:
     """Return the files of a report, each with the options of the command that makes it."""
-    stem = name.replace("/", "-")
-    tables = {form: f"{TABLES}/{stem}.{ending}" for form, ending in (("latex", "tex"), ("csv", "csv"))}
+    stem, above = name.replace("/", "-"), f"{WHOLE}/" if whole else ""
+    endings = (("latex", "tex"), ("csv", "csv"))
+    tables = {form: f"{above}{TABLES}/{stem}.{ending}" for form, ending in endings}
     found = {path: f"--format {form} > {shlex.quote(path)}" for form, path in tables.items()}
     if charts(report):
-        path = f"{FIGURES}/{stem}.pdf"
+        path = f"{above}{FIGURES}/{stem}.pdf"
         found[path] = f"--figure {shlex.quote(path)}"
     return found
 
@@ -187,7 +196,7 @@ def _script(study: str, commands: Sequence[str], left_out: Mapping[str, str]) ->
         f"#   workbench report {WORKSPACE} --all --study {shlex.quote(' '.join(study.splitlines()))} "
         "--output FOLDER",
         "set -e",
-        f"mkdir -p {TABLES} {FIGURES}",
+        f"mkdir -p {TABLES} {FIGURES} {WHOLE}/{TABLES} {WHOLE}/{FIGURES}",
         *commands,
     ]
     lines += [f"# {name}: {' '.join(why.split())}" for name, why in left_out.items()]

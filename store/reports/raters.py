@@ -47,7 +47,8 @@ def raters_of(found: RatersReport, options: Options) -> Report:
                 "Work and time",
                 names=1 + named,
                 notes=(
-                    f"Seconds are active ones: pauses over {found.idle_minutes:g} min are time away. "
+                    "Seconds are active ones, of gold and repeated items too: "
+                    f"pauses over {found.idle_minutes:g} min are time away. "
                     f"Too fast: under {found.fast_seconds:g} s.",
                 ),
             ),

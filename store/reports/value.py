@@ -179,6 +179,10 @@ class Table:
         return not any(self.columns)
 
 
+CORNER = "↓ \\ →"
+"""The heading of the names of a matrix, of which `Table.axes` says what its rows and columns are."""
+
+
 def facts(
     pairs: Iterable[tuple[str, Cell | str | int | None]], title: str = "", notes: Sequence[str] = ()
 ) -> Table:

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 def methods_table(connection: Connection, study: StudyDetails) -> str:
     """Return the methods of a study as a table of Markdown (see `methods_rows`)."""
-    lines = [f"| {name} | {_cell(value)} |" for name, value in methods_rows(connection, study)]
+    codes = [f"SHA-256 of {what}" for what in _HASHED]
+    lines = [
+        f"| {name} | {f'`{value}`' if name in codes else _cell(value)} |"
+        for name, value in methods_rows(connection, study)
+    ]
     return "\n".join(["| Method | Value |", "|---|---|", *lines]) + "\n"
 
 
@@ -49,7 +53,7 @@ def methods_rows(connection: Connection, study: StudyDetails) -> list[tuple[str,
     rows = [("Study", study.name), *_items(connection, study), *_raters(study), *_design(study)]
     rows += [*_known(study), *_texts(study), *_stopping(connection, study)]
     rows += [*_sent_back(connection, study), *_dates(connection, study)]
-    return [*rows, *((f"SHA-256 of {what}", f"`{study.manifest[f'{what}_sha256']}`") for what in _HASHED)]
+    return [*rows, *((f"SHA-256 of {what}", study.manifest[f"{what}_sha256"]) for what in _HASHED)]
 
 
 _HASHED = ("items", "assignments", "guideline")
@@ -90,7 +94,7 @@ def _raters(study: StudyDetails) -> Iterator[tuple[str, str]]:
     yield "Experience", "; ".join(told) or "not recorded"
     if study.protocol.consent:
         agreed = sum(one.consented_at is not None for one in study.members)
-        yield "Consent", f"version `{study.protocol.consent_version}`, agreed to by {agreed:,}"
+        yield "Consent", f"version {study.protocol.consent_version}, agreed to by {agreed:,}"
 
 
 def _design(study: StudyDetails) -> Iterator[tuple[str, str]]:

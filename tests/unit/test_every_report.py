@@ -320,11 +320,29 @@ def test_of_a_study_only_its_items_count(demo: Path, workbench: Any) -> None:
         every = connection.execute("SELECT count(DISTINCT item_id) FROM verdict").fetchone()
     wanted = Counter(name for name, _, _ in labels)
     assert wanted
-    assert every is not None and max(wanted.values()) < every[0]
+    assert every is not None
+    assert max(wanted.values()) < every[0]
     asked = ("--question", "pair.match", "--study", "pilot", "--json")
     found = workbench("report", demo, "labels", *asked).json()
     assert {one["rater"]: one["labelled"] for one in found["raters"] if one["kind"] == "agent"} == wanted
     assert found["items"] >= max(wanted.values())
+    with duckdb.connect(str(demo), read_only=True) as connection:
+        executed = dict(
+            connection.execute(
+                """
+                SELECT u.name, avg(e.executable::INT) FROM (
+                    SELECT p.run_id, e.item_id, arg_max(e.executable, e.id) AS executable
+                    FROM execution e JOIN step p ON p.id = e.step_id
+                    WHERE e.exit_reason <> 'infrastructure' GROUP BY ALL
+                ) e JOIN run u ON u.id = e.run_id WHERE e.item_id IN (SELECT item_id FROM assignment a
+                    JOIN study s ON s.id = a.study_id WHERE s.name = 'pilot' AND a.phase IN ('label', 'review'))
+                GROUP BY ALL
+                """
+            ).fetchall()
+        )
+    raters = workbench("report", demo, "accuracy", *asked).json()["raters"]
+    rates = {one["rater"]: one["executable_rate"] for one in raters if one["kind"] == "agent"}
+    assert rates == executed
     rows = workbench("report", demo, "agreement", *asked).json()["by_rater"]
     assert {one["name"]: one["labelled"] for one in rows if one["kind"] == "agent"} == wanted
 

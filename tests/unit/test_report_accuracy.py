@@ -94,7 +94,7 @@ def test_a_table_for_people(workbench, study):
     assert ["ann", "5", "5", "0", "–", "3", "0"] in lines
     assert "95 % intervals: bootstrap over items, query by query; raters fixed; Wilson's" in text
     assert "each query as one item, where all resamples agree or of under 5" in text
-    assert "coverage: of the items with a true label that a rater was given" in text
+    assert "coverage: of the items with a true label that a person labelled or could not decide" in text
 
 
 def test_an_imported_rater_has_no_list(tmp_path, workbench):

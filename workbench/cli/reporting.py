@@ -68,9 +68,7 @@ FORMS: dict[str, Any] = {
     ],
     "figure": Annotated[
         Path | None,
-        typer.Option(
-            "--figure", metavar="FILE", help="Write what can be drawn of it as .svg, .pdf or .png instead."
-        ),
+        typer.Option("--figure", metavar="FILE", help="Write what can be drawn of it as .svg, .pdf or .png."),
     ],
     "width": Annotated[
         Width, typer.Option("--width", help="The width of the figure: of a column, or of a page with two.")
