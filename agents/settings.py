@@ -14,6 +14,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from agents.jobs.budget import Budget
+from agents.jobs.limits import LimitSettings
 from agents.llm.settings import ModelSettings
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS as ANNOTATING
 from agents.pipelines.pairwise_judging.configurations import CONFIGURATIONS as JUDGING
@@ -179,6 +180,9 @@ class AgentSettings(BaseModel):
     budget: Budget = Field(default_factory=Budget)
     """The budget of a run, all its jobs together; at the first of these it pauses."""
 
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    """What all works together may use at the same time."""
+
     roles: RoleTable = RoleTable()
     """Models and temperatures of single roles, in a table each: `[agents.roles.screener]`."""
 
@@ -246,6 +250,12 @@ class AgentSettings(BaseModel):
         """
         names = [each.name for each in agents_part(kind).configurations]
         return self.configuration if self.chosen(None)[0] in names else names[-1]
+
+    def names_for(self, kind: str) -> tuple[str, ...]:
+        """Return the names of the configurations that work on a kind, the user's own last."""
+        ours = [each.name for each in agents_part(kind).configurations]
+        own = [name for name, each in self.configurations.items() if each.based_on in ours]
+        return (*ours, *own)
 
     def prompt_files(self, name: str | None) -> dict[str, Path]:
         """Return the user's files for the prompts of a configuration, by the names of what they replace.

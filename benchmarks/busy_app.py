@@ -1,7 +1,7 @@
 """The app on a workspace, with a load behind it from its first moment: `busy_app.py PATH LOAD FOLDER [bare]`.
 
 LOAD is idle, importing (a file of 412,080 pairs in FOLDER, made by `synthetic.py`, from SIGUSR1 on), annotating (scripted
-replies that take as long as a quick service's) or merging (the packets in FOLDER, made by `merge_speed.py`). Run by
+replies that take as long as a quick service's), working (two such runs and a candidate search) or merging (the packets in FOLDER, made by `merge_speed.py`). Run by
 `screen_speed.py` and `merge_speed.py` in a pseudo-terminal.
 
 With `bare`, a Textual app that only puts the next text into three panes has the same load behind it, and
@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from large_workspace import RATER
@@ -25,7 +26,13 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from agents.jobs.runner import JobRequest, JobRunner
+from agents.jobs.job import JobRequest
+from agents.jobs.runner import JobRunner
+from agents.jobs.work import Work, WorkSettings
+from agents.llm.settings import ModelSettings
+from agents.retrieval.candidate_request import CandidateRequest
+from agents.retrieval.candidate_search import CandidateSearch
+from agents.retrieval.settings import RetrievalSettings
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from store.ingest.importing import import_files
@@ -49,6 +56,15 @@ def annotation(folder: Path) -> JobSettings:
             line = {"role": "screener", "subject": f"pair-{number}", "reply": reply, "delay_seconds": 0.3}
             file.write(json.dumps(line) + "\n")
     return JobSettings(model=f"scripted:{path}", item_ids=tuple(range(FIRST, FIRST + ANNOTATED)))
+
+
+def works(folder: Path) -> list[Work]:
+    """Return three works: two runs of agents, and a candidate search."""
+    job = annotation(folder)
+    search = CandidateSearch(
+        CandidateRequest(("bm25",), 5), WorkSettings(ModelSettings(), RetrievalSettings())
+    )
+    return [JobRequest(job), JobRequest(replace(job, agents="ps-fa")), search]
 
 
 def import_more(workspace: Workspace, folder: Path) -> None:
@@ -115,15 +131,21 @@ def main() -> None:
     with Workspace.open(path) as workspace, ExitStack() as runners:
         workspace.share_cores()
         job = annotation(folder) if load == "annotating" else None
+        others = works(folder) if load == "working" else []
         app: App[None]
         if bare:
             app = BareApp()
             if job is not None:
-                runners.enter_context(JobRunner(workspace, lambda _: None)).start(JobRequest(job))
+                others = [JobRequest(job)]
+            runner = runners.enter_context(JobRunner(workspace, lambda _: None))
+            for work in others:
+                runner.start(work)
         else:
             app = WorkbenchApp(
                 make_context(workspace, LazyConfig(), RATER, runners, annotation=job, start_with="queue")
             )
+            for work in others:
+                app.call_later(app.context.jobs.start, work)
         if load == "importing":
             importing = threading.Thread(target=import_more, args=(workspace, folder), daemon=True)
             signal.signal(signal.SIGUSR1, lambda *_: importing.start())

@@ -30,7 +30,6 @@ from screens.garbage_collection import collect_when_idle, freeze_existing
 from screens.help import first_key, key_name
 from screens.input_guard.guard import InputGuard
 from screens.jobs.jobs import JobReported, Jobs
-from screens.jobs.searches import Searches, SearchReported
 from screens.notices import Notices
 from screens.recorder import KEY_SECONDS, Recorder, UndoResult
 from screens.run_choice import RunChoice
@@ -112,8 +111,7 @@ class WorkbenchApp(App[None]):
                 sitting=lambda: program.scope.sitting,
             ),
             tests=TestRunner(self, program.rater, program.make_expert_runs, notices),
-            jobs=Jobs(self, program.make_runner, notices),
-            searches=Searches(self, program.make_searches, notices),
+            jobs=Jobs(self, program.make_runner, program.make_work_settings, notices),
             session=ReviewSession(program),
             notices=notices,
             last_key=self._guard.last_key,
@@ -268,14 +266,11 @@ class WorkbenchApp(App[None]):
 
     def _ended_by_quitting(self) -> list[str]:
         """Return what ends with the app, as sentences."""
-        said = []
-        if self.context.jobs.running is not None:
+        said, jobs = [], self.context.jobs
+        if jobs.runs_at_work:
             said.append("The agents are at work. Quitting stops them; what they finished is kept.")
-        if self.context.searches.running is not None:
-            said.append(
-                "A candidate search is running. Quitting stops it; no pair is added, and the vectors encoded "
-                "so far are kept."
-            )
+        if others := [job.title for job in jobs.at_work if job.record is not None]:
+            said.append(f"Quitting stops what is at work, and can go on later: {', '.join(others)}.")
         return said
 
     async def _leave(self) -> None:
@@ -307,10 +302,6 @@ class WorkbenchApp(App[None]):
     @on(JobReported)
     def _job_reported(self, message: JobReported) -> None:
         self.context.jobs.take(message.event)
-
-    @on(SearchReported)
-    def _search_reported(self, message: SearchReported) -> None:
-        self.context.searches.take(message.event)
 
     def _show_undone(self, undone: UndoResult) -> None:
         """Have the screen go to the item of an undo or redo; other screens show a notice."""

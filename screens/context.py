@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from agents.jobs.events import JobEvent
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
-    from agents.retrieval.candidate_search import CandidateSearches, SearchEvent
+    from agents.jobs.work import WorkSettings
     from agents.settings import JobSettings
     from screens.external_programs import ExternalPrograms
     from screens.input_guard.guard import LastKey
     from screens.jobs.jobs import Jobs
-    from screens.jobs.searches import Searches
     from screens.lesson import Lesson
     from screens.notices import Notices
     from screens.recorder import Recorder
@@ -49,11 +48,13 @@ class Plan:
         annotation: The configured model, the sandbox, the limits; None when no run can be started.
         problem: Why none can be (no model set), empty when one can.
         sandbox: A sentence about where test programs run.
+        names: The configurations of agents that can be chosen instead; none where there is no choice.
     """
 
     annotation: JobSettings | None
     problem: str = ""
     sandbox: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,10 @@ class AppContext:
         prepare: Does what a start has put off, once; everything that reads or records beyond the first
             lines comes after it. Called in a thread.
         make_runner: Makes the job runner, given where its events go.
-        make_searches: Makes what searches candidate pairs, given where its events go.
+        make_work_settings: Makes the settings of works; the whole configuration is loaded for them.
         make_expert_runs: Makes what runs the tests that the rater asks for. Called in a thread.
-        make_plan: Composes what a run over items of a kind, started from the app, does; see `plan`.
+        make_plan: Composes what a run over items of a kind, started from the app, does, given the kind and
+            the name of the agents' configuration, empty for the configured one; see `plan`.
         import_file: Imports a file, given its path, a callback for progress, and what was chosen for it.
         look_at_file: Looks at the beginning of a file, given its path and a callback for progress.
         check_file: Does all that an import of a file does but import it, given what that is given.
@@ -89,9 +91,9 @@ class AppContext:
     settings: ScreenSettings
     prepare: Callable[[], None]
     make_runner: Callable[[Callable[[JobEvent], None]], JobRunner]
-    make_searches: Callable[[Callable[[SearchEvent], None]], CandidateSearches]
+    make_work_settings: Callable[[], WorkSettings]
     make_expert_runs: Callable[[], ExpertTests]
-    make_plan: Callable[[str], Plan]
+    make_plan: Callable[[str, str], Plan]
     import_file: Callable[[Path, Report, ImportChoices], ImportReport]
     look_at_file: Callable[[Path, Report], FilePreview]
     check_file: Callable[[Path, Report, ImportChoices], ImportReport]
@@ -116,7 +118,7 @@ class AppContext:
     @cached_property
     def plan(self) -> Plan:
         """The plan of a run over pairs; the first time the whole configuration is loaded for it."""
-        return self.make_plan("pair")
+        return self.make_plan("pair", "")
 
 
 class ReviewSession:
@@ -160,8 +162,7 @@ class ScreenContext:
         program: The context of the app.
         recorder: Records what the rater does.
         tests: Runs the tests that the rater asks for.
-        jobs: The agents at work.
-        searches: The searches for candidate pairs.
+        jobs: The runs of the agents and other works.
         session: Where the rater is.
         notices: Says something on the screen that is shown.
         last_key: The key whose action runs.
@@ -173,7 +174,6 @@ class ScreenContext:
     recorder: Recorder
     tests: TestRunner
     jobs: Jobs
-    searches: Searches
     session: ReviewSession
     notices: Notices
     last_key: LastKey

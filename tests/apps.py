@@ -8,8 +8,8 @@ from typing import Any
 
 from agents.jobs.expert_tests import ExpertTests
 from agents.jobs.runner import JobRunner
+from agents.jobs.work import WorkSettings
 from agents.llm.settings import ModelSettings
-from agents.retrieval.candidate_search import CandidateSearches
 from agents.retrieval.settings import RetrievalSettings
 from agents.settings import ExpertRunSettings, JobSettings
 from screens.app import WorkbenchApp
@@ -38,9 +38,9 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         settings=settings,
         prepare=lambda: None,
         make_runner=lambda emit: JobRunner(workspace, emit),
-        make_searches=lambda emit: CandidateSearches(workspace, RetrievalSettings(), ModelSettings(), emit),
+        make_work_settings=lambda: WorkSettings(ModelSettings(), RetrievalSettings()),
         make_expert_runs=lambda: ExpertTests(workspace, ExpertRunSettings),
-        make_plan=lambda _kind: plan,
+        make_plan=lambda _kind, _agents: plan,
         import_file=partial(import_file, workspace),
         look_at_file=preview_file,
         check_file=partial(import_file, workspace, dry_run=True),

@@ -21,8 +21,9 @@ from judging import Desk
 # Imported here, so that no child spends its life on it.
 import agents.pipelines.pair_annotation.part
 import agents.sandbox.process  # noqa: F401
+from agents.jobs.job import JobRequest
 from agents.jobs.run_record import RunRecord
-from agents.jobs.runner import JobRequest, JobRunner
+from agents.jobs.runner import JobRunner
 from agents.llm.scripted import ScriptedModel
 from agents.pipelines.pair_annotation import figures, pipeline  # noqa: F401 - imported once, not by each child
 from agents.settings import JobSettings

@@ -31,7 +31,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from agents.jobs.runner import JobRequest
+from agents.jobs.job import JobRequest
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from store.errors import WorkbenchError

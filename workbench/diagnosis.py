@@ -29,6 +29,8 @@ GROUPS = (
     "workbench.models",
     "workbench.sandboxes",
     "workbench.measures",
+    "workbench.reports",
+    "workbench.works",
     KINDS,
 )
 PARTS = ("store", "screen", "agents")

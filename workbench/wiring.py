@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agents.jobs.events import JobEvent
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
-    from agents.retrieval.candidate_search import CandidateSearches, SearchEvent
+    from agents.jobs.work import WorkSettings
     from agents.settings import ExpertRunSettings, JobSettings
     from screens.lesson import Lesson
     from screens.study_place import StudyPlace
@@ -107,21 +107,23 @@ def make_context(
     def make_runner(emit: Callable[[JobEvent], None]) -> JobRunner:
         from agents.jobs.runner import JobRunner
 
-        return closing.enter_context(JobRunner(workspace, emit))
+        agents = config.whole.agents
+        # Two runs have as many sandboxes as one, unless it is said otherwise.
+        shared = agents.limits.sandboxes or agents.concurrency
+        limits = agents.limits.model_copy(update={"sandboxes": shared})
+        return closing.enter_context(JobRunner(workspace, emit, limits))
 
-    def make_searches(emit: Callable[[SearchEvent], None]) -> CandidateSearches:
-        from agents.retrieval.candidate_search import CandidateSearches
+    def make_work_settings() -> WorkSettings:
+        from agents.jobs.work import WorkSettings
 
-        whole = config.whole
-        searches = CandidateSearches(workspace, whole.retrieval, whole.models, emit)
-        closing.callback(searches.close)
-        return searches
+        return WorkSettings(models=config.whole.models, retrieval=config.whole.retrieval)
 
     def make_expert_tests() -> ExpertTests:
         from agents.jobs.expert_tests import ExpertTests
 
         def settings() -> ExpertRunSettings:
-            return expert_run_settings(config.whole, _plan(workspace, config, annotation, "pair").annotation)
+            plan = _plan(workspace, config, annotation, "pair", "")
+            return expert_run_settings(config.whole, plan.annotation)
 
         tests = ExpertTests(workspace, settings)
         closing.callback(tests.close)
@@ -137,9 +139,9 @@ def make_context(
         settings=settings,
         prepare=prepare,
         make_runner=make_runner,
-        make_searches=make_searches,
+        make_work_settings=make_work_settings,
         make_expert_runs=make_expert_tests,
-        make_plan=lambda kind: _plan(workspace, config, annotation, kind),
+        make_plan=partial(_plan, workspace, config, annotation),
         import_file=partial(import_file, workspace),
         look_at_file=look_at_file,
         check_file=partial(import_file, workspace, dry_run=True),
@@ -178,25 +180,29 @@ def _ensure_rater(workspace: Workspace, name: str) -> RaterRef:
     return ensure_rater(workspace, name)
 
 
-def _plan(workspace: Workspace, config: LazyConfig, annotation: JobSettings | None, kind: str) -> Plan:
+def _plan(
+    workspace: Workspace, config: LazyConfig, annotation: JobSettings | None, kind: str, agents: str
+) -> Plan:
     """Return the plan of a run over a kind: the given one, which is the demo's, else that of the settings."""
     problem = ""
+    names: tuple[str, ...] = ()
     if annotation is not None and annotation.kind != kind:
         # The demo's: its other work is scripted as well, whatever model is configured.
         annotation = sample_annotation(config.whole, kind) if kind in SAMPLE_KINDS else None
     if annotation is None:
         try:
-            annotation = _configured(workspace, config.whole, kind)
+            names = config.whole.agents.names_for(kind)
+            annotation = _configured(workspace, config.whole, kind, agents)
         except WorkbenchError as error:
             fields = f"{error.message} {error.hint}"
             problem = NO_MODEL_IN_APP.format(path=config.path.absolute()) if error is NO_MODEL else fields
-    return Plan(annotation, problem, sandbox_sentence(config.whole))
+    return Plan(annotation, problem, sandbox_sentence(config.whole), names)
 
 
-def _configured(workspace: Workspace, config: Config, kind: str) -> JobSettings:
+def _configured(workspace: Workspace, config: Config, kind: str, agents: str) -> JobSettings:
     """Return the configured plan; in the demo's workspace the scripted model needs no setting."""
     try:
-        return annotation_settings(config, kind=kind)
+        return annotation_settings(config, kind=kind, agents=agents or None)
     except WorkbenchError as error:
         if error is NO_MODEL and kind in SAMPLE_KINDS and holds_sample(workspace):
             return sample_annotation(config, kind)

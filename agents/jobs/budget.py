@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Budget(BaseModel):
-    """The budget of a run, all its jobs together; unset for no bound."""
+    """The budget of a work, all its jobs together; unset for no bound."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -32,7 +32,22 @@ class Budget(BaseModel):
     """Requests to models, repeated ones included. 0 lets a run take replies from the workspace alone."""
 
     pairs: int | None = Field(default=None, ge=0)
-    """Pairs with a label."""
+    """Items with a label."""
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The bounds that are set, by what they bound: money, tokens, requests, items."""
+        found = self.model_dump(exclude_none=True)
+        return {"items" if what == "pairs" else what: limit for what, limit in found.items()}
+
+    def raised(self, what: str, limit: float) -> Budget:
+        """Return the budget with another bound.
+
+        Args:
+            what: What it bounds, as in `limits`.
+            limit: The bound.
+        """
+        return self.model_copy(update={"pairs" if what == "items" else what: limit})
 
 
 class Spending:
@@ -51,7 +66,7 @@ class Spending:
         self.unreported: WorkbenchError | None = None
         """Why the budget cannot be kept, once a service does not report tokens."""
         self.requests = 0
-        self.pairs = 0
+        self.items = 0
 
     def require_prices(self, models: tuple[str, ...]) -> None:
         """Refuse a budget in money for models whose price nobody gave.
@@ -77,7 +92,7 @@ class Spending:
         self.money = counts.money or 0.0
         self.tokens = counts.tokens_in + counts.tokens_out
         self.requests = counts.requests
-        self.pairs = counts.labelled
+        self.items = counts.labelled
 
     def price(self, model: str, usage: Usage) -> tuple[float | None, str]:
         """Price a usage.
@@ -103,16 +118,16 @@ class Spending:
                 "Cost not reported",
                 f"{step.model} answered without saying how many tokens that took, so a budget in {what} "
                 "cannot be kept.",
-                "Everything is kept. Go on with a budget in requests or pairs.",
+                "Everything is kept. Go on with a budget in requests or items.",
             )
 
-    def begin_pair(self) -> None:
-        """Count a pair at its start, so that no more are started than may be labelled."""
-        self.pairs += 1
+    def begin_item(self) -> None:
+        """Count an item at its start, so that no more are started than may be labelled."""
+        self.items += 1
 
-    def release_pair(self) -> None:
-        """Uncount a pair that got no label."""
-        self.pairs -= 1
+    def release_item(self) -> None:
+        """Uncount an item that got no label."""
+        self.items -= 1
 
     def sent(self) -> None:
         """Count a request that leaves."""
@@ -130,7 +145,7 @@ class Spending:
                 return BudgetReached(what, limit, spent)
         return None
 
-    def pairs_reached(self) -> BudgetReached | None:
-        """Return the budget of pairs where no further one may be begun."""
+    def items_reached(self) -> BudgetReached | None:
+        """Return the budget of items where no further one may be begun."""
         limit = self.budget.pairs
-        return None if limit is None or self.pairs < limit else BudgetReached("pairs", limit, self.pairs)
+        return None if limit is None or self.items < limit else BudgetReached("items", limit, self.items)

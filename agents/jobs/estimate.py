@@ -84,14 +84,14 @@ class Estimate:
 
     Attributes:
         configuration: Which agents take part.
-        pairs: Items that it will work on.
+        items: Items that it will work on.
         facts: Shares that the pipeline expects, by name.
         roles: Each role, in the order of the turns.
         based_on: The grounds of the estimate, in sentences.
     """
 
     configuration: str
-    pairs: int
+    items: int
     facts: Mapping[str, float | None]
     roles: tuple[RoleEstimate, ...]
     based_on: tuple[str, ...]
@@ -121,10 +121,10 @@ class Estimate:
         fields = {
             "estimate": True,
             "configuration": self.configuration,
-            "pairs": self.pairs,
+            "pairs": self.items,
             **{name: self.total(name) for name in ("requests", "tokens_in", "tokens_out", "tokens_cached")},
             "cost": self.money,
-            "cost_per_pair": None if self.money is None or not self.pairs else self.money / self.pairs,
+            "cost_per_pair": None if self.money is None or not self.items else self.money / self.items,
         }
         if blind:
             return fields
@@ -177,13 +177,13 @@ async def _with_models(
     run = _run(workspace, run_configuration(configuration, models, settings), settings, models.name)
     record = RunRecord(workspace, run)
     queue = WorkQueue(workspace, record, part, settings)
-    pairs, _ = await queue.count()
+    number, _ = await queue.count()
     with workspace.reading() as connection:
         drawn = sampled_items(
             connection,
             run.id,
             settings.kind,
-            min(DRAWN, pairs),
+            min(DRAWN, number),
             chosen=queue.chosen,
             missing_at=settings.missing_at,
         )
@@ -200,16 +200,16 @@ async def _with_models(
     prompts = configuration.load_prompts()
     for role, model in names.items():
         expected = workload.roles.get(role, ExpectedRole())
-        known = pairs * kept / len(items) if kept and not found else 0.0
+        known = number * kept / len(items) if kept and not found else 0.0
         earlier = past.get((role, model))
         prompt = _prompt_characters(prompts[role], items, part.placeholder_characters)
         price = price_of(settings.models.prices, model)
         lengths = prompt, expected.reply_characters
-        questions = pairs * expected.share - known
+        questions = number * expected.share - known
         found.append(_of_role(role, model, questions, known, earlier, lengths=lengths, price=price))
     return Estimate(
         settings.asked or settings.agents,
-        pairs,
+        number,
         workload.facts,
         tuple(found),
         (*_based_on(found, len(items), kept), *workload.based_on),

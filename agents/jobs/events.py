@@ -35,12 +35,12 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class JobStarted:
-    """A job knows its run and begins its first item.
+    """A job begins its work; one on items knows its run.
 
     Attributes:
         job: The job's number.
-        run_id: The run that it works on.
-        run_name: The run's name, which is also its rater's.
+        run_id: The run that it works on; None for another work.
+        run_name: The run's name, which is also its rater's; that of another work.
         model: The names of the models.
         sandbox: The sandbox's name; empty where nothing is executed.
         total: Items that this job will work on.
@@ -48,12 +48,12 @@ class JobStarted:
     """
 
     job: int
-    run_id: UUID
+    run_id: UUID | None
     run_name: str
-    model: str
-    sandbox: str
-    total: int
-    done_before: int
+    model: str = ""
+    sandbox: str = ""
+    total: int = 0
+    done_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class JobProgressed:
 
     Attributes:
         job: The job's number.
-        run_id: The run that it works on.
-        done: Items of this job that ended with a verdict.
+        run_id: The run that it works on; None for another work.
+        done: Items of this job that ended with a verdict; of another work, how much of its step is done.
         failed: Items of this job that ended without one.
         total: Items that this job works on.
         seconds: Seconds at work, pauses not counted.
@@ -72,10 +72,12 @@ class JobProgressed:
         spent: The cost of the run's steps, those of its earlier jobs and of unfinished items included.
         labelled: Items of the run with a verdict, those of its earlier jobs included.
         waiting: Items that need a sandbox that is not here; they are not counted as failed.
+        stage: The step of another work, as a phrase.
+        of_step: An estimate of the seconds to the end of that step.
     """
 
     job: int
-    run_id: UUID
+    run_id: UUID | None
     done: int
     failed: int
     total: int
@@ -85,6 +87,8 @@ class JobProgressed:
     spent: Spent
     labelled: int
     waiting: int = 0
+    stage: str = ""
+    of_step: float | None = None
 
     @property
     def ended(self) -> int:
@@ -94,8 +98,8 @@ class JobProgressed:
     @property
     def seconds_left(self) -> float | None:
         """An estimate of the seconds to the end; None while there is nothing to go by."""
-        if not self.per_minute:
-            return None
+        if self.stage or not self.per_minute:
+            return self.of_step
         return max(self.total - self.ended, 0) * 60 / self.per_minute
 
 
@@ -169,12 +173,14 @@ class JobEnded:
         state: Whether it did all it was asked, was stopped (it can be started again), or failed.
         run_id: The run; None when it failed before there was one.
         error: Why it failed, or the budget at which it stopped.
+        said: What came of another work, in a sentence.
     """
 
     job: int
     state: Literal["done", "stopped", "failed"]
     run_id: UUID | None = None
     error: WorkbenchError | None = None
+    said: str = ""
 
 
 JobEvent = (

@@ -1,27 +1,26 @@
-"""A job: opens models and sandbox, runs the pipeline on item after item, and ends, pauses or gives up."""
+"""A run of the agents: opens models and sandbox, and works on item after item with the pipeline."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from agents.jobs.budget import Budget, Spending
-from agents.jobs.errors import BudgetReached
+from agents.jobs.budget import Spending
 from agents.jobs.events import (
     ItemEnded,
-    JobEvent,
     JobFormWeakened,
     JobLog,
-    JobPaused,
-    JobResumed,
     JobStarted,
     JobState,
     JobWaits,
 )
 from agents.jobs.failure_policy import FailurePolicy
 from agents.jobs.job_progress import JobProgress
-from agents.jobs.pause_gate import Halted, IdleWorkers, PauseGate
+from agents.jobs.limits import held
+from agents.jobs.pause_gate import Halted, IdleWorkers
 from agents.jobs.reply_cache import ReplyCache
 from agents.jobs.report import JobReport
 from agents.jobs.role_models import RoleModels
@@ -38,55 +37,90 @@ from store.formatting import pluralize
 from store.queries.run_figures import run_figures
 
 if TYPE_CHECKING:
+    from agents.jobs.control import Control
     from agents.jobs.outcome import Outcome
     from agents.pipelines.spec import Configuration, Pipeline, PipelineFigures
     from agents.sandbox.protocol import Sandbox
     from agents.settings import JobSettings
     from store.queries.run_figures import RunFigures
-    from store.workspace.duckdb import Workspace
 
 # So many items for each that is worked on may still have to be written.
 _WRITTEN_BEHIND = 4
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """A run of the agents over items, as a work (`agents.jobs.work.Work`).
+
+    Attributes:
+        settings: The settings of the job.
+        when_failing: After many failures in a row, and at the end of the budget: pause, for somebody to
+            look, or end.
+    """
+
+    settings: JobSettings
+    when_failing: Literal["pause", "end"] = "pause"
+
+    @property
+    def kind(self) -> str:
+        """The kind of the items."""
+        return self.settings.kind
+
+    @property
+    def name(self) -> str:
+        """The name of the configuration; the run has one of its own."""
+        return self.settings.asked or self.settings.agents
+
+    def description(self) -> Mapping[str, Any] | None:
+        """Return nothing: the run has a record of its own."""
+        return None
+
+    async def run(self, control: Control) -> str:
+        """Go on with the run of these settings, or begin it; its report is the result.
+
+        Raises:
+            Halted: It was stopped, or its budget is used up.
+            WorkbenchError: It could not begin: no such model or sandbox, no key, a name that is taken.
+        """
+        control.pauses = self.when_failing == "pause"
+        control.stop_seconds = self.settings.stop_seconds
+        control.budget = Spending(self.settings.budget, self.settings.models.prices)
+        if await PipelineJob(self.settings, control).run() == "stopped":
+            raise Halted
+        return ""
 
 
 class PipelineJob:
     """Works through items in one asyncio loop; all its methods belong to that loop.
 
     Args:
-        number: The job's number, for its events.
         settings: The settings of the job.
-        workspace: The open workspace.
-        emit: Called with every event.
-        when_failing: After many failures in a row: pause, or end the job.
+        control: Its steering.
     """
 
-    def __init__(
-        self,
-        number: int,
-        settings: JobSettings,
-        workspace: Workspace,
-        emit: Callable[[JobEvent], None],
-        *,
-        when_failing: Literal["pause", "end"] = "pause",
-    ) -> None:
-        self.state: JobState = "starting"
-        self.error: WorkbenchError | None = None
-        self.record: RunRecord | None = None
-        self.report: JobReport | None = None
-        self._number = number
+    def __init__(self, settings: JobSettings, control: Control) -> None:
+        self._control = control
+        self._number = control.number
         self._settings = settings
-        self._workspace = workspace
-        self._emit = emit
-        self._when_failing = when_failing
-        self._pause_gate = PauseGate()
+        self._workspace = control.workspace
+        self._emit = control.tell
+        self._pause_gate = control.gate
+        self._spending = control.budget
+        self._record: RunRecord | None = None
         self._idle: IdleWorkers | None = None
-        self._spending = Spending(settings.budget, settings.models.prices)
-        self._reply_cache = ReplyCache(workspace, self._spending, fresh=not settings.cache)
-        self.used_up: BudgetReached | None = None
+        self._reply_cache = ReplyCache(
+            control.workspace,
+            self._spending,
+            fresh=not settings.cache,
+            share=control.limits.requests,
+            may_pay=control.may_pay,
+        )
         self._progress: JobProgress | None = None
         self._workers: list[asyncio.Task[None]] = []
         self._notes: set[asyncio.Task[None]] = set()
         self._failure_policy = FailurePolicy(settings.failures_in_a_row)
+        control.changed = self._changed
+        control.cut = self._cut
 
     async def run(self) -> Literal["done", "stopped", "failed"]:
         """Do the work.
@@ -108,14 +142,15 @@ class PipelineJob:
                 sandbox = await choose_sandbox(settings.sandboxes, settings.sandbox, settings.allowed)
                 self._warn_of(sandbox)
             where = "" if sandbox is None else sandbox.name
-            record = self.record = await self._open_run(configuration, models)
+            record = self._record = await self._open_run(configuration, models)
+            self._control.run_id = record.id
             before = await self._balance(record)
             queue = WorkQueue(self._workspace, record, part, settings)
             total, ruled = await queue.count()
             await record.set_state("running", total=total + ruled)
             progress = self._progress = JobProgress(self._number, record.id, total, before, self._emit)
             self._emit(JobStarted(self._number, record.id, record.run.name, models.name, where, total, ruled))
-            self._began()
+            self._control.begun()
             if sandbox is not None:
                 await sandbox.open(min(settings.concurrency, max(total, 1)))
             pipeline = part.make_pipeline(configuration, sandbox, settings.sandboxes)
@@ -132,7 +167,7 @@ class PipelineJob:
         await record.set_state(state)
         progress.emit()
         counts, pipeline_figures = await asyncio.to_thread(self._figures, record)
-        self.report = JobReport(
+        self._control.result = JobReport(
             run_id=record.id,
             run_name=record.run.name,
             configuration=settings.asked or settings.agents,
@@ -145,69 +180,28 @@ class PipelineJob:
             counts=counts,
             pipeline=pipeline_figures,
             seconds=progress.seconds,
-            error=self.error,
-            used_up=self.used_up,
+            error=self._control.error,
+            used_up=self._control.used_up,
         )
         return state
 
-    @property
-    def budget(self) -> Budget:
-        """The budget of the run."""
-        return self._spending.budget
-
-    def pause(self, reason: WorkbenchError | None = None) -> None:
-        """Start no further turn; turns under way end, and are recorded."""
-        if self.state not in ("starting", "running"):
+    def _changed(self, state: JobState) -> None:
+        """Follow the state of the job."""
+        if state == "paused":
+            if self._progress is not None:
+                self._progress.pause()
+            self._note("paused")
             return
-        self._pause_gate.close()
-        if self.state == "starting":
-            return  # it pauses as soon as it has begun
-        self.state = "paused"
-        if self._progress is not None:
-            self._progress.pause()
-        self._note("paused")
-        self._emit(JobPaused(self._number, reason))
-
-    def resume(self, budget: Budget | None = None) -> None:
-        """Go on after a pause.
-
-        Args:
-            budget: The budget of the run from now on; None to leave that as it is.
-        """
-        if budget is not None:
-            self._spending.budget = budget
-        if self.state == "starting":
-            self._pause_gate.open()
-        if self.state != "paused":
-            return
-        self.state = "running"
-        self.used_up = None
-        self._failure_policy.stopped()
-        if self._progress is not None:
-            self._progress.resume()
-        self._note("running")
-        self._emit(JobResumed(self._number))
-        self._pause_gate.open()
+        if state == "running":
+            self._failure_policy.stopped()
+            if self._progress is not None:
+                self._progress.resume()
+            self._note("running")
+        # Those who wait find out what is new at the gate.
         self._call_back()
-
-    def stop(self, seconds: float) -> None:
-        """Start no further turn, and cancel those that are still under way after so many seconds."""
-        if self.state in ("done", "stopped", "failed"):
-            return
-        self.state = "stopping"
-        self._pause_gate.stop()
-        self._call_back()
-        asyncio.get_running_loop().call_later(seconds, self._cut)
-
-    def _began(self) -> None:
-        if self.state != "starting":
-            return
-        self.state = "running"
-        if self._pause_gate.paused:
-            self.pause()
 
     def _call_back(self) -> None:
-        """Wake the workers that wait since the budget of pairs is used up."""
+        """Wake the workers that wait since the budget of items is used up."""
         if self._idle is not None:
             self._idle.open()
 
@@ -226,6 +220,7 @@ class PipelineJob:
             fullness=agents_part(self._settings.kind).fullness(self._settings.agents),
             only=self._settings.run_id,
             begin=not self._settings.retry_failed,
+            claim=self._control.claim,
         )
 
     async def _work(
@@ -237,6 +232,7 @@ class PipelineJob:
         progress: JobProgress,
     ) -> None:
         """Run the workers to their end; the first bug in one of them ends all and is raised."""
+        executing = partial(held, self._control.limits.sandboxes, self._pause_gate)
 
         async def one_after_another() -> None:
             try:
@@ -255,11 +251,12 @@ class PipelineJob:
                     settings=self._settings.models,
                     replies=self._reply_cache,
                     passing=self._pause_gate.passing,
-                    paying=self._paying,
+                    paying=self._control.paying,
+                    executing=executing,
                     on_step=self._count_step,
                 )
                 try:
-                    await self._begin_pair(room)
+                    await self._begin_item(room)
                 except Halted:
                     return
                 outcomes: Sequence[Outcome] = ()
@@ -268,7 +265,7 @@ class PipelineJob:
                     outcomes = await pipeline.run(work.item, recorder)
                     await recorder.conclude(outcomes)
                 except Halted:
-                    self._spending.release_pair()
+                    self._spending.release_item()
                     return
                 except WorkbenchError as error:
                     outcomes, failure = (), error
@@ -293,7 +290,7 @@ class PipelineJob:
                 self._cut()
 
         count = min(self._settings.concurrency, max(progress.total, 1))
-        room = self._idle = IdleWorkers(count, self._end_of_pairs)
+        room = self._idle = IdleWorkers(count, self._end_of_items)
         endings: set[asyncio.Task[None]] = set()
         self._workers = [asyncio.create_task(one_after_another()) for _ in range(count)]
         done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
@@ -313,7 +310,7 @@ class PipelineJob:
         """Count an item when all of it is on disk."""
         await recorder.written()
         if event.failure is not None:
-            self._spending.release_pair()
+            self._spending.release_item()
             self._call_back()
         self._item_ended(event, progress)
 
@@ -332,48 +329,23 @@ class PipelineJob:
             )
         return counts
 
-    async def _begin_pair(self, room: IdleWorkers) -> None:
-        """Wait until a further pair may be begun; of those at work, one that gets no label makes room.
+    async def _begin_item(self, room: IdleWorkers) -> None:
+        """Wait until a further item may be begun; of those at work, one that gets no label makes room.
 
         Raises:
             Halted: None may be begun any more.
         """
         await self._pause_gate.passing()
-        while self._spending.pairs_reached() is not None:
+        while self._spending.items_reached() is not None:
             await room.wait()
             await self._pause_gate.passing()
-        self._spending.begin_pair()
+        self._spending.begin_item()
 
-    def _end_of_pairs(self) -> None:
-        """The budget of pairs is used up: all that were begun have ended, and others wait."""
-        reached = self._spending.pairs_reached()
-        if reached is not None and self.state == "running":
-            self._end_of_budget(reached)
-
-    async def _paying(self) -> None:
-        """Wait until the job may go on and has something left to spend.
-
-        Raises:
-            Halted: It may not any more.
-        """
-        while True:
-            if self._spending.unreported is not None:
-                self._give_up(self._spending.unreported)
-            await self._pause_gate.passing()
-            reached = self._spending.reached()
-            if reached is None:
-                return
-            self._end_of_budget(reached)
-
-    def _end_of_budget(self, reached: BudgetReached) -> None:
-        """Pause, or end where nobody can raise the budget; what is under way ends by itself."""
-        self.used_up = reached
-        if self._when_failing == "pause":
-            self.pause(reached)  # of several turns that find it so, the first
-        elif self.state != "stopping":
-            self.state = "stopping"
-            self._pause_gate.stop()
-            self._call_back()
+    def _end_of_items(self) -> None:
+        """The budget of items is used up: all that were begun have ended, and others wait."""
+        reached = self._spending.items_reached()
+        if reached is not None and self._control.state == "running":
+            self._control.end_of_budget(reached)
 
     def _service_noted(self, notice: Notice) -> None:
         if isinstance(notice, WeakerForm):
@@ -388,7 +360,7 @@ class PipelineJob:
 
     def _count_step(self, step: Any) -> None:
         if self._spending.unreported is not None:
-            self._give_up(self._spending.unreported)
+            self._control.give_up(self._spending.unreported)
         if step.outcome == "ok":
             self._failure_policy.answered()
         if self._progress is not None:
@@ -405,19 +377,14 @@ class PipelineJob:
             return  # the item waits; screening goes on without a sandbox, and there was one warning
         self._emit(JobLog(self._number, "warning", f"{event.shown_id}: {failure}"))
         if self._failure_policy.affects_all_items(failure, progress.total):
-            self._give_up(failure)
+            self._control.give_up(failure)
             return
         self._failure_policy.count()
-        reason = self._failure_policy.too_many(failure) if self.state == "running" else None
-        if reason is not None and self._when_failing == "pause":
-            self.pause(reason)
+        reason = self._failure_policy.too_many(failure) if self._control.state == "running" else None
+        if reason is not None and self._control.pauses:
+            self._control.pause(reason)
         elif reason is not None:
-            self._give_up(reason)
-
-    def _give_up(self, error: WorkbenchError) -> None:
-        if self.error is None:
-            self.error = error
-            self.stop(self._settings.stop_seconds)
+            self._control.give_up(reason)
 
     def _warn_of(self, sandbox: Sandbox) -> None:
         if self._settings.sandbox is not None or sandbox.name != RESTRICTED:
@@ -432,20 +399,21 @@ class PipelineJob:
         )
 
     def _outcome(self, progress: JobProgress) -> Literal["done", "stopped", "failed"]:
-        if self.used_up is not None and self.used_up.what == "pairs":
-            # Pairs that were at work then may have got no label since.
-            self.used_up = self._spending.pairs_reached()
-        if self.error is not None:
+        control = self._control
+        if control.used_up is not None and control.used_up.what == "items":
+            # Items that were at work then may have got no label since.
+            control.used_up = self._spending.items_reached()
+        if control.error is not None:
             return "failed"
         cut_short = (
-            self._pause_gate.stopping or self.used_up is not None
+            self._pause_gate.stopping or control.used_up is not None
         ) and progress.ended_items < progress.total
         return "stopped" if cut_short else "done"
 
     def _note(self, state: str) -> None:
         """Write the run's state without waiting for it; such writes keep their order."""
-        if self.record is not None:
-            self._soon(self.record.set_state(state))
+        if self._record is not None:
+            self._soon(self._record.set_state(state))
 
     def _soon(self, writing: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(writing)

@@ -1,8 +1,9 @@
-"""Lets the workers of a job wait: while it is paused, and while its budget of pairs is in use."""
+"""Lets the workers of a job wait: while it is paused, and while its budget of items is in use."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 
@@ -11,30 +12,48 @@ class Halted(Exception):
 
 
 class PauseGate:
-    """Awaited before every turn, in the job's own loop."""
+    """Awaited before every turn, in the jobs' loop, or passed by a thread beside it."""
 
     def __init__(self) -> None:
         self._open = asyncio.Event()
-        self._open.set()
+        self._open_for_threads = threading.Event()
         self.stopping = False
+        self.open()
 
     @property
     def paused(self) -> bool:
         """Whether turns wait here."""
         return not self._open.is_set()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a turn may begin."""
+        return self._open.is_set() and not self.stopping
+
     def close(self) -> None:
         """Let every further turn wait."""
         self._open.clear()
+        self._open_for_threads.clear()
 
     def open(self) -> None:
         """Let waiting turns go on."""
         self._open.set()
+        self._open_for_threads.set()
 
     def stop(self) -> None:
         """Let no further turn begin; those that wait raise `Halted`."""
         self.stopping = True
-        self._open.set()
+        self.open()
+
+    def pass_by(self) -> None:
+        """Wait, in a thread, until it may go on.
+
+        Raises:
+            Halted: It may not any more.
+        """
+        self._open_for_threads.wait()
+        if self.stopping:
+            raise Halted
 
     async def passing(self) -> None:
         """Wait until a turn may begin.

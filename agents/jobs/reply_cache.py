@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from agents.jobs.budget import Spending
     from agents.llm.protocol import LanguageModel, ModelRequest, Usage
     from store.workspace.duckdb import Workspace
+
+
+_NO_SHARE: AbstractAsyncContextManager[object] = nullcontext()
 
 
 def _nothing() -> None:
@@ -77,12 +81,24 @@ class ReplyCache:
         workspace: Where replies are kept.
         account: The spending of the run.
         fresh: Whether every question is put to the model, though the same was answered before.
+        share: Held while a model is asked.
+        may_pay: Tells whether something may still be paid for, after a wait for the share.
     """
 
-    def __init__(self, workspace: Workspace, account: Spending, *, fresh: bool = False) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        account: Spending,
+        *,
+        fresh: bool = False,
+        share: AbstractAsyncContextManager[object] = _NO_SHARE,
+        may_pay: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._workspace = workspace
         self._spending = account
         self._fresh = fresh
+        self._share = share
+        self._may_pay = may_pay
         self._flying: dict[UUID, asyncio.Event] = {}
         self._wanted: dict[UUID, asyncio.Future[Reply | None]] = {}
         self._looking: asyncio.Task[None] | None = None
@@ -114,12 +130,26 @@ class ReplyCache:
             if kept is not None:
                 asked = self._from_cache(new_step(), *kept)
             else:
-                await paying()
-                asked = await self._ask(model, request, key, new_step())
+                asked = await self._paid(model, request, key, paying, new_step)
         except BaseException:
             recorded()
             raise
         return replace(asked, recorded=recorded)
+
+    async def _paid(
+        self,
+        model: LanguageModel,
+        request: ModelRequest,
+        key: UUID,
+        paying: Callable[[], Awaitable[None]],
+        new_step: Callable[[], Step],
+    ) -> ReplyResult:
+        """Ask the model, once there is a share; nobody holds one who may not pay yet."""
+        while True:
+            await paying()
+            async with self._share:
+                if self._may_pay():
+                    return await self._ask(model, request, key, new_step())
 
     async def _alone(self, key: UUID) -> Callable[[], None]:
         """Let one caller at a time ask a question, so that the next one finds its reply."""

@@ -91,6 +91,6 @@ class JobReport:
             "cost_unknown_steps": counts.unpriced,
             "seconds": round(counts.seconds, 3),
             "budget_reached": used_up
-            and {"budget": used_up.what, "limit": used_up.limit, "spent": used_up.spent},
+            and {"budget": used_up.option, "limit": used_up.limit, "spent": used_up.spent},
             "error": error and {"title": error.title, "message": error.message, "hint": error.hint},
         }

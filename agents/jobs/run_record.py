@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -92,6 +92,7 @@ class RunRecord:
         fullness: int = 0,
         only: UUID | None = None,
         begin: bool = True,
+        claim: Callable[[UUID], None] = lambda _: None,
     ) -> RunRecord:
         """Go on with the run of this configuration, or begin it.
 
@@ -105,6 +106,7 @@ class RunRecord:
             fullness: The place of the configuration among those of the kind, from 1, the fullest last.
             only: The run that it has to be; None for any.
             begin: Whether it may be begun.
+            claim: Called with the run before anything of it is changed; refuses one that is at work.
 
         Returns:
             The run, in the state "running".
@@ -135,6 +137,7 @@ class RunRecord:
                     "is meant: workbench report WORKSPACE pipeline lists them.",
                 )
             if known is not None:
+                claim(known.id)
                 known.state, known.ended_at, known.fullness = "running", None, fullness
                 again = update(table).where(table.c.id == known.id)
                 connection.execute(again.values(state=known.state, ended_at=None, fullness=fullness))
@@ -152,6 +155,7 @@ class RunRecord:
                 fullness=fullness,
             )
             connection.execute(insert(table).values(**run.model_dump()))
+            claim(run.id)
             return run, questions
 
         return cls(workspace, *await committed(workspace.lane.submit(write)))

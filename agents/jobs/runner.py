@@ -1,4 +1,4 @@
-"""Runs jobs in the background, or for a command that waits: one thread with its own asyncio loop."""
+"""Runs works in the background, or for a command that waits: one thread with its own asyncio loop."""
 
 from __future__ import annotations
 
@@ -7,126 +7,138 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
 
 from sqlalchemy.exc import OperationalError
 
-from agents.jobs.events import ENDED, JobEnded, JobEvent, JobLog, JobProgressed, JobState
-from agents.jobs.job import PipelineJob
+from agents.jobs.control import Control
+from agents.jobs.events import ENDED, JobEnded, JobEvent, JobProgressed, JobStarted, JobState
+from agents.jobs.job import JobRequest
+from agents.jobs.limits import Limits, LimitSettings
 from agents.jobs.loop_thread import LoopThread
+from agents.jobs.pause_gate import Halted
 from agents.jobs.report import JobReport
 from agents.jobs.run_record import stop_interrupted_runs
+from agents.jobs.work import Work, WorkSettings, open_work, work_part
+from agents.jobs.work_record import WorkRecord, stop_interrupted_works
 from agents.settings import JobSettings
 from store.errors import WorkbenchError, not_written
 from store.processes import tuned_for_throughput
 from store.workspace.packet_fact import refuse_packet
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from agents.jobs.budget import Budget
     from agents.jobs.errors import BudgetReached
+    from store.tables.runs import WorkRow
     from store.workspace.duckdb import Workspace
 
 Emit = Callable[[JobEvent], None]
 CLOSE_SECONDS = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """A job to be done.
-
-    Attributes:
-        settings: The settings of the job.
-        when_failing: After many failures in a row: pause, for somebody to look, or end.
-    """
-
-    settings: JobSettings
-    when_failing: Literal["pause", "end"] = "pause"
+MOST_AT_ONCE = 8
+"""Works at the same time."""
 
 
 class Job:
-    """A job that was started; its methods can be called from any thread.
+    """A work that was started; its methods can be called from any thread.
 
     Attributes:
         number: Tells jobs of one runner apart; events carry it.
-        job: The request.
+        job: The work.
         progress: Its latest progress; None before its first item.
         bug: The exception that ended it, where that was a mistake of the program.
+        title: What it is, for people: "agents" or the title of its part.
+        said: What came of it, in a sentence; empty before its end, and for a run of the agents.
+        record: Its row, where it is no run.
     """
 
     def __init__(
         self,
         number: int,
-        job: JobRequest,
-        workspace: Workspace,
+        job: Work,
+        *,
+        title: str,
+        control: Callable[[Emit], Control],
+        record: WorkRecord | None,
         emit: Emit,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.number = number
         self.job = job
+        self.title = title
+        self.record = record
         self.progress: JobProgressed | None = None
         self.bug: Exception | None = None
+        self.said = ""
         self._emit = emit
         self._loop = loop
         self._ended = threading.Event()
-        self._work = PipelineJob(number, job.settings, workspace, self._tell, when_failing=job.when_failing)
+        self._control = control(self._tell)
 
     @property
     def state(self) -> JobState:
         """Its state."""
-        return self._work.state
+        return self._control.state
 
     @property
     def error(self) -> WorkbenchError | None:
         """Why it failed."""
-        return self._work.error
+        return self._control.error
 
     @property
     def run_id(self) -> UUID | None:
-        """The run it works on; None until that is known."""
-        return None if self._work.record is None else self._work.record.id
+        """The run it works on; None until that is known, and for other works."""
+        return self._control.run_id
+
+    @property
+    def work_id(self) -> UUID | None:
+        """The key of its row, where it is no run."""
+        return None if self.record is None else self.record.id
+
+    @property
+    def name(self) -> str:
+        """Its name in lists."""
+        return self.job.name
 
     @property
     def budget(self) -> Budget:
-        """The budget of its run."""
-        return self._work.budget
+        """Its budget."""
+        return self._control.budget.budget
 
     @property
     def used_up(self) -> BudgetReached | None:
         """The budget at which it paused or stopped; None while there is something left to spend."""
-        return self._work.used_up
+        return self._control.used_up
 
     def pause(self) -> None:
         """Take up no further turn until it is resumed."""
-        self._call(self._work.pause)
+        self._call(self._control.pause)
 
     def resume(self, budget: Budget | None = None) -> None:
         """Go on after a pause.
 
         Args:
-            budget: The budget of the run from now on; None to leave that as it is. A job that paused since
-                it had spent what it may pauses again otherwise.
+            budget: The budget from now on; None to leave that as it is. A job that paused since it had
+                spent what it may pauses again otherwise.
         """
-        self._call(lambda: self._work.resume(budget))
+        self._call(lambda: self._control.resume(budget))
 
     def stop(self, seconds: float | None = None) -> None:
-        """Begin no further turn; the job can be started again and goes on where it stopped.
+        """Begin no further turn; the same work can be started again and goes on where it stopped.
 
         Args:
             seconds: How long turns under way may take to end before they are cut off; None for what the
                 settings say. A second call can shorten it.
         """
-        wait = self.job.settings.stop_seconds if seconds is None else seconds
-        self._call(lambda: self._work.stop(wait))
+        self._call(lambda: self._control.stop(self._control.stop_seconds if seconds is None else seconds))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for its end, outside the jobs' thread; return whether it came in `timeout` seconds."""
         return self._ended.wait(timeout)
 
-    def result(self) -> JobReport:
-        """Return the report of an ended job.
+    def result(self) -> Any:
+        """Return the result of an ended job; of a run of the agents a `JobReport`.
 
         Raises:
             WorkbenchError: It could not begin.
@@ -135,33 +147,66 @@ class Job:
             raise RuntimeError("the job has not ended")
         if self.bug is not None:
             raise self.bug
-        if self._work.report is None:
-            raise self._work.error or RuntimeError("the job ended without a report")
-        return self._work.report
+        if self._control.result is None:
+            raise self._control.error or RuntimeError("the job ended without a report")
+        return self._control.result
 
     async def drive(self) -> None:
         """Do the work, in the jobs' loop, and emit its end whatever happens."""
+        control = self._control
         state: Literal["done", "stopped", "failed"] = "failed"
         try:
-            state = await self._work.run()
+            self.said = await self._work()
+            state = "failed" if control.error is not None else "done"
+        except Halted:
+            state = "failed" if control.error is not None else "stopped"
         except WorkbenchError as error:
-            self._work.error = error
+            control.error = error
         except OperationalError as error:
-            self._work.error = not_written(error.orig)
+            control.error = not_written(error.orig)
         except Exception as bug:  # noqa: BLE001 - it must reach the one who waits, not die in a thread
             self.bug = bug
-            self._work.error = WorkbenchError(
+            control.error = WorkbenchError(
                 "The job broke",
                 f"A mistake in the program ended it: {type(bug).__name__}: {bug}",
                 "What it recorded is kept. Please report this with the job's log.",
             )
-            self._tell(JobLog(self.number, "error", traceback.format_exc()))
+            control.log("error", traceback.format_exc())
         finally:
-            self._work.state = state
+            if self.record is not None:
+                with suppress(Exception):
+                    control.write_kept()
+                    said = self.said or ("" if control.error is None else str(control.error))
+                    await self.record.end(state, said)
+            control.state = state
+            why = control.error or control.used_up
             try:
-                self._tell(JobEnded(self.number, state, self.run_id, self._work.error or self._work.used_up))
+                self._tell(JobEnded(self.number, state, self.run_id, why, self.said))
             finally:
                 self._ended.set()
+
+    async def _work(self) -> str:
+        """Do the work, with what it needs a share of."""
+        control, record = self._control, self.record
+        if record is None:
+            return await self.job.run(control)
+        await record.begin()
+        control.changed = record.note
+        work = asyncio.ensure_future(self.job.run(control))
+
+        def cut() -> None:
+            work.cancel()
+
+        control.cut = cut
+        self._tell(JobStarted(self.number, None, self.job.name))
+        control.begun()
+        telling = asyncio.create_task(control.tell_as_it_gets_on())
+        try:
+            return await work
+        except asyncio.CancelledError:
+            raise Halted from None
+        finally:
+            telling.cancel()
 
     def _tell(self, event: JobEvent) -> None:
         if isinstance(event, JobProgressed):
@@ -175,53 +220,116 @@ class Job:
 
 
 class JobRunner:
-    """Starts jobs and ends them; made by whoever opened the workspace, and closed before it.
+    """Starts works and ends them; made by whoever opened the workspace, and closed before it.
 
-    Runs that an earlier process left at work are marked as stopped.
+    Works that an earlier process left unfinished are marked as stopped.
 
     Args:
         workspace: The open workspace.
-        emit: Called with every event, from the jobs' thread; it must not block.
+        emit: Called with every event, from any thread; it must not block.
+        limits: What works share.
     """
 
-    def __init__(self, workspace: Workspace, emit: Emit) -> None:
+    def __init__(self, workspace: Workspace, emit: Emit, limits: LimitSettings | None = None) -> None:
         self.jobs: list[Job] = []
         self._workspace = workspace
         self._emit = emit
+        self._limits = Limits(limits or LimitSettings())
         self._thread = LoopThread("agents-jobs")
+        self._claimed: dict[UUID, int] = {}
         self._closed = False
         stop_interrupted_runs(workspace)
+        stop_interrupted_works(workspace)
+
+    @property
+    def at_work(self) -> list[Job]:
+        """The jobs that have not ended, in the order in which they were started."""
+        return [job for job in self.jobs if job.state not in ENDED]
 
     @property
     def running(self) -> Job | None:
-        """The job that has not ended; None when all have."""
-        return next((job for job in self.jobs if job.state not in ENDED), None)
+        """The job of these that was started last; None when all have ended."""
+        return next(reversed(self.at_work), None)
 
-    def start(self, job: JobRequest) -> Job:
-        """Start a job; one at a time.
+    def start(self, job: Work, again: WorkRow | None = None) -> Job:
+        """Start a work; several can be at work at once.
 
         Args:
-            job: The request.
+            job: The work.
+            again: The row of the same work, which goes on; None to begin it.
 
         Returns:
             The job at work. That its model is unknown, or another error of this kind, comes with its end.
 
         Raises:
-            WorkbenchError: Another job is at work, or the workspace is a packet.
+            WorkbenchError: The same is at work already, too many are, or the workspace is a packet.
         """
         if self._closed:
             raise RuntimeError("the job runner is closed")
         refuse_packet(self._workspace, "Agents run")
-        if (busy := self.running) is not None:
+        description = job.description()
+        at_work = self.at_work
+        if len(at_work) >= MOST_AT_ONCE:
             raise WorkbenchError(
-                "A job is running",
-                f"Job {busy.number} is {busy.state}; one job works at a time.",
-                "Stop it, or wait for its end.",
+                "Too many works", f"{MOST_AT_ONCE} work already.", "Stop one, or wait for the end of one."
             )
-        started = Job(len(self.jobs) + 1, job, self._workspace, self._emit, self._thread.loop)
+        if description is not None:
+            same = [
+                one for one in at_work if (one.job.kind, one.job.description()) == (job.kind, description)
+            ]
+            if same:
+                raise WorkbenchError(
+                    "At work already", f"{job.name} is {same[0].state}.", "Stop it, or wait for its end."
+                )
+        number = len(self.jobs) + 1
+        record = None if description is None else WorkRecord.of(self._workspace, job, description, again)
+        control = partial(
+            Control,
+            number,
+            self._workspace,
+            limits=self._limits,
+            claim=partial(self._claim, number),
+            kept=record.kept if record is not None else None,
+            keep=record.keep if record is not None else lambda _: None,
+        )
+        title = "agents" if description is None else work_part(job.kind).title
+        started = Job(
+            number,
+            job,
+            title=title,
+            control=control,
+            record=record,
+            emit=self._emit,
+            loop=self._thread.loop,
+        )
         self.jobs.append(started)
         self._thread.submit(started.drive())
         return started
+
+    def go_on(self, row: WorkRow, settings: WorkSettings) -> Job:
+        """Go on with a work that was stopped or failed.
+
+        Raises:
+            WorkbenchError: No package has works of its kind any more, or as for `start`.
+        """
+        from store.tables.runs import described
+
+        return self.start(open_work(row.kind, described(row), settings), row)
+
+    def _claim(self, number: int, run_id: UUID) -> None:
+        """Take a run for a job; called in the lane, one call at a time.
+
+        Raises:
+            WorkbenchError: Another job works on it.
+        """
+        other = self._claimed.get(run_id)
+        if other is not None and self.jobs[other - 1].state not in ENDED:
+            raise WorkbenchError(
+                "At work already",
+                f"Job {other} works on this run, and is {self.jobs[other - 1].state}.",
+                "Choose other agents or another model, stop it, or wait for its end.",
+            )
+        self._claimed[run_id] = number
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Stop every job and end the thread; closing twice is harmless.
@@ -279,4 +387,5 @@ def run_job(
                 job.stop(patience)
                 patience = 0.0
             else:
-                return job.result()
+                report: JobReport = job.result()
+                return report

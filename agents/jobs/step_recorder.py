@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
@@ -81,6 +82,7 @@ class StepRecorder:
         replies: Where models are asked, at most once for the same.
         passing: Awaited before every turn; waits while the job is paused, raises when it stops.
         paying: Awaited before a model is asked, and not where the reply is kept already.
+        executing: Held while a program runs or an environment is repaired.
         on_step: Called with every recorded step.
     """
 
@@ -97,6 +99,7 @@ class StepRecorder:
         passing: Callable[[], Awaitable[None]],
         paying: Callable[[], Awaitable[None]],
         on_step: Callable[[Step], None],
+        executing: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
         self._record = record
         self._item_id = item_id
@@ -108,6 +111,7 @@ class StepRecorder:
         self._passing = passing
         self._paying = paying
         self._on_step = on_step
+        self._executing = executing
         self._behind: asyncio.Task[None] | None = None
         self._last_step = earlier.steps[-1].id if earlier.steps else None
         self._attempts: dict[str, int] = {}
@@ -182,9 +186,16 @@ class StepRecorder:
         stored = None if known is None else self._earlier.execution_of(known)
         if stored is not None:
             return RecordedExecution(stored.execution.id, report_of(stored))
-        await self._begin()
+        await self.written()
+        async with self._executing():
+            return await self._execute(role, program, sandbox, limits)
+
+    async def _execute(
+        self, role: str, program: TestProgram, sandbox: Sandbox, limits: Limits
+    ) -> RecordedExecution:
+        await self._passing()
         started = perf_counter()
-        step = self._step(role, key, model=sandbox.name)
+        step = self._step(role, key_of(program), model=sandbox.name)
         try:
             report = await sandbox.run(program, limits)
         except SandboxError as error:
@@ -259,9 +270,16 @@ class StepRecorder:
         known = None if again else self._recorded(role, digest)
         if known is not None:
             return repair_of(action, known)
-        await self._begin()
+        await self.written()
+        async with self._executing():
+            await self._passing()
+            return await self._repair(role, action, sandbox, after, refused)
+
+    async def _repair(
+        self, role: str, action: RepairAction, sandbox: Sandbox, after: str, refused: str
+    ) -> RepairReport:
         started = perf_counter()
-        step = self._step(role, digest, model=sandbox.name)
+        step = self._step(role, action.snapshot(after), model=sandbox.name)
         try:
             report = (
                 RepairReport(action, "failed", "", None, "", refused, 0.0)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agents.jobs.work_progress import ReportWork
 from agents.retrieval.candidates import Candidates, CorpusTexts, find_by_method, find_candidates
 from agents.retrieval.encoders import shown_name
 from agents.retrieval.lexical import LexicalRetriever
 from agents.retrieval.methods import METHODS, check_combination, open_members, retriever_named
-from agents.retrieval.progress import ReportWork
 from agents.retrieval.vectors import VectorCache
 from store.errors import WorkbenchError
 from store.formatting import pluralize

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agents.jobs.work_progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.mixed import read_by_members
-from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import WorkbenchError
 from store.ingest.candidates import CandidatePairs

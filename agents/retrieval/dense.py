@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agents.retrieval.progress import ReportWork, ignore_progress
+from agents.jobs.work_progress import ReportWork, ignore_progress
 from agents.retrieval.search import Found, Weights, exact_top, mean_weights, z_weights
 from agents.retrieval.vectors import width_changed
 

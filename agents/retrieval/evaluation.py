@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.retrieval.progress import ReportWork, ignore_progress
+from agents.jobs.work_progress import ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking, Retriever
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import EmptyFile, ImportFailed

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agents.retrieval.progress import Pace, ReportWork, ignore_progress
+from agents.jobs.work_progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking, blocks_of
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from agents.jobs.work_progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.best import Best, weighted_sum
 from agents.retrieval.dense import Corpus, encode_corpus
 from agents.retrieval.lexical import LexicalRetriever, TermWeights
-from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking
 from agents.retrieval.search import (
     CODES_AT_ONCE,

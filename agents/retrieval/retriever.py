@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agents.retrieval.progress import ReportWork, ignore_progress
+from agents.jobs.work_progress import ReportWork, ignore_progress
 
 if TYPE_CHECKING:
     import numpy

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from agents.jobs.work_progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.best import Best
-from agents.retrieval.progress import Pace, ReportWork, ignore_progress
 from agents.retrieval.retriever import Ranking
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from agents.retrieval.progress import Pace, ReportWork, WorkProgress, ignore_progress
+from agents.jobs.work_progress import Pace, ReportWork, WorkProgress, ignore_progress
 from agents.retrieval.retriever import blocks_of
 from store.errors import WorkbenchError
 

@@ -35,7 +35,6 @@ from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, ViewQuery
 
 if TYPE_CHECKING:
-    from agents.retrieval.candidate_search import SearchEvent
     from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
     from screens.navigator import Navigator
@@ -121,7 +120,6 @@ class HomeScreen(BaseScreen):
         """Follow what changes the numbers."""
         self.context.recorder.saved.subscribe(self, self._action_saved)
         self.context.jobs.events.subscribe(self, self._job_event)
-        self.context.searches.events.subscribe(self, self._search_event)
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -178,12 +176,6 @@ class HomeScreen(BaseScreen):
             self._lay_out()
             self._read_soon()
 
-    def _search_event(self, event: SearchEvent) -> None:
-        if event.what in ("state", "end"):
-            self._lay_out()
-        if event.what == "end":
-            self._read_soon()
-
     def _read_soon(self) -> None:
         # Under another screen nobody sees the numbers; they are read when one comes back.
         if self.is_current:
@@ -214,7 +206,7 @@ class HomeScreen(BaseScreen):
         """Offer only what has an effect: no list in an empty workspace, no sample in a full one."""
         if command.id == "home.annotate":
             possible = self.plan is None or self.plan.annotation is not None
-            return self._has_work_for_agents and possible and self.context.jobs.running is None
+            return self._has_work_for_agents and possible
         if command.id.removeprefix("home.") in ("resume", "queue", "studies", "sql", "reports", "export"):
             return not self.empty
         if command.id == "home.splits":
@@ -224,7 +216,7 @@ class HomeScreen(BaseScreen):
         if command.id == "home.practice":
             return self.facts is not None and self.facts.sample
         if command.id == "home.candidates":
-            return self._has_corpus and self.context.searches.running is None
+            return self._has_corpus
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
 
     def label_now(self, command: Command) -> str:
@@ -286,7 +278,7 @@ class HomeScreen(BaseScreen):
                 "",
                 f"{pluralize(queries, 'query', 'queries')} and {pluralize(codes, 'code')}.",
                 "Their candidate pairs are being searched."
-                if self.context.searches.running is not None
+                if self.context.jobs.of_kind("candidates")
                 else f"{self.key_of('candidates')} searches the best codes of each query: they become the "
                 f"pairs to judge. Without the app: workbench candidates {path}",
             ]
@@ -353,8 +345,8 @@ class HomeScreen(BaseScreen):
     def _first_steps(self) -> list[Step]:
         path = self.context.workspace.path.name
         steps: list[Step] = []
-        if self.context.searches.running is not None:
-            steps.append(("app.jobs", "watch the search"))
+        if self.context.jobs.of_kind("candidates"):
+            steps.append(("app.jobs", "watch the candidate search"))
         elif self._has_corpus:
             steps.append(("home.candidates", "find candidate pairs of the queries and codes"))
         return [
@@ -389,7 +381,7 @@ class HomeScreen(BaseScreen):
         return steps
 
     def _agents_step(self, facts: HomeFacts) -> list[Step]:
-        if self.context.jobs.running is not None:
+        if self.context.jobs.runs_at_work:
             return [("app.jobs", "watch the jobs")]
         theirs = for_agents(facts.progress)
         bare = {

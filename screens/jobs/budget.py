@@ -28,7 +28,7 @@ UNITS = {
     "money": "US dollars, such as 12.50",
     "tokens": "input and output tokens",
     "requests": "requests to models",
-    "pairs": "pairs with a label",
+    "items": "items with a label",
 }
 
 
@@ -63,7 +63,7 @@ def raised(budget: Budget, used_up: BudgetReached, typed: str) -> Budget:
             "Not more",
             f"{format_amount(what, used_up.spent)} are spent already; the budget must be higher than that.",
         )
-    return budget.model_copy(update={what: limit})
+    return budget.raised(what, limit)
 
 
 class BudgetScreen(ModalScreen["Budget | None"]):
@@ -107,13 +107,13 @@ class BudgetScreen(ModalScreen["Budget | None"]):
                 "money": progress.spent.money or 0.0,
                 "tokens": progress.spent.tokens,
                 "requests": progress.spent.requests,
-                "pairs": progress.labelled,
+                "items": progress.labelled,
             }
         spent[self._used_up.what] = self._used_up.spent
-        limits = self._budget.model_dump()
+        limits = self._budget.limits
         lines = [Content.styled(f"{'all jobs of the run':<25}{'spent':>15}{'budget':>15}", "bold")]
         for what, unit in UNITS.items():
-            limit = "none" if limits[what] is None else _number(what, limits[what])
+            limit = _number(what, limits[what]) if what in limits else "none"
             line = f"{unit.split(',')[0]:<25}{_number(what, spent[what]):>15}{limit:>15}"
             if what == self._used_up.what:
                 lines.append(Content.styled(f"{line}  used up", "bold $text-accent"))

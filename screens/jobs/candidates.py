@@ -1,4 +1,4 @@
-"""The dialog before a search for candidate pairs starts: the models, and how many codes of each query."""
+"""The dialog before a candidate search starts: the models, and how many codes of each query."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from agents.retrieval.encoders import EMBEDDED, has_embedded
 from agents.retrieval.methods import METHODS
 from screens.commands import bindings
 from screens.form import Fields, choice, line
-from screens.help import hint, with_keys
+from screens.help import hint
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 
 if TYPE_CHECKING:
-    from agents.retrieval.candidate_search import CandidateSearch
+    from agents.jobs.runner import Job
     from screens.context import ScreenContext
 
 COMBINATIONS = (
@@ -154,8 +154,14 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
             return
         self._is_checking = True
         self._say("Checking …")
-        check = partial(self.context.searches.check, request)
-        in_thread(self, check, partial(self._checked, request), self._refused, group="check")
+        in_thread(
+            self, partial(self._check, request), partial(self._checked, request), self._refused, group="check"
+        )
+
+    def _check(self, request: CandidateRequest) -> None:
+        from agents.retrieval.candidate_search import CandidateSearch
+
+        CandidateSearch(request, self.context.jobs.settings).check(self.context.workspace)
 
     def _checked(self, request: CandidateRequest, _: object) -> None:
         self._is_checking = False
@@ -179,25 +185,18 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
 
 
 def start_candidates(
-    app: App[Any], context: ScreenContext, *, then: Callable[[CandidateSearch], None] | None = None
+    app: App[Any], context: ScreenContext, *, then: Callable[[Job], None] | None = None
 ) -> None:
     """Show the dialog, and start the search that it asks for.
 
     Args:
         app: Shows the dialog.
         context: The context of the screens.
-        then: Called with the search once it is started.
+        then: Called with the job once it is started.
     """
     from store.workspace.packet_fact import refuse_packet
 
     if context.is_sealed():
-        return
-    if (search := context.searches.running) is not None:
-        title, words = "A search is running", "Only one search can run at a time; {app.jobs} shows it."
-        if search.state == "stopping":
-            title = "A search is stopping"
-            words = "What is under way ends first. Press {home.candidates} again when it has stopped."
-        context.notices.show(title, with_keys(context.settings, words))
         return
     try:
         refuse_packet(context.workspace, "Candidates are added")
@@ -206,8 +205,12 @@ def start_candidates(
         return
 
     def confirmed(request: CandidateRequest | None) -> None:
-        search = None if request is None else context.searches.start(request)
-        if search is not None and then is not None:
-            then(search)
+        from agents.retrieval.candidate_search import CandidateSearch
+
+        if request is None:
+            return
+        job = context.jobs.start(CandidateSearch(request, context.jobs.settings))
+        if job is not None and then is not None:
+            then(job)
 
     app.push_screen(CandidatesScreen(context), confirmed)

@@ -1,20 +1,21 @@
-"""Numbers of a job as text, and the line at the foot of every screen that shows the running one."""
+"""Numbers of a job as text, and the line at the foot of every screen that shows those at work."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
-from agents.jobs.events import JobEvent, JobLog, JobProgressed, JobState
+from agents.jobs.events import ENDED, JobEvent, JobLog, JobProgressed
 from screens.help import first_key
 from screens.widgets.text.sanitize import one_line
 from store.formatting import dollars, format_duration, pluralize, progress_bar
 
 if TYPE_CHECKING:
-    from agents.retrieval.candidate_search import CandidateSearch, SearchEvent
+    from agents.jobs.runner import Job
     from screens.context import ScreenContext
 
 STATE_GLYPHS: dict[str, str] = {
@@ -29,7 +30,13 @@ STATE_GLYPHS: dict[str, str] = {
 
 
 BETWEEN = " │ "
-"""Separates an agents' job from a search on one line."""
+"""Separates jobs on one line."""
+
+LEAST_CELLS = 34
+"""Cells in which a job has a bar."""
+
+MOST_SHOWN = 3
+"""Jobs on that line."""
 
 TICK_SECONDS = 0.25
 """Seconds between two updates of a bar."""
@@ -54,12 +61,14 @@ def format_amount(what: str, number: float) -> str:
     return dollars(number) if what == "money" else pluralize(int(number), what.removesuffix("s"))
 
 
-def progress_words(state: JobState | None, progress: JobProgressed | None, *, pace: bool = True) -> list[str]:
+def progress_words(state: str | None, progress: JobProgressed | None, *, pace: bool = True) -> list[str]:
     """Return a job's numbers in words, the most important first, its rate and its run's cost last."""
     if progress is None:
         return []
     nothing = state == "done" and not progress.total
     words = ["nothing was left to do" if nothing else f"{progress.ended:,} of {progress.total:,}"]
+    if progress.stage and not progress.total:
+        words = []
     if progress.failed:
         words.append(f"{progress.failed:,} failed")
     if progress.waiting:
@@ -67,8 +76,10 @@ def progress_words(state: JobState | None, progress: JobProgressed | None, *, pa
     if state == "running" and progress.seconds_left is not None and progress.ended < progress.total:
         soon = progress.seconds_left < 1 and progress.ended > 0
         words.append("finishing" if soon else f"{format_duration(progress.seconds_left)} left")
-    if pace and progress.per_minute:
-        words.append(f"{progress.per_minute:,.0f}/min")
+    if progress.stage:
+        words.append(one_line(progress.stage, 60))
+    if pace and progress.per_minute and (not progress.stage or state == "running"):
+        words.append(_rate(progress))
     spent = progress.spent
     if pace and spent.money:
         words.append(dollars(spent.money))
@@ -77,66 +88,32 @@ def progress_words(state: JobState | None, progress: JobProgressed | None, *, pa
     return words
 
 
-def job_line(state: JobState, progress: JobProgressed | None, key: str, width: int) -> str:
+def _rate(progress: JobProgressed) -> str:
+    """Return the items of a minute; of a step, what is done in a second."""
+    if not progress.stage:
+        return f"{progress.per_minute:,.0f}/min"
+    rate = progress.per_minute / 60
+    return f"{rate:,.{0 if rate >= 10 else 1}f}/s"
+
+
+def job_line(job: Job, key: str, width: int) -> str:
     """Return a job on one line: state, bar, numbers, and the key that shows more.
 
     Args:
-        state: The state of the job.
-        progress: How far it is.
+        job: The job.
         key: The key of the jobs screen; empty where it is not named.
         width: Cells of the line.
     """
-    head = f"{STATE_GLYPHS[state]} agents {state}"
-    tail = _shows_more(key)
-    words = progress_words(state, progress)
+    state, progress = job.state, job.progress
+    head, tail = f"{STATE_GLYPHS[state]} {job.title} {state}", _shows_more(key)
+    words = [job.said] if job.said else progress_words(state, progress)
     bar_width = 10 if width < 100 else 20 if width < 120 else 30
     middle = ""
-    if progress is not None:
+    if progress is not None and not (progress.stage and not progress.total):
+        whole = bool(job.said)
         drawn = bar(progress.ended, progress.total, bar_width) if progress.total else "·"
-        middle = f" {drawn} {words[0]}"
-        for part in words[1:]:
-            if len(head) + len(middle) + len(part) + 3 + len(tail) > width:
-                break
-            middle += f" · {part}"
-    return one_line(head + middle + tail, width)
-
-
-def search_words(search: CandidateSearch) -> list[str]:
-    """Return what came of a search, or how far its step is, the time left, the step and its rate."""
-    step, added = search.progress, search.added
-    if added is not None:
-        return [f"{pluralize(added.added, 'pair')} added", f"{added.known:,} already there"]
-    if step is None:
-        return []
-    is_paced = search.state == "running" and step.per_second is not None
-    words = [f"{step.done:,} of {step.total:,}"] if step.total else []
-    if is_paced and step.seconds_left:
-        words.append(f"{format_duration(step.seconds_left)} left")
-    words.append(one_line(step.stage, 60))
-    if is_paced and step.per_second:
-        words.append(f"{step.per_second:,.{0 if step.per_second >= 10 else 1}f}/s")
-    return words
-
-
-def share_done(search: CandidateSearch) -> tuple[int, int]:
-    """Return how much of its step is done, out of how much; of a search that is done, all."""
-    if search.state == "done":
-        return 1, 1
-    return (search.progress.done, search.progress.total) if search.progress is not None else (0, 0)
-
-
-def search_line(search: CandidateSearch, key: str, width: int) -> str:
-    """Return a search on one line: state, bar, numbers, and the key that shows more.
-
-    Args:
-        search: The search.
-        key: The key of the jobs screen; empty where it is not named.
-        width: Cells of the line.
-    """
-    head, tail = f"{STATE_GLYPHS[search.state]} search {search.state}", _shows_more(key)
-    done, total = share_done(search)
-    middle = f" {bar(done, total, 10 if width < 100 else 20)}" if total else ""
-    for number, part in enumerate(search_words(search)):
+        middle = f" {bar(1, 1, bar_width) if whole else drawn}"
+    for number, part in enumerate(words):
         if len(head) + len(middle) + len(part) + 3 + len(tail) > width:
             break
         middle += f"{' · ' if number else ' '}{part}"
@@ -148,10 +125,10 @@ def _shows_more(key: str) -> str:
 
 
 class JobLine(Static):
-    """A running job with its bar, and a running search. How one ended stays until the screen is shown again.
+    """The jobs at work with their bars. How one ended stays until the screen is shown again.
 
     Args:
-        context: Knows the jobs, the searches and the settings.
+        context: Knows the jobs and the settings.
     """
 
     DEFAULT_CSS = """
@@ -163,12 +140,11 @@ class JobLine(Static):
         super().__init__(id="job-line")
         self.context = context
         self._text = ""
-        self._has_job = self._has_search = False
+        self._shown: set[int] = set()
 
     def on_mount(self) -> None:
-        """Follow the jobs and searches."""
+        """Follow the jobs."""
         self.context.jobs.events.subscribe(self, self._job_event)
-        self.context.searches.events.subscribe(self, self._search_event)
         self.show_job()
 
     def on_resize(self) -> None:
@@ -177,39 +153,59 @@ class JobLine(Static):
 
     def _job_event(self, event: JobEvent) -> None:
         if not isinstance(event, JobLog):
-            self._has_job = True
-            self._show()
-
-    def _search_event(self, event: SearchEvent) -> None:
-        if event.what != "log":
-            self._has_search = True
+            self._shown.add(event.job)
             self._show()
 
     def show_job(self) -> None:
-        """Show the line while a job or a search runs, and no longer."""
-        self._has_job = self.context.jobs.running is not None
-        self._has_search = self.context.searches.running is not None
+        """Show the line while a job is at work, and no longer."""
+        self._shown = {job.number for job in self.context.jobs.at_work}
         self._show()
 
     def _show(self) -> None:
-        self.set_class(self._has_job or self._has_search, "-job")
+        self.set_class(bool(self._shown), "-job")
         self._lay_out()
 
     def _lay_out(self) -> None:
-        job = self.context.jobs.latest if self._has_job else None
-        search = self.context.searches.latest if self._has_search else None
-        key, width = first_key(self.context.settings, "app.jobs"), (self.app.size.width or 80) - 2
-        if job is not None and search is not None:
-            # One line in any case: what is above it must not move.
-            half = (width - len(BETWEEN)) // 2
-            left = job_line(job.state, job.progress, "", half)
-            text = left + BETWEEN + search_line(search, key, width - cell_len(left) - len(BETWEEN))
-        elif job is not None:
-            text = job_line(job.state, job.progress, key, width)
-        elif search is not None:
-            text = search_line(search, key, width)
-        else:
+        started = self.context.jobs.started
+        jobs = [job for job in started if job.number in self._shown]
+        # Of many, those that have ended make room.
+        jobs = (
+            [job for job in jobs if job.state not in ENDED] or jobs[-1:] if len(jobs) > MOST_SHOWN else jobs
+        )
+        if not jobs:
             return
+        text = jobs_line(jobs, first_key(self.context.settings, "app.jobs"), (self.app.size.width or 80) - 2)
         if text != self._text:
             self._text = text
             self.update(Content(text), layout=False)
+
+
+def jobs_line(jobs: Sequence[Job], key: str, width: int) -> str:
+    """Return jobs on one line in any case: what is above it must not move.
+
+    Args:
+        jobs: The jobs.
+        key: The key of the jobs screen.
+        width: Cells of the line.
+    """
+    if len(jobs) == 1:
+        return job_line(jobs[0], key, width)
+    shown = jobs[-MOST_SHOWN:]
+    more = f"{BETWEEN}{len(jobs) - len(shown)} more" if len(jobs) > len(shown) else ""
+    room = width - cell_len(more)
+    text = ""
+    for number, job in enumerate(shown):
+        left = room - cell_len(text)
+        cells = (left - len(BETWEEN) * (len(shown) - number - 1)) // (len(shown) - number)
+        cells -= len(BETWEEN) if number else 0
+        # Of a bar that is cut off nobody can tell where it ends.
+        said = job_line(job, "", cells) if cells >= LEAST_CELLS else short_line(job, cells)
+        text += (BETWEEN if number else "") + said
+    return text + more
+
+
+def short_line(job: Job, cells: int) -> str:
+    """Return a job in a few cells: what it is, and how much of it is done."""
+    progress = job.progress
+    share = f" {100 * progress.ended // progress.total} %" if progress is not None and progress.total else ""
+    return one_line(f"{STATE_GLYPHS[job.state]} {job.title}{'' if job.said else share}", cells)

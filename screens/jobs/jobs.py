@@ -1,4 +1,4 @@
-"""The agents' jobs behind the screens: the runner, what its events report, and starting one."""
+"""The works behind the screens: the runner, what its events report, and starting one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from textual.signal import Signal
 
 from agents.jobs.errors import BudgetReached
 from agents.jobs.events import (
+    ENDED,
     ItemEnded,
     JobEnded,
     JobEvent,
@@ -32,7 +33,9 @@ from store.errors import WorkbenchError
 if TYPE_CHECKING:
     from agents.jobs.events import JobEvent
     from agents.jobs.runner import Job, JobRunner
+    from agents.jobs.work import Work, WorkSettings
     from agents.settings import JobSettings
+    from store.tables.runs import WorkRow
 
 LOG_LINES = 300
 """Different lines of the log that are kept."""
@@ -58,10 +61,10 @@ class LogLine:
 
 
 class JobStatus:
-    """The state of jobs that only their events report.
+    """The state of a job that only its events report.
 
     Attributes:
-        paused_for: Why the latest job paused by itself; None when it was asked to, or goes on.
+        paused_for: Why the job paused by itself; None when it was asked to, or goes on.
         waits_until: When the service is asked again that turned everything down; None before that.
         weaker_forms: How models are asked whose services refused a stronger form, each in a few words.
         logged: How many lines were ever logged, equal ones and dropped ones included.
@@ -118,31 +121,41 @@ class JobStatus:
 
 
 class Jobs:
-    """Starts jobs, and follows them.
+    """Starts works, and follows them.
 
     Args:
         app: To whose messages their events are added.
         make_runner: Makes the job runner, given where its events go.
-        notices: Says what went wrong.
+        make_settings: Makes the settings of works.
+        notices: Says what went wrong, and what came of works.
 
     Attributes:
         events: Published with every event of the job runner.
-        status: The state that the events reported.
     """
 
     def __init__(
-        self, app: App[Any], make_runner: Callable[[Callable[[JobEvent], None]], JobRunner], notices: Notices
+        self,
+        app: App[Any],
+        make_runner: Callable[[Callable[[JobEvent], None]], JobRunner],
+        make_settings: Callable[[], WorkSettings],
+        notices: Notices,
     ) -> None:
         self.events: Signal[JobEvent] = Signal(app, "job-events")
-        self.status = JobStatus()
         self._app = app
         self._make_runner = make_runner
+        self._make_settings = make_settings
         self._notices = notices
+        self._statuses: dict[int, JobStatus] = {}
 
     @cached_property
     def runner(self) -> JobRunner:
-        """Runs the agents behind the screens; made when the first run is started."""
+        """Runs works behind the screens; made when the first one is started."""
         return self._make_runner(self._report)
+
+    @cached_property
+    def settings(self) -> WorkSettings:
+        """The settings of works; the first time the whole configuration is loaded for them."""
+        return self._make_settings()
 
     def _report(self, event: JobEvent) -> None:
         if self._app.is_running:
@@ -152,8 +165,19 @@ class Jobs:
         """Take an event into account, and publish it."""
         if isinstance(event, JobEnded) and event.error is not None:
             self._notices.report_error(event.error)
-        self.status.take(event)
+        elif isinstance(event, JobEnded) and event.said:
+            title = self.started[event.job - 1].title
+            self._notices.show(title[:1].upper() + title[1:], f"{event.said}.")
+        self.status_of(event.job).take(event)
         self.events.publish(event)
+
+    def status_of(self, number: int) -> JobStatus:
+        """Return what the events of a job have reported.
+
+        Args:
+            number: The job's number.
+        """
+        return self._statuses.setdefault(number, JobStatus())
 
     @property
     def started(self) -> Sequence[Job]:
@@ -161,25 +185,44 @@ class Jobs:
         return self.runner.jobs if "runner" in self.__dict__ else ()
 
     @property
-    def running(self) -> Job | None:
-        """The job that is at work or paused, None when there is none."""
-        return self.runner.running if "runner" in self.__dict__ else None
+    def at_work(self) -> list[Job]:
+        """The jobs that are at work or paused, the latest last."""
+        return [job for job in self.started if job.state not in ENDED]
 
     @property
-    def latest(self) -> Job | None:
-        """The job that was started last, ended or not; None before any."""
-        return self.started[-1] if self.started else None
+    def runs_at_work(self) -> list[Job]:
+        """Those of them that are runs of the agents."""
+        return [job for job in self.at_work if job.record is None]
 
-    def start(self, annotation: JobSettings) -> bool:
-        """Start agents behind the screens; return whether they were."""
-        from agents.jobs.runner import JobRequest
+    def of_kind(self, kind: str) -> list[Job]:
+        """Return the works of a kind that are at work or paused."""
+        return [job for job in self.at_work if job.job.kind == kind]
 
+    def start(self, work: JobSettings | Work) -> Job | None:
+        """Start a work, or a run of these settings, behind the screens; say why not where it cannot be."""
+        from agents.jobs.job import JobRequest
+        from agents.settings import JobSettings
+
+        return self._begun(
+            lambda: self.runner.start(JobRequest(work) if isinstance(work, JobSettings) else work)
+        )
+
+    def begin(self, kind: str) -> Job | None:
+        """Start a work of a kind, as it is; say why not where that is not possible."""
+        from agents.jobs.work import open_work
+
+        return self._begun(lambda: self.runner.start(open_work(kind, {}, self.settings)))
+
+    def go_on(self, row: WorkRow) -> Job | None:
+        """Go on with a work of this workspace; say why not where that is not possible."""
+        return self._begun(lambda: self.runner.go_on(row, self.settings))
+
+    def _begun(self, begin: Callable[[], Job]) -> Job | None:
         try:
-            self.runner.start(JobRequest(annotation))
+            return begin()
         except WorkbenchError as error:
             self._notices.report_error(error)
-            return False
-        return True
+            return None
 
 
 @dataclass
@@ -196,4 +239,4 @@ class JobReported(Message):
         """Let a newer progress report of the same job take the place of one not yet handled."""
         if not isinstance(message, JobReported) or not isinstance(self.event, JobProgressed):
             return False
-        return isinstance(message.event, JobProgressed)
+        return isinstance(message.event, JobProgressed) and message.event.job == self.event.job

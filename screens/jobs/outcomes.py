@@ -232,6 +232,11 @@ class OutcomesScreen(BaseScreen):
 
     # -- keys -------------------------------------------------------------------------------------------
 
+    @property
+    def _at_work(self) -> bool:
+        """Whether a job works on the run."""
+        return any(job.run_id == self.run.id for job in self.context.jobs.at_work)
+
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect: opening an item that is there, trying again what failed."""
         context = self.context
@@ -240,7 +245,7 @@ class OutcomesScreen(BaseScreen):
         if command.id == "outcomes.open":
             return self.items.count > 0
         if command.id == "outcomes.retry":
-            startable = context.jobs.running is None and context.program.plan.annotation is not None
+            startable = not self._at_work and context.program.plan.annotation is not None
             return startable and self._wanted.failed and self.items.count > 0
         return True
 
@@ -270,8 +275,8 @@ class OutcomesScreen(BaseScreen):
     def action_retry(self) -> None:
         """Let the agents try again the items that are listed."""
         show = self.context.notices.show
-        if self.context.jobs.running is not None:
-            show("A job is running", "Try again when it has ended.")
+        if self._at_work:
+            show("The run is at work", "Try again when it has ended.")
         elif not self._wanted.failed or not self.items.count:
             show("Nothing to retry", "Go to a group of items that failed.")
         elif start_annotation(self.app, self.context, (self.run.id, list(self.items.ids))):

@@ -56,7 +56,7 @@ def spend_line(
         labelled: Its items with a label.
         end: When the budget will be used up, in words; empty where that is not known.
     """
-    limits = {} if budget is None else budget.model_dump(exclude_none=True)
+    limits = {} if budget is None else budget.limits
     asked = spent.requests or spent.tokens or spent.from_cache
     if not asked and not limits:
         return ""
@@ -65,8 +65,8 @@ def spend_line(
         words.append(
             _of(dollars(spent.money or 0), "money", limits) + (" and more" if spent.unpriced else "")
         )
-    if "pairs" in limits:
-        words.append(_of(f"{labelled:,}", "pairs", limits))
+    if "items" in limits:
+        words.append(_of(f"{labelled:,}", "items", limits))
     bounded = [what for what in ("requests", "tokens") if what in limits]
     words += [_of(f"{getattr(spent, what):,}", what, limits) for what in bounded]
     words += [end] if end else []
@@ -92,9 +92,9 @@ def budget_end(
         now: The present moment.
     """
     left = []
-    for what, limit in budget.model_dump(exclude_none=True).items():
-        each = 1.0 if what == "pairs" else pace.for_each_item(what) if pace is not None else None
-        used = progress.labelled if what == "pairs" else getattr(spent, what) or 0
+    for what, limit in budget.limits.items():
+        each = 1.0 if what == "items" else pace.for_each_item(what) if pace is not None else None
+        used = progress.labelled if what == "items" else getattr(spent, what) or 0
         if each:
             left.append(max(limit - used, 0) / each)
     if not left or not progress.done or not progress.seconds:

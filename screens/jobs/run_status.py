@@ -32,13 +32,6 @@ def read_error_status(failure: Exception) -> list[str]:
     return ["! The runs could not be read.", one_line(str(failure), 300), NOT_READ]
 
 
-def labelled_items(listed: ListedRun, job: Job | None) -> int:
-    """Return how many items a run has labelled: from the job at work on it, else as was read."""
-    if job is None or job.run_id != listed.run.id or job.progress is None:
-        return listed.labelled
-    return max(job.progress.labelled, listed.labelled)
-
-
 def job_status(
     job: Job,
     listed: ListedRun,
@@ -60,7 +53,8 @@ def job_status(
         key: The screen's keys.
         width: Cells of the bar.
     """
-    labelled, total = labelled_items(listed, job), listed.run.total
+    labelled = listed.labelled if job.progress is None else max(job.progress.labelled, listed.labelled)
+    total = listed.run.total
     words = [f"{STATE_GLYPHS[job.state]} {job.state}", f"{labelled:,} of {total:,} labelled"]
     # The progress of the job itself is in the line at the foot of every screen.
     words += progress_words(job.state, job.progress, pace=False)[1:]

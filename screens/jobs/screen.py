@@ -1,9 +1,8 @@
-"""Runs of the agents and searches: how far they are, what failed and why, and the keys that steer them."""
+"""Runs of the agents and other works: how far they are, what failed and why, and the keys that steer them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
@@ -17,28 +16,29 @@ from textual.message import Message
 from textual.widgets import Static
 
 from agents.jobs.events import (
-    ENDED,
     ItemEnded,
     JobEnded,
     JobEvent,
     JobLog,
     JobPaused,
     JobProgressed,
+    JobStarted,
     JobWaits,
 )
+from agents.jobs.work import WorkPart, works_alone
 from agents.pipelines.registry import kinds_with_agents, pipeline_counts
 from agents.pipelines.spec import PipelineFigures
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.jobs import run_status
-from screens.jobs.job_line import share_done
+from screens.jobs.entries import Entry, entries_of
 from screens.jobs.jobs import LogLine
 from screens.jobs.log_pane import LogPane
 from screens.jobs.parts import CAUSES_LINES, FOLDED_CELLS, LOG_LINES, PARTS, open_parts
 from screens.jobs.run_tables import cause_lines, funnel, progress_lines, stage_table
-from screens.jobs.search_status import search_log, search_status
 from screens.jobs.start import start_annotation
 from screens.jobs.throttle import ThrottledReader
+from screens.jobs.work_status import work_status
 from screens.threads import Soon, in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
@@ -64,6 +64,7 @@ from store.queries.run_items import (
 )
 from store.queries.run_pace import RunPace, run_pace
 from store.queries.runs import kind_for_agents
+from store.queries.works import listed_works
 from store.record.ids import now
 from store.record.scope import RunRef
 
@@ -71,11 +72,10 @@ if TYPE_CHECKING:
     from agents.jobs.budget import Budget
     from agents.jobs.errors import BudgetReached
     from agents.jobs.runner import Job
-    from agents.retrieval.candidate_search import CandidateSearch, SearchEvent
     from screens.context import ScreenContext
     from screens.navigator import Navigator
     from store.queries.rows import Ids
-    from store.tables.runs import Run
+    from store.tables.runs import Run, WorkRow
 
 LOG_SECONDS = 0.2
 """How long lines of the log are gathered."""
@@ -96,6 +96,7 @@ MOVE_SECONDS = 0.15
 
 TURNS_SHOWN = 200
 
+Listed = tuple[tuple[ListedRun, ...], tuple["WorkRow", ...], Mapping[str, WorkPart]]
 Failures = tuple[tuple[FailureCause, ...], list[FailedTurns]]
 
 
@@ -111,10 +112,11 @@ class Boxes(Horizontal):
 
 
 class JobsScreen(BaseScreen):
-    """Shows the runs of the agents and steers the one at work; reads each part at its own pace, in threads.
+    """Shows runs and other works and steers those at work; reads each part at its own pace, in threads.
 
     Attributes:
         runs: The runs, the one begun last first; None before they are read.
+        works: The other works, as they were read.
         failure: Why they could not be read.
         stages: The figures of its roles; None before they are read, as the next.
         pace: Its pace, where it has one.
@@ -136,12 +138,13 @@ class JobsScreen(BaseScreen):
         super().__init__(context, navigator)
         self._log_due = Soon(self, LOG_SECONDS, group="log")
         self._moved = Soon(self, MOVE_SECONDS, group="run")
-        self._logged = 0
         self._part = "funnel"
         self._choice: tuple[str, ...] = ()
         self.runs: Sequence[ListedRun] | None = None
+        self.works: Sequence[WorkRow] = ()
+        self._parts_alone: Mapping[str, WorkPart] = {}
         self.failure: Exception | None = None
-        # The run or search under the cursor.
+        # The run or work under the cursor.
         self._shown_id: UUID | None = None
         self._marked: UUID | None = None
         self._at_once = False
@@ -173,14 +176,10 @@ class JobsScreen(BaseScreen):
         for name, title in PARTS.items():
             self.query_one(f"#{name}").border_title = title
         self.context.jobs.events.subscribe(self, self._job_event)
-        self.context.searches.events.subscribe(self, self._search_event)
         self.context.runs.changed.subscribe(self, lambda _: self._lay_out())
         self.context.runs.read()
-        job = self.context.jobs.latest
-        self._shown_id = job.run_id if job is not None else None
-        search = self.context.searches.running
-        if search is not None and self.context.jobs.running is None:
-            self._shown_id = search.id
+        jobs = self.context.jobs.at_work or self.context.jobs.started
+        self._shown_id = _id(jobs[-1]) if jobs else None
         self._lay_out()
         self._read_soon()
 
@@ -207,28 +206,36 @@ class JobsScreen(BaseScreen):
         self.pipeline = PipelineFigures()
 
     @property
-    def entries(self) -> list[ListedRun | CandidateSearch]:
-        """The runs and the searches of this session, the one begun last first."""
-        return sorted((*self.context.searches.started, *(self.runs or ())), key=_began, reverse=True)
+    def entries(self) -> list[Entry]:
+        """The runs and other works, the one begun last first."""
+        return entries_of(self.runs or (), self.works, self.context.jobs.started)
 
     @property
-    def _shown(self) -> ListedRun | CandidateSearch | None:
-        """The run or search under the cursor; at first the latest one."""
+    def shown(self) -> Entry | None:
+        """The run or work under the cursor; at first the latest one."""
         entries = self.entries
         first = entries[0] if entries else None
-        return next((each for each in entries if _id(each) == self._shown_id), first)
+        return next((each for each in entries if each.id == self._shown_id), first)
 
     @property
     def run_shown(self) -> ListedRun | None:
-        """The run under the cursor; None where there is none, or a search."""
-        shown = self._shown
-        return shown if isinstance(shown, ListedRun) else None
+        """The run under the cursor; None where there is none, or another work."""
+        shown = self.shown
+        return None if shown is None else shown.run
 
     @property
-    def search_shown(self) -> CandidateSearch | None:
-        """The search under the cursor; None where there is none, or a run."""
-        shown = self._shown
-        return None if isinstance(shown, ListedRun) else shown
+    def work_shown(self) -> Entry | None:
+        """The work under the cursor; None where there is none, or a run."""
+        shown = self.shown
+        return None if shown is None or shown.run is not None else shown
+
+    @property
+    def _job_shown(self) -> Job | None:
+        """The job at work on what is under the cursor, or on a run that is not read yet."""
+        shown = self.shown
+        if shown is None:
+            return next(reversed(self.context.jobs.at_work), None)
+        return shown.at_work
 
     @property
     def is_read(self) -> bool:
@@ -250,10 +257,10 @@ class JobsScreen(BaseScreen):
             self._at_once = self._at_once or at_once
             self._stages.request(shown.run.id, at_once=at_once)
 
-    def _read_runs(self, _: None) -> tuple[ListedRun, ...]:
+    def _read_runs(self, _: None) -> Listed:
         with self.context.workspace.reading() as connection:
             self._has_items = kind_for_agents(connection, kinds_with_agents()) is not None
-            return listed_runs(connection)
+            return listed_runs(connection), listed_works(connection), works_alone()
 
     def _read_stages(self, run_id: UUID) -> tuple[tuple[RoleFigures, ...], RunPace | None]:
         with self.context.workspace.reading() as connection:
@@ -270,8 +277,8 @@ class JobsScreen(BaseScreen):
             counts = run_figures(connection, run_id)
             return counts, pipeline_counts(connection, run, counts)
 
-    def _runs_read(self, _: None, runs: tuple[ListedRun, ...]) -> None:
-        before, self.runs, self.failure = self.run_shown, runs, None
+    def _runs_read(self, _: None, listed: Listed) -> None:
+        before, (self.runs, self.works, self._parts_alone), self.failure = self.run_shown, listed, None
         self._follow(before)
         self._lay_out()
 
@@ -304,7 +311,7 @@ class JobsScreen(BaseScreen):
         self.failure = error
         self._lay_out()
 
-    def _is_shown(self, run_id: UUID) -> bool:
+    def _is_shown(self, run_id: UUID | None) -> bool:
         shown = self.run_shown
         return shown is not None and shown.run.id == run_id
 
@@ -314,15 +321,17 @@ class JobsScreen(BaseScreen):
         if isinstance(event, JobLog | JobPaused):
             self._log_soon()
         if isinstance(event, JobProgressed):
+            self._lay_out_runs()
             self._lay_out_now()
-            self._read_soon()
+            if self._is_shown(event.run_id):
+                self._read_soon()
         elif isinstance(event, JobWaits):
             self._lay_out_now()
             self.set_timer(max(0.0, (event.until - now()).total_seconds()), self._lay_out_now)
         elif not isinstance(event, JobLog | ItemEnded):
-            before, job = self.run_shown, self.context.jobs.latest
-            if job is not None and job.run_id is not None:
-                self._shown_id = job.run_id
+            before = self.run_shown
+            if isinstance(event, JobStarted):
+                self._shown_id = _id(self.context.jobs.started[event.job - 1])
             self._follow(before)
             self._lay_out()
             self._read_soon(at_once=isinstance(event, JobPaused | JobEnded))
@@ -330,26 +339,17 @@ class JobsScreen(BaseScreen):
     def _log_soon(self) -> None:
         self._log_due.call(self._log_came)
 
-    def _search_event(self, event: SearchEvent) -> None:
-        if event.what == "log":
-            self._log_soon()
-        elif event.what == "progress":
-            self._lay_out_runs()
-            self._lay_out_now()
-        else:
-            self._lay_out()
-
     # -- layout -----------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
         shown = self.run_shown
-        self.set_class(self._shown is None, "-empty")
+        self.set_class(self.shown is None, "-empty")
         self._lay_out_runs()
         self._lay_out_now()
         if shown is not None:
             self._lay_out_parts(shown)
-        elif self.search_shown is not None:
-            # Of a search there is the log alone.
+        elif self.work_shown is not None:
+            # Of another work there is the log alone.
             for name in ("numbers", "tabs", "folded"):
                 self.query_one(f"#{name}").display = False
             self.query_one(LogPane).display = True
@@ -361,7 +361,7 @@ class JobsScreen(BaseScreen):
 
     def _lay_out_parts(self, shown: ListedRun) -> None:
         title, log, nothing = self._log()
-        live = self._state_of(shown) not in ENDED
+        live = self._job_shown is not None
         beside = self.has_class("-wide") and (live or bool(log))
         width = self.app.size.width
         left = max(LEFT_CELLS, 3 * width // 5) if beside else width
@@ -453,26 +453,23 @@ class JobsScreen(BaseScreen):
     def _run_lines(self) -> list[Content]:
         if self.runs is None:
             return [Content("" if self.failure else "Reading …")]
-        entries, shown = self.entries, self._shown
-        at = entries.index(shown) if shown is not None else 0
+        entries, shown = self.entries, self.shown
+        at = next((place for place, one in enumerate(entries) if shown is not None and one.id == shown.id), 0)
         top = max(0, min(at - RUNS_LISTED + 1, len(entries) - RUNS_LISTED))
         wide = self.app.size.width >= 100
         width = max(20, self.app.size.width - (59 if wide else 41))
         used = {run.id for run in self.context.runs.shown.values()}
         lines = []
-        for listed in entries[top : top + RUNS_LISTED]:
-            here = listed is shown
-            if isinstance(listed, ListedRun):
-                done, total = run_status.labelled_items(listed, self.context.jobs.latest), listed.run.total
-                name, state, money = listed.run.name, self._state_of(listed), listed.money
-            else:
-                (done, total), name, state, money = share_done(listed), listed.name, listed.state, None
+        for place, entry in enumerate(entries[top : top + RUNS_LISTED], top):
+            here = place == at
+            done, total = entry.share
+            money = None if entry.run is None else entry.run.money
             share = f"{100 * done // total} %" if total else ""
-            marked = MARK if _id(listed) == self._marked else " "
+            marked = MARK if entry.id == self._marked else " "
             text = (
-                f"{'▸' if here else ' '}{marked}{'◆' if _id(listed) in used else ' '}"
-                f"{shortened(name, width):<{width}} {state:<9} "
-                f"{share:>5}  {_began(listed).astimezone():%Y-%m-%d %H:%M}"
+                f"{'▸' if here else ' '}{marked}{'◆' if entry.id in used else ' '}"
+                f"{shortened(entry.name, width):<{width}} {entry.state:<9} "
+                f"{share:>5}  {entry.began.astimezone():%Y-%m-%d %H:%M}"
             )
             if wide:
                 text += f"{'' if money is None else dollars(money):>12}"
@@ -482,10 +479,6 @@ class JobsScreen(BaseScreen):
             arrows = self.key_of("up") + self.key_of("down")
             lines.append(Content.styled(f"  {arrows} {pluralize(more, 'more run')}", "$foreground-muted"))
         return lines
-
-    def _state_of(self, listed: ListedRun) -> str:
-        job = self.context.jobs.latest
-        return job.state if job is not None and job.run_id == listed.run.id else listed.run.state
 
     def _lay_out_now(self) -> None:
         lines = [
@@ -498,28 +491,33 @@ class JobsScreen(BaseScreen):
         """Return the status of what is under the cursor, in a few lines."""
         if self.failure is not None:
             return run_status.read_error_status(self.failure)
-        shown, job = self.run_shown, self.context.jobs.latest
+        shown = self.shown
         width = max(20, self.app.size.width - 6)
-        if (search := self.search_shown) is not None:
-            return search_status(search, self.key_of, width)
+        if shown is not None and shown.run is None:
+            return work_status(shown, self.key_of, width)
         if self.runs is None:
             return ["Reading …"]
-        if shown is None:
+        if shown is None or shown.run is None:
+            job = next(reversed(self.context.jobs.started), None)
             return run_status.no_runs_status(job, self._problem(), self.key_of, has_items=self._has_items)
-        if job is None or job.run_id != shown.run.id:
-            past = run_status.past_run_status(shown, self.stages or (), self.pace, width)
+        stages = self.stages or ()
+        if shown.job is None:
+            past = run_status.past_run_status(shown.run, stages, self.pace, width)
             return [*past, *self._problem()]
-        status, stages = self.context.jobs.status, self.stages or ()
-        return run_status.job_status(job, shown, status, stages, self.pace, key=self.key_of, width=width)
+        status = self.context.jobs.status_of(shown.job.number)
+        return run_status.job_status(
+            shown.job, shown.run, status, stages, self.pace, key=self.key_of, width=width
+        )
 
     def _log(self) -> tuple[str, list[LogLine], str]:
         """Return the title of the log, its lines, and why there are none; an earlier run has failed turns."""
-        shown, job = self.run_shown, self.context.jobs.latest
-        if (search := self.search_shown) is not None:
-            return PARTS["log"], search_log(search), ""
-        if shown is None or (job is not None and job.run_id == shown.run.id):
-            log = self.context.jobs.status.log
+        shown, jobs = self.shown, self.context.jobs
+        job = shown.job if shown is not None else next(reversed(jobs.started), None)
+        if job is not None or shown is None:
+            log = jobs.status_of(job.number if job is not None else 0).log
             return PARTS["log"], log, "" if log else "nothing logged"
+        if shown.run is None:
+            return PARTS["log"], [], "Its log was that of an earlier session."
         turns = self.failed_turns
         why = "Reading …" if turns is None else "" if turns else "nothing failed"
         return "Failed turns", [_logged(each) for each in turns or ()], why
@@ -536,14 +534,13 @@ class JobsScreen(BaseScreen):
         pane = self.query_one(LogPane)
         pane.border_title, log, nothing = self._log()
         pane.show(log, nothing)
-        self._logged = self.context.jobs.status.logged
 
     # -- keys -------------------------------------------------------------------------------------------
 
     def _problem(self) -> list[str]:
         """Return why no run can be started, nothing when one can."""
         context = self.context
-        if context.program.plan.annotation is not None or self.context.jobs.running is not None:
+        if context.program.plan.annotation is not None or context.jobs.runs_at_work:
             return []
         return [f"! No run can be started: {one_line(context.program.plan.problem, 400)}"]
 
@@ -552,18 +549,15 @@ class JobsScreen(BaseScreen):
         return sum(cause.items for cause in self.causes or () if not cause.waits)
 
     def offers(self, command: Command) -> bool:
-        """Offer pause and stop while a job runs, start and retry while none does and one can."""
-        context, shown, search = self.context, self.run_shown, self.search_shown
-        job, startable = context.jobs.running, context.program.plan.annotation is not None
-        # Commands to a job apply to its own run alone.
-        here = search is None and job is not None and (shown is None or job.run_id in (None, shown.run.id))
-        can_stop = search is not None and search.state in ("running", "paused")
+        """Offer pause and stop of what is at work, and to go on with what has stopped."""
+        context, shown, work, job = self.context, self.run_shown, self.work_shown, self._job_shown
+        startable = context.program.plan.annotation is not None
         offered = {
-            "jobs.pause": can_stop or (here and job is not None and job.state != "stopping"),
-            "jobs.stop": can_stop or here,
-            "jobs.candidates": context.searches.running is None,
-            "jobs.start": job is None and startable and self._has_items,
-            "jobs.retry": job is None and startable and self._failed > 0,
+            "jobs.pause": self._can_go_on(work) if job is None else job.state != "stopping",
+            "jobs.stop": job is not None,
+            "jobs.start": startable and self._has_items,
+            "jobs.works": bool(self._parts_alone),
+            "jobs.retry": job is None and shown is not None and startable and self._failed > 0,
             "jobs.items": shown is not None,
             "jobs.use": shown is not None and shown.labelled > 0 and not context.scope.blind,
             "jobs.compare": bool(self._comparable) and not context.scope.blind,
@@ -571,14 +565,17 @@ class JobsScreen(BaseScreen):
         }
         return offered.get(command.id, True)
 
+    @staticmethod
+    def _can_go_on(work: Entry | None) -> bool:
+        return work is not None and work.state in ("stopped", "failed")
+
     def label_now(self, command: Command) -> str:
         """Say what the key that pauses does after a pause, and that the one that stops then cuts off."""
-        job = self.context.jobs.running
+        job, chosen, shown = self._job_shown, self.context.runs.chosen, self.run_shown
         on = "more budget" if job is not None and job.used_up is not None else "go on"
+        if command.id == "jobs.pause" and job is None and self.work_shown is not None:
+            return "go on"
         now = {("paused", "jobs.pause"): on, ("stopping", "jobs.stop"): "stop at once"}
-        if (search := self.search_shown) is not None and command.id == "jobs.pause":
-            return "go on" if search.state == "paused" else command.label
-        chosen, shown = self.context.runs.chosen, self.run_shown
         if (
             command.id == "jobs.use"
             and shown is not None
@@ -588,51 +585,58 @@ class JobsScreen(BaseScreen):
             return "use the default"
         if command.id == "jobs.compare" and self._marked is not None and shown is not None:
             return "unmark" if shown.run.id == self._marked else f"compare with {MARK}"
-        if command.id == "jobs.start" and self.context.jobs.started:
-            return "go on" if self.context.jobs.started[-1].state in ("stopped", "failed") else command.label
+        if command.id == "jobs.start" and self.shown is not None and self.shown.run is not None:
+            return "go on" if job is None and self.shown.state in ("stopped", "failed") else command.label
         return now.get((job.state if job is not None else "", command.id), command.label)
 
     def _at_work(self) -> Job | None:
-        """Return the job that works on the run under the cursor; show a notice without one."""
-        job, shown = self.context.jobs.running, self.run_shown
+        """Return the job that works on what is under the cursor; show a notice without one."""
+        job = self._job_shown
         if job is None:
-            self.context.notices.show("No job runs", "There is no job to pause or to stop.")
-        elif shown is not None and job.run_id not in (None, shown.run.id):
-            self.context.notices.show("Not this run", "The job works on another run; go to that run first.")
-            return None
+            at_work = self.context.jobs.at_work
+            title, words = "No job runs", "There is no job to pause or to stop."
+            if at_work:
+                title, words = "Not this one", "Nothing works on it; go to one that is at work."
+            self.context.notices.show(title, words)
         return job
 
     def action_start(self) -> None:
         """Show what the configured run will take, and start it, or go on with it."""
-        if self.context.jobs.running is not None:
-            self.context.notices.show("A job is running", "Only one job can run at a time.")
+        start_annotation(self.app, self.context, then=self._lay_out)
+
+    def action_start_work(self) -> None:
+        """List the works of other packages, and start the one that is chosen."""
+        from screens.jobs.works import WorksScreen
+
+        def chosen(kind: str | None) -> None:
+            if kind is not None:
+                self.context.jobs.begin(kind)
+
+        if self._parts_alone:
+            self.app.push_screen(WorksScreen(self.context.settings, self._parts_alone), chosen)
         else:
-            start_annotation(self.app, self.context, then=self._lay_out)
+            self.context.notices.show("No other works", "No package that is installed adds any.")
 
     def action_pause(self) -> None:
-        """Let the agents wait, or the search under the cursor; or go on."""
-        if (search := self.search_shown) is not None:
-            if not self._has_ended(search):
-                (search.resume if search.state == "paused" else search.pause)()
+        """Let what is under the cursor wait, or go on."""
+        work = self.work_shown
+        if self._job_shown is None and work is not None and self._can_go_on(work):
+            assert work.work is not None
+            self.context.jobs.go_on(work.work)
             return
         job = self._at_work()
-        if job is not None:
-            if job.state == "stopping":
-                self.context.notices.show("The job is stopping", "It cannot be paused now.")
-            elif job.state == "paused" and job.used_up is not None:
-                self._ask_for_more(job, job.used_up)
-            elif job.state == "paused":
-                job.resume()
-            else:
-                job.pause()
-
-    def _has_ended(self, search: CandidateSearch) -> bool:
-        """Return whether a search is over or about to be; say so."""
-        if search.state == "stopping":
-            self.context.notices.show("The search is stopping", "What is under way ends first.")
-        elif search.state in ENDED:
-            self.context.notices.show("No search runs", "This one has ended.")
-        return search.state not in ("running", "paused")
+        if job is None:
+            return
+        if job.state == "stopping":
+            self.context.notices.show("The job is stopping", "It cannot be paused now.")
+        elif job.state == "paused" and job.used_up is not None:
+            self._ask_for_more(job, job.used_up)
+        elif job.state == "paused":
+            job.resume()
+        else:
+            job.pause()
+        # The jobs' own thread takes note of it a moment later.
+        self.set_timer(STOP_SECONDS, self._lay_out)
 
     def _ask_for_more(self, job: Job, used_up: BudgetReached) -> None:
         from screens.jobs.budget import BudgetScreen
@@ -644,11 +648,7 @@ class JobsScreen(BaseScreen):
         self.app.push_screen(BudgetScreen(self.context.settings, job.budget, used_up, job.progress), give)
 
     def action_stop(self) -> None:
-        """Stop the run or the search; of a run, a second time, cut off the turns under way."""
-        if (search := self.search_shown) is not None:
-            if not self._has_ended(search):
-                search.stop()
-            return
+        """Stop what is under the cursor; a second time, cut off the turns under way."""
         job = self._at_work()
         if job is not None:
             job.stop(0.0 if job.state == "stopping" else None)
@@ -661,15 +661,15 @@ class JobsScreen(BaseScreen):
 
         start_candidates(self.app, self.context, then=self._go_to)
 
-    def _go_to(self, search: CandidateSearch) -> None:
-        self._shown_id = search.id
+    def _go_to(self, job: Job) -> None:
+        self._shown_id = _id(job)
         self._lay_out()
 
     def action_retry(self) -> None:
         """Let the agents try again what the run under the cursor failed on."""
         shown = self.run_shown
-        if self.context.jobs.running is not None:
-            self.context.notices.show("A job is running", "Try again when it has ended.")
+        if self._job_shown is not None:
+            self.context.notices.show("The run is at work", "Try again when it has ended.")
         elif shown is None or (self.causes is not None and not self._failed):
             self.context.notices.show("Nothing failed", "There is nothing to retry.")
         else:
@@ -742,13 +742,13 @@ class JobsScreen(BaseScreen):
         self._lay_out()
 
     def action_move(self, lines: int) -> None:
-        """Go to another run or search."""
-        entries, shown = self.entries, self._shown
+        """Go to another run or work."""
+        ids, shown = [entry.id for entry in self.entries], self.shown
         if shown is None:
             return
-        wanted = entries[min(max(0, entries.index(shown) + lines), len(entries) - 1)]
-        if wanted is not shown:
-            self._shown_id = _id(wanted)
+        wanted = ids[min(max(0, ids.index(shown.id) + lines), len(ids) - 1)]
+        if wanted != shown.id:
+            self._shown_id = wanted
             self._forget()
             self._moved.call(self._read_parts, again=True)
             self._lay_out()
@@ -775,12 +775,9 @@ class JobsScreen(BaseScreen):
         log.scroll_relative(y=screens * max(1, log.size.height - 1), animate=False)
 
 
-def _id(listed: ListedRun | CandidateSearch) -> UUID:
-    return listed.run.id if isinstance(listed, ListedRun) else listed.id
-
-
-def _began(listed: ListedRun | CandidateSearch) -> datetime:
-    return listed.run.started_at if isinstance(listed, ListedRun) else listed.started_at
+def _id(job: Job) -> UUID | None:
+    """Return the key of the run or work of a job; None while it is not known."""
+    return job.run_id if job.record is None else job.work_id
 
 
 def _logged(turns: FailedTurns) -> LogLine:

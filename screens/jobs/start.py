@@ -31,7 +31,7 @@ from store.kinds.spec import task_kinds
 if TYPE_CHECKING:
     from agents.jobs.estimate import Estimate
     from agents.settings import JobSettings
-    from screens.context import ScreenContext
+    from screens.context import Plan, ScreenContext
 
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,12}")
 _TITLE_CELLS = 15
@@ -46,13 +46,21 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         context: The context of the screens.
         settings: The settings of the run.
         sandbox: Where test programs run, in a sentence.
+        others: The kinds and configurations of agents that can be chosen.
     """
 
     CSS_PATH: ClassVar[str] = "budget.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("start"))
 
-    def __init__(self, context: ScreenContext, settings: JobSettings, sandbox: str) -> None:
+    def __init__(
+        self,
+        context: ScreenContext,
+        settings: JobSettings,
+        sandbox: str,
+        others: Sequence[tuple[str, str]] = (),
+    ) -> None:
         super().__init__()
+        self._others = others
         self.context = context
         self.settings = settings
         self.estimate: Estimate | None = None
@@ -70,7 +78,8 @@ class StartScreen(ModalScreen["JobSettings | None"]):
                 yield LineInput(id="limit", placeholder="all without a label of this run")
             yield Static(id="expected")
             yield Static(id="wrong")
-            keys = hint(self.context.settings, ("start.begin", "start"), ("start.leave", "cancel"))
+            other = [("start.other", "other agents")] if len(self._others) > 1 else []
+            keys = hint(self.context.settings, ("start.begin", "start"), *other, ("start.leave", "cancel"))
             yield Static(Content(keys), classes="keys")
 
     def on_mount(self) -> None:
@@ -84,9 +93,10 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         own = settings.asked not in ("", settings.agents)
         name = f"{settings.asked} ({settings.agents})" if own else settings.agents
         roles = [f"{role} {one_line(own.model, 40)}" for role, own in settings.roles.items() if own.model]
-        limits = settings.budget.model_dump(exclude_none=True)
+        limits = settings.budget.limits
         budget = ", ".join(format_amount(what, limit) for what, limit in limits.items())
         facts = [
+            ("items", task_kinds()[settings.kind].plural if len(self._kinds) > 1 else ""),
             ("configuration", f"{one_line(name, 40)}. {configuration.sentence}"),
             ("model", shortened(settings.model, _VALUE_CELLS)),
             ("your prompts", ", ".join(settings.prompt_files)),
@@ -95,6 +105,27 @@ class StartScreen(ModalScreen["JobSettings | None"]):
             ("budget", budget or "none; agents.budget in the configuration sets one"),
         ]
         return [_row(title, words) for title, words in facts if words]
+
+    @property
+    def _kinds(self) -> set[str]:
+        return {kind for kind, _ in self._others}
+
+    def action_choose(self, places: int) -> None:
+        """Choose other agents, those of another kind of items among them."""
+        if len(self._others) < 2:
+            return
+        now = (self.settings.kind, self.settings.asked or self.settings.agents)
+        at = self._others.index(now) if now in self._others else 0
+        kind, name = self._others[(at + places) % len(self._others)]
+        plan = self.context.program.make_plan(kind, name)
+        if plan.annotation is None:
+            self._show_wrong(f"! {name}: {one_line(plan.problem, 200)}")
+            return
+        self.settings = replace(plan.annotation, kind=kind, limit=self.settings.limit)
+        self.estimate, self._is_estimating = None, True
+        self.query_one("#facts", Static).update(Content("\n").join(self._facts()))
+        self._show_estimate(["Estimating …"])
+        self._estimate(self.settings)
 
     def _estimate(self, settings: JobSettings) -> None:
         def read() -> Estimate:
@@ -116,7 +147,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         self.estimate = found
         self._is_estimating = False
         kind = task_kinds()[settings.kind]
-        if not found.pairs:
+        if not found.items:
             self._show_estimate([f"nothing to do: this run has labelled all {kind.plural}"])
             return
         money = "cost not known: no price is set for the model"
@@ -125,7 +156,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         tokens = found.total("tokens_in") + found.total("tokens_out")
         self._show_estimate(
             [
-                pluralize(found.pairs, kind.singular, kind.plural),
+                pluralize(found.items, kind.singular, kind.plural),
                 f"{pluralize(found.total('requests'), 'request')} · {pluralize(tokens, 'token')} · {money}",
                 "" if self.context.scope.blind else " ".join(found.based_on),
             ]
@@ -157,7 +188,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
 
     def action_begin(self) -> None:
         """Start what is shown, unless the number of items is none; not before the estimate is shown."""
-        nothing = self.estimate is not None and not self.estimate.pairs
+        nothing = self.estimate is not None and not self.estimate.items
         if self._is_wrong or nothing:
             return
         if self._is_estimating:
@@ -182,6 +213,14 @@ def _row(title: str, words: str) -> Content:
     return Content("\n").join(rows)
 
 
+def _names(context: ScreenContext, kind: str, plan: Plan | None) -> Sequence[str]:
+    """Return the names of the agents that can work on a kind; none where none can."""
+    plan = plan or context.program.make_plan(kind, "")
+    if plan.annotation is None:
+        return ()
+    return plan.names or (plan.annotation.asked or plan.annotation.agents,)
+
+
 def start_annotation(
     app: App[Any],
     context: ScreenContext,
@@ -200,30 +239,29 @@ def start_annotation(
     Returns:
         Whether it was started already.
     """
-    from store.queries.runs import kind_for_agents, kind_of_run
+    from store.queries.runs import kind_for_agents, kind_of_run, kinds_there
 
     if context.is_sealed():
         return False
     with context.workspace.reading() as connection:
-        if again is None:
-            kind = kind_for_agents(connection, kinds_with_agents())
-        else:
-            kind = kind_of_run(connection, again[0])
+        kinds = kinds_there(connection, kinds_with_agents())
+        kind = kind_for_agents(connection, kinds) if again is None else kind_of_run(connection, again[0])
     if kind is None:
         context.notices.show("Nothing to annotate", "No agents label the kinds of items that are here.")
         return False
-    plan = context.program.plan if kind == "pair" else context.program.make_plan(kind)
+    plan = context.program.plan if kind == "pair" else context.program.make_plan(kind, "")
     if plan.annotation is None:
         context.notices.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
         return False
     annotation = replace(plan.annotation, kind=kind)
     if again is not None:
         run_id, item_ids = again
-        return context.jobs.start(replace(annotation, run_id=run_id, item_ids=tuple(item_ids)))
+        return context.jobs.start(replace(annotation, run_id=run_id, item_ids=tuple(item_ids))) is not None
 
     def confirmed(settings: JobSettings | None) -> None:
         if settings is not None and context.jobs.start(settings) and then is not None:
             then()
 
-    app.push_screen(StartScreen(context, annotation, plan.sandbox), confirmed)
+    others = [(one, name) for one in kinds for name in _names(context, one, plan if one == kind else None)]
+    app.push_screen(StartScreen(context, annotation, plan.sandbox, others), confirmed)
     return False

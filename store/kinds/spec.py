@@ -41,7 +41,7 @@ _TABLES = """
     pair pending_response prompt query question rater reply repository_question response response_ref
     retrieval retrieval_hit retrieval_query run saved_view schema_version score sent_back sessionstate
     similarity source source_file split split_label step study study_item study_look study_rater test_outcome
-    verdict workspace_fact
+    verdict work workspace_fact
     """
 OWN_TABLES = frozenset(_TABLES.split())
 """The tables of every workspace."""

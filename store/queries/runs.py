@@ -108,6 +108,13 @@ def rater_or_run(connection: Connection, name: str) -> RaterRef:
         return RaterRef(run.rater_id, "agent", run.name)
 
 
+def kinds_there(connection: Connection, kinds: Collection[str]) -> list[str]:
+    """Return those of some kinds of which there are items, in order."""
+    item = table_of(Item)
+    found = set(connection.execute(select(item.c.kind).distinct()).scalars())
+    return in_order(found.intersection(kinds))
+
+
 def kind_for_agents(connection: Connection, kinds: Collection[str]) -> str | None:
     """Return the kind whose items agents take up next: the first one of which some have no outcome at all.
 
@@ -119,8 +126,7 @@ def kind_for_agents(connection: Connection, kinds: Collection[str]) -> str | Non
         The first of these of which there are items where all have one; None where there are no items.
     """
     item, outcome = table_of(Item), outcomes().subquery()
-    found = set(connection.execute(select(item.c.kind).distinct()).scalars())
-    there = in_order(found.intersection(kinds))
+    there = kinds_there(connection, kinds)
     for kind in there if len(there) > 1 else ():
         bare = select(item.c.id).where(item.c.kind == kind, item.c.id.not_in(select(outcome.c.item_id)))
         if connection.execute(bare.limit(1)).first() is not None:

@@ -1,11 +1,14 @@
-"""The work of agents: runs, steps, replies, executions with test outcomes, verdicts.
+"""The work of agents: runs, steps, replies, executions with test outcomes, verdicts; and other works.
 
-Only two things ever change: a run's state, and a reply when a person has the same request sent again.
+Only these ever change: a run's state, a work that goes on, and a reply when a person has the same request
+sent again.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 from sqlmodel import SQLModel
@@ -39,6 +42,32 @@ class Run(SQLModel, table=True):
     started_at: datetime = moment()
     ended_at: datetime | None = moment(default=None)
     fullness: int = big(default=0)
+
+
+class WorkRow(SQLModel, table=True):
+    """A work that is no run of the agents, such as a search for candidate pairs.
+
+    `description` is JSON of which `kind` makes the same work again, `kept` is JSON from which that goes on,
+    and `said` is what came of it, or why it failed.
+    """
+
+    __tablename__ = "work"
+
+    id: UUID = uid(primary_key=True)
+    kind: str = string()
+    name: str = string()
+    description: str = string()
+    state: str = string()
+    kept: str = string(default="")
+    said: str = string(default="")
+    started_at: datetime = moment()
+    ended_at: datetime | None = moment(default=None)
+
+
+def described(row: WorkRow) -> Mapping[str, Any]:
+    """Return the description of a work."""
+    found: dict[str, Any] = json.loads(row.description)
+    return found
 
 
 class Step(SQLModel):

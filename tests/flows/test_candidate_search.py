@@ -22,8 +22,9 @@ from study_app import open_study, rater_app
 from textual.widgets import Input, Log, Select, Static
 
 from agents.jobs.events import ENDED
+from agents.jobs.runner import Job, JobRunner
+from agents.jobs.work import WorkSettings
 from agents.llm.settings import ModelSettings
-from agents.retrieval.candidate_search import CandidateSearch, CandidateSearches
 from agents.retrieval.encoder import Encoded
 from agents.retrieval.encoders import LocalEncoder
 from agents.retrieval.settings import RetrievalSettings
@@ -75,20 +76,23 @@ Searching = Callable[..., WorkbenchApp]
 @pytest.fixture
 def searching(tmp_path: Path) -> Iterator[Searching]:
     """Makes the app with vectors of its own; its searches end with the test."""
-    made: list[CandidateSearches] = []
+    made: list[JobRunner] = []
 
     def app(workspace: Workspace, make: Callable[..., WorkbenchApp] = app_of, **changes: Any) -> WorkbenchApp:
         settings = RetrievalSettings(vectors=changes.pop("vectors", tmp_path / "vectors"))
 
-        def make_searches(emit: Any) -> CandidateSearches:
-            made.append(CandidateSearches(workspace, settings, ModelSettings(), emit))
+        def make_runner(emit: Any) -> JobRunner:
+            made.append(JobRunner(workspace, emit))
             return made[-1]
 
-        return make(workspace, make_searches=make_searches, **changes)
+        def make_work_settings() -> WorkSettings:
+            return WorkSettings(ModelSettings(), settings)
+
+        return make(workspace, make_runner=make_runner, make_work_settings=make_work_settings, **changes)
 
     yield app
     for one in made:
-        one.close(30)
+        one.close()
 
 
 class Turns:
@@ -147,18 +151,18 @@ async def dialog(pilot: Any, models: str = "", top: str = "") -> None:
             app.screen.query_one(f"#{name}", Input).value = value
 
 
-async def begun(pilot: Any, models: str, top: str = "5") -> CandidateSearch:
+async def begun(pilot: Any, models: str, top: str = "5") -> Job:
     """Start a search by the dialog."""
-    app, before = pilot.app, len(pilot.app.context.searches.started)
+    app, before = pilot.app, len(pilot.app.context.jobs.started)
     await dialog(pilot, models, top)
     await pilot.press("enter")
-    await until(pilot, lambda: len(app.context.searches.started) > before)
-    return app.context.searches.latest  # type: ignore[no-any-return]
+    await until(pilot, lambda: len(app.context.jobs.started) > before)
+    return app.context.jobs.started[-1]  # type: ignore[no-any-return]
 
 
-async def ended(pilot: Any, state: str) -> CandidateSearch:
+async def ended(pilot: Any, state: str) -> Job:
     """Wait for the end of the latest search."""
-    search = pilot.app.context.searches.latest
+    search = pilot.app.context.jobs.started[-1]
     await until(pilot, lambda: search.state in ENDED, "the end of the search")
     assert search.state == state, search.error
     return search  # type: ignore[no-any-return]
@@ -213,21 +217,21 @@ async def test_from_the_message_of_home_through_the_dialog_to_pairs_in_the_queue
         await until(pilot, lambda: combined.is_on_screen)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        assert not app.context.searches.started
+        assert not app.context.jobs.started
 
         # A search adds its pairs.
         await dialog(pilot, "bm25", "3")
         assert "12 queries and 90 codes are compared." in text(app, "#plan")
         await until(pilot, lambda: "The best 3 of each query: 36 pairs" in text(app, "#plan"))
         await pilot.press("enter")
-        await until(pilot, lambda: app.context.searches.latest is not None)
+        await until(pilot, lambda: bool(app.context.jobs.started))
         search = await ended(pilot, "done")
         await until(pilot, lambda: notices == ["36 pairs added."])
         await until(pilot, lambda: "0/36" in screen_text(app))
         await pilot.press("tab")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.items.count == 36)
     assert [row["name"] for row in rows(corpus, Source)][-1] == search.name == "candidates bm25, top 3"
-    lines = [line.text for line in search.log]
+    lines = [line.text for line in app.context.jobs.status_of(search.number).log]
     assert lines[0] == "begun: bm25; 3 codes of each query"
     assert [line.split(":")[0] for line in lines[1:4]] == [
         "reading texts",
@@ -274,12 +278,12 @@ async def test_paused_stopped_and_started_again_it_finds_what_the_command_finds(
         assert search.state == "paused"
         await pilot.press("p")
         await until(pilot, lambda: "64 of 90 " in text(app, "#now"))
-        assert " left" in text(app, "#now")
+        assert any(word in text(app, "#now") for word in (" left", "finishing"))
 
         await pilot.press("x")
         await ended(pilot, "stopped")
         await until(pilot, lambda: "■ stopped" in text(app, "#now"))
-        assert "f goes on" in text(app, "#now")
+        assert "p goes on" in text(app, "#now")
         assert rows(corpus, Item) == []
         assert len(list(vectors.rglob("*.vectors"))) == 5
         assert not list(vectors.rglob("*.part"))
@@ -322,7 +326,7 @@ async def test_errors_are_shown_and_leave_the_workspace_as_it_was(
         await pilot.press("J")
         await until(pilot, lambda: "! Vectors not written" in text(app, "#now"))
         assert "Make room on the disk" in text(app, "#now")
-        assert "f goes on" in text(app, "#now")
+        assert "p goes on" in text(app, "#now")
         assert rows(corpus, Item) == []
 
         # So is a model that breaks in the middle; the blocks before that are kept.
@@ -333,7 +337,7 @@ async def test_errors_are_shown_and_leave_the_workspace_as_it_was(
         await until(pilot, lambda: "! Not a number" in text(app, "#now"))
         assert "Nothing of this block was stored." in text(app, "#now")
         assert "failed: " in log_of(app)
-        assert search.log[-1].level == "error"
+        assert app.context.jobs.status_of(search.number).log[-1].level == "error"
         assert (rows(corpus, Item), len(rows(corpus, Source))) == ([], sources)
         assert len(list(vectors.rglob("*.vectors"))) == 2
 
@@ -344,8 +348,8 @@ async def test_errors_are_shown_and_leave_the_workspace_as_it_was(
         monkeypatch.setattr("agents.retrieval.candidate_search.add_candidates", broken)
         await begun(pilot, "bm25")
         search = await ended(pilot, "failed")
-        await until(pilot, lambda: "! The search broke" in text(app, "#now"))
-    assert any("Traceback" in line.text for line in search.log)
+        await until(pilot, lambda: "! The job broke" in text(app, "#now"))
+    assert any("Traceback" in line.text for line in app.context.jobs.status_of(search.number).log)
 
 
 async def test_it_ends_when_it_is_stopped_and_when_the_app_is_left(
@@ -362,14 +366,15 @@ async def test_it_ends_when_it_is_stopped_and_when_the_app_is_left(
     monkeypatch.setattr(LocalEncoder, "encode", loading)
     app = searching(corpus)
     async with app.run_test(size=(80, 24)) as pilot:
-        # While a search stops, the key says what to do.
+        # While a search stops, the same cannot be started.
         await home(pilot)
         search = await begun(pilot, tiny)
         await until(pilot, loads.is_set)
         search.stop()
-        await pilot.press("f")
-        await until(pilot, lambda: "Press f again when it has stopped." in said(app))
-        assert search.state == "stopping"
+        await until(pilot, lambda: search.state == "stopping")
+        await dialog(pilot, tiny, "5")
+        await pilot.press("enter")
+        await until(pilot, lambda: "is stopping. Stop it, or wait for its end." in said(app))
         assert isinstance(app.screen, HomeScreen)
         loaded.set()
         await ended(pilot, "stopped")
@@ -380,14 +385,14 @@ async def test_it_ends_when_it_is_stopped_and_when_the_app_is_left(
         search = await begun(pilot, tiny)
         await until(pilot, lambda: turns.taken == 3)
         await pilot.press("q")
-        await until(pilot, lambda: "vectors encoded so far are kept. Press q once more" in said(app))
+        await until(pilot, lambda: "can go on later: candidate search. Press q once more" in said(app))
         app._asked_to_quit = float("-inf")
         await pilot.press("ctrl+q")
         await until(pilot, lambda: "Press ^q once more to quit." in said(app))
         assert app.is_running
         await pilot.press("ctrl+q")
         await until(pilot, lambda: not app.is_running)
-    app.context.searches.runner.close()
+    app.context.jobs.runner.close()
     assert search.wait(0)
     assert search.state == "stopped"
     vectors = tmp_path / "vectors"
@@ -407,14 +412,14 @@ async def test_keys_judge_while_it_runs(
             await until(pilot, lambda: isinstance(app.screen, CandidatesScreen))
             app.screen.query_one("#models", Input).value = tiny
             await pilot.press("enter")
-            await until(pilot, lambda: app.context.searches.running is not None)
+            await until(pilot, lambda: bool(app.context.jobs.of_kind("candidates")))
             turns.give(1)
             await until(pilot, lambda: turns.taken == 1)
             await press(pilot, "1", "0", "1")
             await until(pilot, lambda: len(judgments(workspace)) == 3)
             assert [row[1] for row in judgments(workspace)] == [1.0, 0.0, 1.0]
-            assert app.context.searches.running is not None
-            await until(pilot, lambda: "▶ search running" in text(app, "JobLine"))
+            assert bool(app.context.jobs.of_kind("candidates"))
+            await until(pilot, lambda: "▶ candidate search running" in text(app, "JobLine"))
             turns.give(100)
             await ended(pilot, "done")
 
@@ -432,31 +437,31 @@ async def test_agents_and_a_search_run_beside_each_other(
             await pilot.press("g")
             assert isinstance(app.screen, StartScreen)
             await pilot.press("enter")
-            await until(pilot, lambda: app.context.jobs.running is not None)
+            await until(pilot, lambda: bool(app.context.jobs.runs_at_work))
             search = await begun(pilot, tiny)
-            await until(pilot, lambda: "│ ▶ search" in text(app, "JobLine"))
+            await until(pilot, lambda: "│ ▶ candidate search" in text(app, "JobLine"))
             assert text(app, "JobLine").startswith("▶ agents")
             await pilot.press("ctrl+q")
             await until(pilot, lambda: "The agents are at work. Quitting stops them;" in said(app))
-            assert "A candidate search is running." in said(app)
+            assert "can go on later: candidate search." in said(app)
             await pilot.press("J")
             screen = app.screen
             assert isinstance(screen, JobsScreen)
-            await until(pilot, lambda: screen.run_shown is not None and len(screen.entries) == 2)
+            await until(pilot, lambda: screen.work_shown is not None and len(screen.entries) == 2)
             # The key pauses what is under the cursor, and that alone.
             await pilot.press("p")
-            await until(pilot, lambda: app.context.jobs.running.state == "paused")  # type: ignore[union-attr]
-            assert search.state == "running"
-            await pilot.press("up")
-            await until(pilot, lambda: screen.search_shown is search)
+            await until(pilot, lambda: search.state == "paused")
+            (agents,) = app.context.jobs.runs_at_work
+            assert agents.state == "running"
+            await pilot.press("down")
+            await until(pilot, lambda: screen.run_shown is not None)
             await pilot.press("p")
-            assert search.state == "paused"
-            await pilot.press("f")
-            await until(pilot, lambda: "Only one search can run at a time; J shows it." in said(app))
-            assert app.screen is screen
+            await until(pilot, lambda: agents.state == "paused")
+            await pilot.press("up")
+            await until(pilot, lambda: screen.work_shown is not None)
             await pilot.press("x")
             await ended(pilot, "stopped")
-            assert app.context.jobs.running is not None
+            assert app.context.jobs.runs_at_work
             turns.give(1)
 
 
@@ -469,7 +474,7 @@ async def test_without_queries_the_dialog_says_what_is_missing(tmp_path: Path, s
             await until(pilot, lambda: "The workspace has no queries." in text(app, "#wrong"))
             await pilot.press("enter")
             await until(pilot, lambda: "Import a corpus and queries first" in text(app, "#wrong"))
-            assert not app.context.searches.started
+            assert not app.context.jobs.started
 
 
 async def test_in_an_open_study_and_in_a_packet_it_is_refused(
@@ -508,5 +513,5 @@ async def test_a_blind_session_may_search(corpus: Workspace, searching: Searchin
         await home(pilot)
         await begun(pilot, "bm25", "2")
         await ended(pilot, "done")
-        await until(pilot, lambda: "✓ search done" in str(app.screen.query_one(JobLine).content))
+        await until(pilot, lambda: "✓ candidate search done" in str(app.screen.query_one(JobLine).content))
     assert len(rows(corpus, Item)) == 24

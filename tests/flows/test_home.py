@@ -371,7 +371,7 @@ async def test_agents_are_offered_only_where_they_can_work(empty: Workspace, tmp
         await pilot.press("J")
         await until(pilot, lambda: isinstance(app.screen, JobsScreen) and app.screen.runs is not None)
         await until(pilot, lambda: "g start" not in keys(app))
-        assert not app.context.jobs.running
+        assert not app.context.jobs.at_work
 
 
 async def test_keys_of_the_configuration_are_the_keys_that_are_named(

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -105,7 +106,7 @@ async def test_before_any_run_the_screen_says_what_is_missing(workspace: Workspa
         assert line.region.height == 1
         assert str(line.content).endswith("? keys")
         # Text in the log is shown harmlessly.
-        app.post_message(JobReported(JobLog(1, "warning", "a\x1b[31mred\u202e [bold]x[/]\nline")))
+        app.post_message(JobReported(JobLog(0, "warning", "a\x1b[31mred\u202e [bold]x[/]\nline")))
         await until(pilot, lambda: "red" in log_lines(app))
         assert log_lines(app).startswith("! a␛[31mred<U+202E> [bold]x[/]⏎line")
         # Keys that steer a job have nothing to steer.
@@ -304,7 +305,7 @@ async def test_a_service_without_schemas_is_named_and_after_its_run_nothing_is_l
             await until(pilot, lambda: "✓ done · 12 of 12 labelled" in text(app, "#now"))
             # It is named in the status and in the log.
             assert "openai:deep is asked for json_object_schema" in text(app, "#now")
-            (line,) = [line.text for line in app.context.jobs.status.log if "refuses" in line.text]
+            (line,) = [line.text for line in app.context.jobs.status_of(1).log if "refuses" in line.text]
             assert 'models.openai_structured = "json_object_schema"' in line
             # Nothing is started where nothing is left to do.
             await pilot.press("g")
@@ -373,7 +374,8 @@ def test_a_bar_is_full_only_at_the_end() -> None:
 )
 def test_a_job_that_found_nothing_to_do_says_so(done: int, total: int, line: str) -> None:
     progress = JobProgressed(1, uuid4(), done, 0, total, 1.0, 0.0, "", Spent(), done)
-    assert job_line("done", progress, "J", 80).startswith(line)
+    job = SimpleNamespace(state="done", title="agents", said="", progress=progress)
+    assert job_line(job, "J", 80).startswith(line)  # type: ignore[arg-type]
 
 
 def test_durations_in_words() -> None:
@@ -538,8 +540,8 @@ def test_what_is_read_rests_as_long_as_it_took_ten_times() -> None:
         # What is typed in turn, with what is answered; the last one is enough for the run.
         (
             {"pairs": 2},
-            "2 of 2 pairs",
-            [("", "Type a whole number"), ("9.5", "whole number"), ("2", "2 pairs are spent"), ("1,000", "")],
+            "2 of 2 items",
+            [("", "Type a whole number"), ("9.5", "whole number"), ("2", "2 items are spent"), ("1,000", "")],
         ),
         (
             {"money": 0.0008, "tokens": 10**9},
@@ -601,10 +603,9 @@ async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_p
         await until(pilot, lambda: isinstance(app.screen, BudgetScreen))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
-        assert app.context.jobs.running is not None
-        assert app.context.jobs.running.state == "paused"
+        assert [job.state for job in app.context.jobs.at_work] == ["paused"]
         await pilot.press("x")
-        await until(pilot, lambda: app.context.jobs.running is None)
+        await until(pilot, lambda: not app.context.jobs.at_work)
 
 
 async def test_runs_of_earlier_sessions_are_compared_and_added_up(workspace: Workspace) -> None:
@@ -661,8 +662,8 @@ async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(wor
             await until(pilot, lambda: bool(status.search(text(app, "#now"))))
             await until(pilot, lambda: "limits are used up" in log_lines(app))
             await until(pilot, lambda: len(server.requests) == 4)
-            assert len(app.context.jobs.status.log) == 1
-            assert app.context.jobs.status.log[0].count == 1
+            assert len(app.context.jobs.status_of(1).log) == 1
+            assert app.context.jobs.status_of(1).log[0].count == 1
             await pilot.press("x")
             await until(pilot, lambda: "■ stopped" in text(app, "#now"))
             assert "waits" not in text(app, "#now")

@@ -22,8 +22,8 @@ from textual import events
 from textual.widgets import Input
 
 from agents.jobs.events import ItemEnded
+from agents.jobs.job import JobRequest
 from agents.jobs.outcome import Verdict
-from agents.jobs.runner import JobRequest
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.items.reader import ItemReader

@@ -57,6 +57,7 @@ CLOSED = {
         "OutcomesScreen",
         "StartScreen",
         "CandidatesScreen",
+        "WorksScreen",
         "BudgetScreen",
         "RunScreen",
         "ImportScreen",

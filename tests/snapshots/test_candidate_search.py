@@ -16,16 +16,15 @@ from small_workspace import BEGAN, import_of
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from agents.jobs.events import ENDED, JobLog, JobState
+from agents.jobs.events import JobEnded, JobLog, JobProgressed, JobState, Spent
 from agents.retrieval.candidate_request import CandidateRequest
-from agents.retrieval.progress import WorkProgress
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.candidates import CandidatesScreen
 from screens.jobs.screen import JobsScreen
 from store.errors import WorkbenchError
-from store.ingest.candidates import CandidatesAdded
 from store.ingest.importing import import_files
+from store.tables.runs import WorkRow
 from store.workspace.duckdb import Workspace
 
 Snap = Callable[..., bool]
@@ -68,22 +67,38 @@ def corpus(tmp_path: Path) -> Iterator[Workspace]:
 def searched(workspace: Workspace, state: JobState) -> WorkbenchApp:
     """The app with a search that stays as it is."""
     request = CandidateRequest(("minilm", "codebert"))
-    search = SimpleNamespace(
+    row = WorkRow(
         id=UUID(int=1),
-        request=request,
+        kind="candidates",
         name=request.source,
-        started_at=BEGAN,
+        description="{}",
         state=state,
-        progress=WorkProgress("encoding codes by minilm", 235_520, 412_080, 312.0, 20_480),
-        log=[JobLog(0, level, text) for level, text in LOG],
-        added=CandidatesAdded(220, 20, request.source) if state == "done" else None,
+        started_at=BEGAN,
+    )
+    search = SimpleNamespace(
+        number=1,
+        title="candidate search",
+        job=SimpleNamespace(kind="candidates"),
+        record=SimpleNamespace(row=row),
+        run_id=None,
+        work_id=row.id,
+        state=state,
+        progress=JobProgressed(
+            *(1, None, 235_520, 0, 412_080, 755.0, 60 * 312.0, "", Spent(), 0),
+            stage="encoding codes by minilm",
+            of_step=566.0,
+        ),
+        used_up=None,
+        said="220 pairs added, 20 already there" if state == "done" else "",
         error=FULL if state == "failed" else None,
     )
-    if state == "failed":
-        search.log.append(JobLog(0, "error", f"failed: {FULL}"))
     app = app_of(workspace)
-    running = None if state in ENDED else search
-    app.context.searches.runner = SimpleNamespace(started=[search], running=running)  # type: ignore[assignment]
+    jobs = app.context.jobs
+    jobs.runner = SimpleNamespace(jobs=[search])  # type: ignore[assignment]
+    for level, text in LOG:
+        jobs.status_of(1).take(JobLog(1, level, text))
+    if state == "failed":
+        jobs.status_of(1).take(JobEnded(1, state, error=FULL))
     return app
 
 

@@ -32,7 +32,7 @@ from textual.widgets import Input, Static
 from agents.jobs.budget import Budget
 from agents.jobs.errors import BudgetReached
 from agents.jobs.events import ItemEnded, JobLog, JobPaused, JobProgressed, JobState, Spent
-from agents.jobs.runner import JobRequest
+from agents.jobs.job import JobRequest
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.import_dialog import ImportScreen
@@ -203,8 +203,13 @@ def sample(sample_built: Path, tmp_path: Path) -> Iterator[Workspace]:
 class StillJob:
     """A job as it stood at one moment."""
 
-    run_id: UUID
+    run_id: UUID | None
     state: JobState = "running"
+    number: int = 1
+    title: str = "agents"
+    said: str = ""
+    record: None = None
+    work_id: None = None
     failed: int = 3
     error: WorkbenchError | None = None
     job: JobRequest = field(default_factory=lambda: JobRequest(JobSettings(model="scripted:x")))
@@ -654,7 +659,7 @@ def job_steps(app: WorkbenchApp, run_id: UUID, *keys: str, reason: WorkbenchErro
             app.post_message(JobReported(JobLog(1, "warning", f"{name}: {failure}")))
         if reason is not None:
             app.post_message(JobReported(JobPaused(1, reason)))
-        await until(pilot, lambda: screen._logged == 30 + (reason is not None))
+        await until(pilot, lambda: screen.context.jobs.status_of(1).logged == 30 + (reason is not None))
         await pilot.press(*keys)
         await until(pilot, lambda: screen.is_read)
         await still(pilot)

@@ -11,7 +11,8 @@ from agents.jobs.budget import Budget, Spending
 from agents.jobs.errors import BudgetReached
 from agents.jobs.estimate import estimate
 from agents.jobs.events import JobPaused, JobProgressed, Spent
-from agents.jobs.runner import JobRequest, JobRunner, run_job
+from agents.jobs.job import JobRequest
+from agents.jobs.runner import JobRunner, run_job
 from agents.llm.prices import Price, price_of
 from agents.llm.protocol import Usage
 from agents.prompts import load_prompt
@@ -65,7 +66,7 @@ def test_a_budget_ends_a_run_with_what_was_in_flight_and_more_of_it_goes_on(work
     first = run_job(workspace, settings(server, budget=budget), Told())
     assert (first.state, first.error) == ("stopped", None)
     (what,) = budget.model_dump(exclude_none=True)
-    assert first.used_up.what == what
+    assert first.used_up.option == what
     assert 20 <= len(server.requests) <= most
     assert first.counts.labelled == first.counts.requests == len(server.requests)
     assert rows(workspace, Run)[0]["state"] == "stopped"
@@ -74,7 +75,7 @@ def test_a_budget_ends_a_run_with_what_was_in_flight_and_more_of_it_goes_on(work
     # The same budget is spent: the next job asks for nothing.
     spent = len(server.requests)
     again = run_job(workspace, settings(server, budget=budget), Told())
-    assert (again.state, again.used_up.what, len(server.requests)) == ("stopped", what, spent)
+    assert (again.state, again.used_up.option, len(server.requests)) == ("stopped", what, spent)
     told = Told()
     rest = run_job(workspace, settings(server), told)
     assert (rest.state, rest.used_up, rest.counts.labelled) == ("done", None, PAIRS)
@@ -232,7 +233,7 @@ def test_scripted_replies_depend_on_their_subjects(tmp_path):
 def test_an_estimate_asks_nothing_and_tells_what_it_rests_on(workspace, server):
     at_first = estimate(workspace, settings(server))
     screener, writer, *_ = at_first.roles
-    assert (at_first.pairs, at_first.facts["unclear_share"]) == (PAIRS, 0.33)
+    assert (at_first.items, at_first.facts["unclear_share"]) == (PAIRS, 0.33)
     assert (screener.questions, writer.questions) == (PAIRS, pytest.approx(PAIRS * 0.33))
     assert screener.earlier == 0
     prompt = sum(
@@ -246,18 +247,18 @@ def test_an_estimate_asks_nothing_and_tells_what_it_rests_on(workspace, server):
     run_job(workspace, settings(server, limit=25), Told())
     then = estimate(workspace, settings(server))
     screener, writer, *_ = then.roles
-    assert (then.pairs, then.facts["unclear_share"], writer.questions) == (35, 0.0, 0)
+    assert (then.items, then.facts["unclear_share"], writer.questions) == (35, 0.0, 0)
     assert (screener.tokens_in, screener.tokens_out, screener.earlier) == (35 * 100, 35 * 10, 25)
     assert then.money == pytest.approx(35 * MONEY)
     unpriced = estimate(workspace, settings(server, models=server.settings(), limit=5))
-    assert (unpriced.pairs, unpriced.money, unpriced.to_dict()["cost"]) == (5, None, None)
+    assert (unpriced.items, unpriced.money, unpriced.to_dict()["cost"]) == (5, None, None)
 
 
 def test_an_estimate_takes_off_the_first_questions_that_are_answered_already(workspace, server):
     run_job(workspace, settings(server, limit=24), Told())
     other = settings(server, sandboxes=another_run(1))
     screener, *later = (found := estimate(workspace, other)).roles
-    assert (found.pairs, screener.kept, screener.questions) == (PAIRS, 24, PAIRS - 24)
+    assert (found.items, screener.kept, screener.questions) == (PAIRS, 24, PAIRS - 24)
     assert found.money == pytest.approx((PAIRS - 24) * MONEY)
     assert [role.kept for role in later] == [0] * len(later)
     assert "of 60 items, 24 have the reply kept here" in found.based_on[0]

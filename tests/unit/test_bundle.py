@@ -38,6 +38,7 @@ ALLOWED = {
     ("judgment", "origin"): ORIGINS,
     ("mark", "kind"): ("cannot_decide", "skip", "flag", "comment", "revision.question"),
     ("run", "state"): RUN_STATES,
+    ("work", "state"): RUN_STATES,
     ("step", "outcome"): STEP_OUTCOMES,
     ("execution", "exit_reason"): EXIT_REASONS,
     ("test_outcome", "outcome"): TEST_OUTCOMES,

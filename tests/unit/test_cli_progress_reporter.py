@@ -6,8 +6,8 @@ import pytest
 
 from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed, Spent
 from agents.jobs.outcome import Verdict
+from agents.jobs.work_progress import WorkProgress
 from agents.llm.errors import ModelError
-from agents.retrieval.progress import WorkProgress
 from agents.sandbox.errors import NeedsSandbox
 from workbench.cli import progress_reporter
 from workbench.cli.progress_reporter import TOLD_IN_FULL, MethodProgress, ProgressReporter

@@ -106,7 +106,7 @@ def test_the_environment_goes_before_the_file_key_by_key(monkeypatch, write):
 def test_every_setting_has_the_variable_that_is_documented(monkeypatch):
     values = {"keys": "{}", "reasons": '{"k": "odd"}', "undecided": '{"k": "odd"}', "seed": "7"}
     values |= {"temperature": "0.5", "configurations": "{}", "prices": "{}", "seen_seconds": "0.5"}
-    values |= dict.fromkeys(["money", "tokens", "requests", "pairs"], "7")
+    values |= dict.fromkeys(["money", "tokens", "requests", "pairs", "sandboxes"], "7")
     places = [place for place, _ in leaves(Config())]
     for place, value in leaves(Config()):
         # Any text is right where nothing is set, and an address is also right where one is wanted.

@@ -59,6 +59,70 @@ def test_a_measure(tmp_path):
     assert "bias index" in run(tmp_path, COMMAND, "report", "w.duckdb", "agreement")
 
 
+WORK = """
+import asyncio, threading
+from pathlib import Path
+from types import SimpleNamespace
+import words.work
+from apps import app_of
+from settling import until
+from review_bench import screen_text
+from small_workspace import pairs_workspace, rows
+from screens.jobs.screen import JobsScreen
+from store.tables.runs import WorkRow
+
+PAIRS = [(f"p{number}", "double it", f"x = {number}") for number in range(60)]
+
+TURNS = threading.Semaphore(0)
+words.work.time = SimpleNamespace(sleep=lambda seconds: TURNS.acquire())
+
+def kept(workspace):
+    return rows(workspace, WorkRow)[0]
+
+async def use(workspace):
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("J")
+        await until(pilot, lambda: isinstance(app.screen, JobsScreen) and app.screen.runs is not None)
+        await pilot.press("w")
+        await until(pilot, lambda: "Counts the words of all pairs." in screen_text(app))
+        await pilot.press("enter")
+        TURNS.release(10)
+        await until(pilot, lambda: "10 of 60" in screen_text(app) and "counting words" in screen_text(app))
+        await pilot.press("p")
+        await until(pilot, lambda: "‖ paused" in screen_text(app))
+        await pilot.press("p")
+        await until(pilot, lambda: "▶ running" in screen_text(app))
+        await pilot.press("x")
+        await until(pilot, lambda: "… stopping" in screen_text(app))
+        TURNS.release(1)
+        await until(pilot, lambda: "■ stopped" in screen_text(app))
+    assert kept(workspace)["state"] == "stopped", kept(workspace)
+    done = kept(workspace)["kept"]
+    again = app_of(workspace)
+    async with again.run_test(size=(80, 24)) as pilot:
+        # In another session: it goes on from what it kept.
+        await pilot.press("J")
+        await until(pilot, lambda: "words of all pairs" in screen_text(again))
+        await pilot.press("p")
+        TURNS.release(49)
+        await until(pilot, lambda: "300 words in 60 pairs" in screen_text(again))
+        await until(pilot, lambda: "done" in screen_text(again))
+    row = kept(workspace)
+    assert (row["state"], row["said"]) == ("done", "300 words in 60 pairs"), row
+    assert len(rows(workspace, WorkRow)) == 1
+    assert '"done": 11' in done, done
+
+with pairs_workspace(Path.cwd(), PAIRS) as workspace:
+    asyncio.run(use(workspace))
+"""
+
+
+def test_a_work(tmp_path):
+    install("A work", tmp_path)
+    run(tmp_path, WORK)
+
+
 KEY = """
 import asyncio
 from pathlib import Path

@@ -31,12 +31,13 @@ from agents.jobs.events import (
     JobResumed,
     JobStarted,
 )
-from agents.jobs.runner import JobRequest, JobRunner, run_job
+from agents.jobs.job import JobRequest
+from agents.jobs.runner import JobRunner, run_job
 from agents.jobs.work_queue import PAGE
 from agents.llm.registry import open_model
 from agents.llm.settings import ModelSettings
 from agents.settings import AgentSettings, JobSettings
-from store.errors import WorkbenchError, WorkspaceError
+from store.errors import WorkspaceError
 from store.tables.runs import Run, StepRow, VerdictRow
 from store.workspace.duckdb import Workspace
 
@@ -253,19 +254,20 @@ def test_ctrl_c_stops_a_command_and_its_report_still_comes(tmp_path):
     assert (done.stdout.strip(), done.returncode) == ("stopped True True", 0), done.stderr
 
 
-def test_one_job_at_a_time(workspace):
+def test_a_run_has_one_job_at_a_time(workspace):
     latch = Latch(lambda seen: True)
     with LoopbackModels(latch, replies=CLEAR) as server, JobRunner(workspace, Told()) as runner:
         first = runner.start(JobRequest(settings(server)))
         assert latch.held.wait(60)
-        with pytest.raises(WorkbenchError) as refused:
-            runner.start(JobRequest(settings(server)))
-        assert refused.value.title == "A job is running"
+        refused = runner.start(JobRequest(settings(server)))
+        assert refused.wait(60)
+        assert (refused.state, refused.error.title, refused.run_id) == ("failed", "At work already", None)
+        assert the_run(workspace)["state"] == "running"
         latch.go.set()
         assert first.wait(60)
         second = runner.start(JobRequest(settings(server)))
         assert second.wait(60)
-        assert [job.number for job in runner.jobs] == [1, 2]
+        assert [job.number for job in runner.jobs] == [1, 2, 3]
         assert runner.running is None
         assert first.progress.done == 6
 

@@ -136,13 +136,13 @@ def test_runs_with_a_prompt_of_ones_own_say_so_and_begin_again_when_it_changes(t
             "openai:m", agents="single", models=server.settings(), prompt_files={"annotator": mine}
         )
         run_job(workspace, ours, Told())
-        assert estimate(workspace, own).pairs == 2
+        assert estimate(workspace, own).items == 2
         first = run_job(workspace, own, Told())
         assert "With great care" in server.requests[-1].text
-        assert estimate(workspace, own).pairs == 0
+        assert estimate(workspace, own).items == 0
         assert run_job(workspace, own, Told()).run_id == first.run_id
         mine.write_text(MINE.replace("great", "little"), encoding="utf-8")
-        assert estimate(workspace, own).pairs == 2
+        assert estimate(workspace, own).items == 2
         second = run_job(workspace, own, Told())
         assert "With little care" in server.requests[-1].text
         mine.write_text(prompt_text("annotator"), encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents.jobs.events import JobEnded, JobProgressed
-from agents.jobs.runner import JobRequest
+from agents.jobs.job import JobRequest
 from screens.settings import ScreenSettings
 from store.errors import JudgmentRefused
 from store.events import silent

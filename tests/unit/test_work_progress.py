@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.retrieval import progress
-from agents.retrieval.progress import Pace, WorkProgress
+from agents.jobs import work_progress
+from agents.jobs.work_progress import Pace, WorkProgress
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(progress, "time", made)
+    monkeypatch.setattr(work_progress, "time", made)
     return made
 
 

@@ -64,7 +64,7 @@ def _print(found: Estimate, *, blind: bool) -> None:
     print_facts(
         f"Estimate: {found.configuration}",
         [
-            ("pairs to do", f"{found.pairs:,}"),
+            ("items to do", f"{found.items:,}"),
             *(
                 (name.removesuffix("_share"), None if share is None else f"{100 * share:.1f} %")
                 for name, share in ({} if blind else found.facts).items()
@@ -99,4 +99,4 @@ def _print(found: Estimate, *, blind: bool) -> None:
 
 def _cost(found: Estimate) -> str:
     money = found.money or 0.0
-    return dollars(money) + (f", {dollars(money / found.pairs)} a pair" if found.pairs else "")
+    return dollars(money) + (f", {dollars(money / found.items)} an item" if found.items else "")

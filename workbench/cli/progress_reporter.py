@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed
-from agents.retrieval.progress import WorkProgress
+from agents.jobs.work_progress import WorkProgress
 from agents.sandbox.errors import NeedsSandbox
 from store.formatting import dollars, format_duration, pluralize
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agents.jobs.events import JobEvent
-    from agents.retrieval.progress import ReportWork
+    from agents.jobs.work_progress import ReportWork
     from workbench.output import Bar
 
 TOLD_IN_FULL = 3

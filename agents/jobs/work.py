@@ -1,0 +1,201 @@
+"""A work: anything that takes long. A job runs it behind the screens, or for a command that waits.
+
+Runs of the agents are works, and so is the search for candidate pairs; other packages add theirs as entry
+points of the group `workbench.works`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from agents.jobs.pause_gate import Halted
+from store.errors import UnknownName, WorkbenchError
+from store.plugins import registered
+
+if TYPE_CHECKING:
+    from agents.jobs.control import Control
+    from agents.jobs.work_progress import ReportWork
+    from agents.llm.settings import ModelSettings
+    from agents.retrieval.settings import RetrievalSettings
+
+T = TypeVar("T")
+
+GROUP = "workbench.works"
+"""The entry points of works."""
+NICE = 10
+"""Added to the nice value of a work's thread, so that whoever judges goes first."""
+
+
+class Work(Protocol):
+    """Anything that takes long, described by data: the same description does the same again."""
+
+    @property
+    def kind(self) -> str:
+        """The name of its part (`WorkPart.kind`); that of the items' kind for a run of the agents."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Its name in lists."""
+        ...
+
+    def description(self) -> Mapping[str, Any] | None:
+        """Return what it is, as JSON: `WorkPart.open` makes the same work of it.
+
+        None for a run of the agents, which has a record of its own.
+        """
+        ...
+
+    async def run(self, control: Control) -> str:
+        """Do it, in the jobs' loop; what computes goes aside (`aside`).
+
+        Args:
+            control: Takes the progress, lets it wait and end, and counts what it spends.
+
+        Returns:
+            What came of it, in a sentence.
+
+        Raises:
+            Halted: It was stopped; begun again, it goes on from what `control.keep` kept.
+            WorkbenchError: It failed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkSettings:
+    """The settings that works are made with.
+
+    Attributes:
+        models: How services are reached.
+        retrieval: Where vectors are kept, and how texts are encoded.
+    """
+
+    models: ModelSettings
+    retrieval: RetrievalSettings
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPart:
+    """A kind of works.
+
+    Attributes:
+        kind: Its name, which the workspace keeps with each work.
+        title: Its name on screens.
+        sentence: What it does, for the list of works.
+        open: Makes a work of its description.
+        asks: Whether it is begun by a dialog or a command of its own; the Jobs screen begins others as they
+            are, with an empty description.
+    """
+
+    kind: str
+    title: str
+    sentence: str
+    open: Callable[[Mapping[str, Any], WorkSettings], Work]
+    asks: bool = False
+
+
+@cache
+def work_parts() -> dict[str, WorkPart]:
+    """Return the kinds of works, by name.
+
+    Raises:
+        WorkbenchError: One of another package cannot be used.
+    """
+    return {part.kind: part for part in registered(GROUP, WorkPart)}
+
+
+def work_part(kind: str) -> WorkPart:
+    """Return a kind of works.
+
+    Raises:
+        UnknownName: There is none of that name.
+    """
+    part = work_parts().get(kind)
+    if part is None:
+        known = ", ".join(sorted(work_parts())) or "none"
+        raise UnknownName("No such work", f"No package adds the work {kind!r}.", f"Works: {known}.")
+    return part
+
+
+def open_work(kind: str, description: Mapping[str, Any], settings: WorkSettings) -> Work:
+    """Return the work of a description.
+
+    Raises:
+        WorkbenchError: There is no such kind of works, or its description is not understood.
+    """
+    part = work_part(kind)
+    try:
+        return part.open(description, settings)
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise WorkbenchError(
+            "Not understood",
+            f"The {part.title} cannot be made of its description: {type(problem).__name__}: {problem}.",
+            "It may be of another version of its package. Start it anew.",
+        ) from problem
+
+
+def works_alone() -> dict[str, WorkPart]:
+    """Return the kinds of works that the Jobs screen begins as they are, by name."""
+    return {kind: part for kind, part in work_parts().items() if not part.asks}
+
+
+async def aside(control: Control, function: Callable[[ReportWork], T]) -> T:
+    """Call a function in a thread of low priority, which waits and ends where it reports its progress.
+
+    Args:
+        control: The steering of the work.
+        function: Is given what receives the progress (`Control.report`); whatever that raises has to leave
+            it.
+
+    Returns:
+        What it returns.
+
+    Raises:
+        Halted: The work was stopped. A thread that reports nothing is left behind.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if ended.done():
+            return
+        if error is not None:
+            ended.set_exception(error)
+        else:
+            ended.set_result(result)  # type: ignore[arg-type]  # a result where there is no error
+
+    def call() -> None:
+        _lower_priority()
+        result, error = None, None
+        try:
+            result = function(control.report)
+        except BaseException as raised:  # noqa: BLE001 - it belongs to the one who waits
+            error = raised
+        # Nobody waits any more where the loop has ended.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, result, error)
+
+    # A daemon: the load of a model cannot be interrupted, and must not hold up the end of the program.
+    threading.Thread(target=call, name=f"work-{control.number}", daemon=True).start()
+    try:
+        return await ended
+    except asyncio.CancelledError:
+        if control.gate.stopping:
+            raise Halted from None
+        raise
+
+
+def _lower_priority() -> None:
+    """Let whoever judges go first, and so all threads that this one begins; Linux alone knows that."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
