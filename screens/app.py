@@ -270,7 +270,7 @@ class WorkbenchApp(App[None]):
         if jobs.runs_at_work:
             said.append("The agents are at work. Quitting stops them; what they finished is kept.")
         if others := [job.title for job in jobs.at_work if job.record is not None]:
-            said.append(f"Quitting stops what is at work, and can go on later: {', '.join(others)}.")
+            said.append(f"At work: {', '.join(others)}. Quitting stops that; it can go on later.")
         return said
 
     async def _leave(self) -> None:

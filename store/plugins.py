@@ -30,6 +30,13 @@ def registered(group: str, expected: type[T], ending: str = "") -> list[T]:
     return [_loaded(entry, expected) for entry in entries]
 
 
+def usable(group: str, expected: type[T]) -> list[T]:
+    """Load the entry points of a group that can be used; `workbench doctor` names the others."""
+    from importlib.metadata import entry_points
+
+    return [entry.load() for entry in entry_points(group=group) if not fault(entry, expected)]
+
+
 def fault(entry: EntryPoint, expected: type = object) -> str:
     """Return why an entry point cannot be used, empty when it can."""
     try:

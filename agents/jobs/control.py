@@ -19,7 +19,7 @@ from agents.jobs.events import (
     JobState,
     Spent,
 )
-from agents.jobs.pause_gate import PauseGate
+from agents.jobs.pause_gate import Halted, PauseGate
 from store.formatting import format_duration
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 TELL_SECONDS = 0.1
 """Seconds between two events of progress."""
+LINE = 2_000
+"""Characters of a line of the log."""
 KEEP_SECONDS = 1.0
 """Seconds between two writes of what a work keeps."""
 
@@ -48,7 +50,7 @@ class Control:
         claim: Called with the run of the agents that the work is about to go on with, in the lane; refuses
             one that another job works on.
         kept: What the same work kept before.
-        keep: Writes what it keeps; called from any thread.
+        keep: Writes what it keeps, and how much is done; called from any thread.
 
     Attributes:
         state: The state of the job.
@@ -74,7 +76,7 @@ class Control:
         *,
         claim: Callable[[UUID], None] = lambda _: None,
         kept: Mapping[str, Any] | None = None,
-        keep: Callable[[Mapping[str, Any]], object] = lambda _: None,
+        keep: Callable[[Mapping[str, Any], tuple[int, int]], object] = lambda _kept, _done: None,
     ) -> None:
         self.number = number
         self.workspace = workspace
@@ -96,7 +98,8 @@ class Control:
         self._keep = keep
         self._step: WorkProgress | None = None
         self._told: WorkProgress | None = None
-        self._began = self._step_began = self._written = monotonic()
+        self._began = self._step_began = monotonic()
+        self._written = -math.inf
 
     # -- steering, in the jobs' loop --------------------------------------------------------------------
 
@@ -193,14 +196,21 @@ class Control:
     # -- what the work says, from any thread ------------------------------------------------------------
 
     def log(self, level: Literal["info", "warning", "error"], text: str) -> None:
-        """Write a line of the log."""
-        self.tell(JobLog(self.number, level, text))
+        """Write a line of the log; what a thread says that was left behind is dropped."""
+        if self.state not in ENDED:
+            self.tell(JobLog(self.number, level, str(text)[:LINE]))
 
     def keep(self, values: Mapping[str, Any]) -> None:
         """Keep values, as JSON, from which the same work goes on after it was stopped or killed.
 
         They are written once a second at most, and when the work ends.
+
+        Raises:
+            Halted: The work was ended without this thread.
+            WorkbenchError: It is too much, or no JSON.
         """
+        if self.state in ENDED:
+            raise Halted
         self._kept = dict(values)
         if monotonic() - self._written >= KEEP_SECONDS:
             self.write_kept()
@@ -213,7 +223,7 @@ class Control:
     def write_kept(self) -> None:
         """Write what is kept."""
         self._written = monotonic()
-        self._keep(self._kept)
+        self._keep(self._kept, self.done)
 
     def report(self, progress: WorkProgress) -> None:
         """Take note of the progress of a step, and wait while paused; in a thread beside the loop.
@@ -221,6 +231,15 @@ class Control:
         Raises:
             Halted: It was stopped.
         """
+        self.note(progress)
+        at = monotonic()
+        self.gate.pass_by()
+        waited = monotonic() - at
+        self._step_began += waited
+        self._began += waited
+
+    def note(self, progress: WorkProgress) -> None:
+        """Take note of the progress of a step, and wait for nothing."""
         before, at = self._step, monotonic()
         begins = before is None or before.stage != progress.stage
         if begins:
@@ -228,13 +247,25 @@ class Control:
                 self.log("info", _ended(before, at - self._step_began))
             self._step_began = at
         self._step = progress
-        if begins or progress.done == progress.total:
+        whole = progress.done == progress.total
+        if begins or (whole and self._told is not None and self._told.done != progress.done):
             self._told = progress
             self.tell_progress(progress)
-        self.gate.pass_by()
-        waited = monotonic() - at
-        self._step_began += waited
-        self._began += waited
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How much of the last step is done, out of how much."""
+        return (0, 0) if self._step is None else (self._step.done, self._step.total)
+
+    def tell_last(self) -> None:
+        """Emit the last progress, and log its step where all of it is done."""
+        step = self._step
+        if step is None:
+            return
+        if step is not self._told:
+            self.tell_progress(step)
+        if step.total and step.done == step.total:
+            self.log("info", _ended(step, monotonic() - self._step_began))
 
     async def tell_as_it_gets_on(self) -> None:
         """Emit the progress that was reported since, until this is cancelled; in the jobs' loop."""

@@ -7,9 +7,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from agents.jobs.budget import Budget, Spending
 from agents.jobs.pause_gate import Halted
-from agents.jobs.reply_cache import ReplyCache, ReplyResult, reply_key
+from agents.jobs.reply_cache import ReplyResult, reply_key
 from agents.jobs.role_models import RoleModels
 from agents.jobs.run_configuration import run_configuration
 from agents.jobs.run_record import RecordedSteps, RunRecord
@@ -27,7 +26,7 @@ from store.record.ids import now
 from store.tables.runs import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from uuid import UUID
 
     from agents.llm.prices import Price
@@ -291,20 +290,14 @@ def _based_on(roles: Sequence[RoleEstimate], drawn: int, kept: int) -> list[str]
     ]
 
 
-class _KeyCollector(ReplyCache):
+class _KeyCollector:
     """Collects the cache key of a question instead of asking it."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        super().__init__(workspace, Spending(Budget(), {}))
+    def __init__(self) -> None:
         self.keys: list[UUID] = []
 
     async def ask(
-        self,
-        model: LanguageModel,
-        request: ModelRequest,
-        digest: str,
-        paying: Callable[[], Awaitable[None]],
-        new_step: Callable[[], Step],
+        self, model: LanguageModel, request: ModelRequest, digest: str, new_step: Callable[[], Step]
     ) -> ReplyResult:
         """Collect the key of the question, and end the work on its item."""
         self.keys.append(reply_key(model, request, digest))
@@ -336,7 +329,7 @@ async def _count_cached(
     async def at_once() -> None:
         """Nothing is waited for, since nothing is paid."""
 
-    noted = _KeyCollector(workspace)
+    noted = _KeyCollector()
     for item in items:
         recorder = StepRecorder(
             record,
@@ -347,7 +340,6 @@ async def _count_cached(
             settings=settings,
             replies=noted,
             passing=at_once,
-            paying=at_once,
             on_step=lambda _: None,
         )
         try:

@@ -108,13 +108,7 @@ class PipelineJob:
         self._spending = control.budget
         self._record: RunRecord | None = None
         self._idle: IdleWorkers | None = None
-        self._reply_cache = ReplyCache(
-            control.workspace,
-            self._spending,
-            fresh=not settings.cache,
-            share=control.limits.requests,
-            may_pay=control.may_pay,
-        )
+        self._reply_cache = ReplyCache(control, fresh=not settings.cache)
         self._progress: JobProgress | None = None
         self._workers: list[asyncio.Task[None]] = []
         self._notes: set[asyncio.Task[None]] = set()
@@ -251,7 +245,6 @@ class PipelineJob:
                     settings=self._settings.models,
                     replies=self._reply_cache,
                     passing=self._pause_gate.passing,
-                    paying=self._control.paying,
                     executing=executing,
                     on_step=self._count_step,
                 )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from agents.jobs.pause_gate import PauseGate
 
-Share = AbstractAsyncContextManager[object]
-"""Something that is held for a while, one share for each that holds it."""
+Share = asyncio.Semaphore | None
+"""Something that is held for a while, one share for each that holds it; None where there is no bound."""
 
 
 class LimitSettings(BaseModel):
@@ -30,7 +32,8 @@ class LimitSettings(BaseModel):
     `agents.concurrency` of each run."""
 
     gpu: int = Field(default=1, ge=1)
-    """Works that compute with models on this machine at once, on its GPU or without one; others wait."""
+    """Works that compute with models on this machine at once, on its GPU or without one; others wait. A work
+    that is paused keeps its models, and with them its share."""
 
 
 class Limits:
@@ -38,16 +41,46 @@ class Limits:
 
     Args:
         settings: How many shares there are.
+
+    Attributes:
+        asked: The questions to models that are on their way, of all runs: nobody else pays for the same one.
     """
 
     def __init__(self, settings: LimitSettings) -> None:
         self.sandboxes = _shares(settings.sandboxes)
         self.requests = _shares(settings.requests)
         self.gpu = asyncio.Semaphore(settings.gpu)
+        self.asked: dict[UUID, asyncio.Future[None]] = {}
 
 
 def _shares(number: int | None) -> Share:
-    return nullcontext() if number is None else asyncio.Semaphore(number)
+    return None if number is None else asyncio.Semaphore(number)
+
+
+@asynccontextmanager
+async def share_of(share: Share, gate: PauseGate) -> AsyncIterator[None]:
+    """Hold a share as soon as there is one.
+
+    Raises:
+        Halted: The work was stopped before that.
+    """
+    if share is None:
+        yield
+        return
+    if share.locked():
+        acquired = asyncio.ensure_future(share.acquire())
+        try:
+            await gate.until(acquired)
+        except BaseException:
+            if not acquired.cancel():
+                share.release()
+            raise
+    else:
+        await share.acquire()
+    try:
+        yield
+    finally:
+        share.release()
 
 
 @asynccontextmanager
@@ -59,7 +92,7 @@ async def held(share: Share, gate: PauseGate) -> AsyncIterator[None]:
     """
     while True:
         await gate.passing()
-        async with share:
+        async with share_of(share, gate):
             if gate.is_open:
                 yield
                 return

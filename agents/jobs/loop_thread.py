@@ -48,13 +48,17 @@ class LoopThread:
         finally:
             self._at_work.discard(task)
 
-    def close(self) -> None:
-        """Cancel what is still at work, wait until that has ended, and end the thread."""
+    def close(self, seconds: float | None = None) -> None:
+        """Cancel what is still at work, wait until that has ended, and end the thread.
+
+        Args:
+            seconds: How long it is waited for; None for as long as it takes.
+        """
         if self._thread is None or self._loop is None or self._closing is None:
             return
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join()
+        self._thread.join(seconds)
 
     def _start(self) -> None:
         ready = threading.Event()

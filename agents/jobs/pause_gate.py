@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from typing import Any
 
 
 class Halted(Exception):
@@ -17,6 +18,7 @@ class PauseGate:
     def __init__(self) -> None:
         self._open = asyncio.Event()
         self._open_for_threads = threading.Event()
+        self._stop = asyncio.Event()
         self.stopping = False
         self.open()
 
@@ -43,6 +45,7 @@ class PauseGate:
     def stop(self) -> None:
         """Let no further turn begin; those that wait raise `Halted`."""
         self.stopping = True
+        self._stop.set()
         self.open()
 
     def pass_by(self) -> None:
@@ -63,6 +66,20 @@ class PauseGate:
         """
         await self._open.wait()
         if self.stopping:
+            raise Halted
+
+    async def until(self, done: asyncio.Future[Any]) -> None:
+        """Wait for what others do.
+
+        Raises:
+            Halted: It was stopped before that was done.
+        """
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((done, stop), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.cancel()
+        if not done.done():
             raise Halted
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from pydantic import BaseModel
 
+from agents.jobs.limits import share_of
 from agents.llm.errors import ModelError
 from agents.llm.request_watch import watch_requests
 from agents.llm.structured import MalformedReply, parse_reply
@@ -26,12 +26,8 @@ from store.record.ids import now
 from store.tables.runs import Reply, Step
 
 if TYPE_CHECKING:
-    from agents.jobs.budget import Spending
+    from agents.jobs.control import Control
     from agents.llm.protocol import LanguageModel, ModelRequest, Usage
-    from store.workspace.duckdb import Workspace
-
-
-_NO_SHARE: AbstractAsyncContextManager[object] = nullcontext()
 
 
 def _nothing() -> None:
@@ -74,94 +70,87 @@ def reply_key(model: LanguageModel, request: ModelRequest, digest: str) -> UUID:
     return UUID(bytes=hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()[:16])
 
 
+class Replies(Protocol):
+    """Gives the replies to questions."""
+
+    async def ask(
+        self, model: LanguageModel, request: ModelRequest, digest: str, new_step: Callable[[], Step]
+    ) -> ReplyResult:
+        """Ask for a reply (see `ReplyCache.ask`)."""
+        ...
+
+
 class ReplyCache:
-    """The replies of one job; all its methods belong to the job's loop.
+    """The replies of one job; all its methods belong to the jobs' loop.
 
     Args:
-        workspace: Where replies are kept.
-        account: The spending of the run.
+        control: The job's steering: what it may spend, and what it shares with other jobs.
         fresh: Whether every question is put to the model, though the same was answered before.
-        share: Held while a model is asked.
-        may_pay: Tells whether something may still be paid for, after a wait for the share.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        account: Spending,
-        *,
-        fresh: bool = False,
-        share: AbstractAsyncContextManager[object] = _NO_SHARE,
-        may_pay: Callable[[], bool] = lambda: True,
-    ) -> None:
-        self._workspace = workspace
-        self._spending = account
+    def __init__(self, control: Control, *, fresh: bool = False) -> None:
+        self._control = control
+        self._workspace = control.workspace
+        self._spending = control.budget
         self._fresh = fresh
-        self._share = share
-        self._may_pay = may_pay
-        self._flying: dict[UUID, asyncio.Event] = {}
         self._wanted: dict[UUID, asyncio.Future[Reply | None]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     async def ask(
-        self,
-        model: LanguageModel,
-        request: ModelRequest,
-        digest: str,
-        paying: Callable[[], Awaitable[None]],
-        new_step: Callable[[], Step],
+        self, model: LanguageModel, request: ModelRequest, digest: str, new_step: Callable[[], Step]
     ) -> ReplyResult:
-        """Ask for a reply; whoever asks the same meanwhile waits until this one is recorded.
+        """Ask for a reply; whoever asks the same meanwhile, in any job, waits until this one is recorded.
+
+        While the job is paused, or has nothing left to spend, it waits, and lets others ask the same.
 
         Args:
             model: The model.
             request: The request.
             digest: The request's digest for this model.
-            paying: Awaited before anything is paid for.
             new_step: Begins the turn.
 
         Returns:
             The result, to be recorded; then its `recorded` is called, whatever came of that.
+
+        Raises:
+            Halted: The job is stopping.
         """
         key = reply_key(model, request, digest)
-        recorded = await self._alone(key)
-        try:
-            kept = None if self._fresh else await self._kept(key, request)
-            if kept is not None:
-                asked = self._from_cache(new_step(), *kept)
-            else:
-                asked = await self._paid(model, request, key, paying, new_step)
-        except BaseException:
-            recorded()
-            raise
-        return replace(asked, recorded=recorded)
+        while True:
+            recorded = await self._alone(key)
+            asked = None
+            try:
+                kept = None if self._fresh else await self._kept(key, request)
+                if kept is not None:
+                    asked = self._from_cache(new_step(), *kept)
+                elif self._control.may_pay():
+                    asked = await self._paid(model, request, key, new_step)
+            finally:
+                if asked is None:
+                    recorded()
+            if asked is not None:
+                return replace(asked, recorded=recorded)
+            await self._control.paying()
 
     async def _paid(
-        self,
-        model: LanguageModel,
-        request: ModelRequest,
-        key: UUID,
-        paying: Callable[[], Awaitable[None]],
-        new_step: Callable[[], Step],
-    ) -> ReplyResult:
-        """Ask the model, once there is a share; nobody holds one who may not pay yet."""
-        while True:
-            await paying()
-            async with self._share:
-                if self._may_pay():
-                    return await self._ask(model, request, key, new_step())
+        self, model: LanguageModel, request: ModelRequest, key: UUID, new_step: Callable[[], Step]
+    ) -> ReplyResult | None:
+        """Ask the model, once there is a share; None where nothing may be spent any more by then."""
+        async with share_of(self._control.limits.requests, self._control.gate):
+            return await self._ask(model, request, key, new_step()) if self._control.may_pay() else None
 
     async def _alone(self, key: UUID) -> Callable[[], None]:
         """Let one caller at a time ask a question, so that the next one finds its reply."""
         if self._fresh:
             return _nothing
-        while (before := self._flying.get(key)) is not None:
-            await before.wait()
-        self._flying[key] = ended = asyncio.Event()
+        asked = self._control.limits.asked
+        while (before := asked.get(key)) is not None:
+            await self._control.gate.until(before)
+        asked[key] = ended = asyncio.get_running_loop().create_future()
 
         def recorded() -> None:
-            del self._flying[key]
-            ended.set()
+            del asked[key]
+            ended.set_result(None)
 
         return recorded
 

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
@@ -21,11 +22,21 @@ from agents.jobs.loop_thread import LoopThread
 from agents.jobs.pause_gate import Halted
 from agents.jobs.report import JobReport
 from agents.jobs.run_record import stop_interrupted_runs
-from agents.jobs.work import Work, WorkSettings, open_work, work_part
+from agents.jobs.work import (
+    MOST_SAID,
+    Work,
+    WorkSettings,
+    carried_out,
+    description_of,
+    open_work,
+    work_part,
+)
 from agents.jobs.work_record import WorkRecord, stop_interrupted_works
 from agents.settings import JobSettings
 from store.errors import WorkbenchError, not_written
 from store.processes import tuned_for_throughput
+from store.queries.works import work_row
+from store.tables.runs import described
 from store.workspace.packet_fact import refuse_packet
 
 if TYPE_CHECKING:
@@ -36,6 +47,11 @@ if TYPE_CHECKING:
 
 Emit = Callable[[JobEvent], None]
 CLOSE_SECONDS = 2.0
+CUT_SECONDS = 60.0
+"""How long works may take to end once they are cut off: what they close, and what they still write. One that
+never ends does not keep the program from ending."""
+FRAMES = 8
+"""Lines of a traceback in the log, the last ones."""
 MOST_AT_ONCE = 8
 """Works at the same time."""
 
@@ -48,6 +64,7 @@ class Job:
         job: The work.
         progress: Its latest progress; None before its first item.
         bug: The exception that ended it, where that was a mistake of the program.
+        name: Its name in lists.
         title: What it is, for people: "agents" or the title of its part.
         said: What came of it, in a sentence; empty before its end, and for a run of the agents.
         record: Its row, where it is no run.
@@ -58,6 +75,7 @@ class Job:
         number: int,
         job: Work,
         *,
+        name: str,
         title: str,
         control: Callable[[Emit], Control],
         record: WorkRecord | None,
@@ -66,6 +84,7 @@ class Job:
     ) -> None:
         self.number = number
         self.job = job
+        self.name = name
         self.title = title
         self.record = record
         self.progress: JobProgressed | None = None
@@ -95,11 +114,6 @@ class Job:
     def work_id(self) -> UUID | None:
         """The key of its row, where it is no run."""
         return None if self.record is None else self.record.id
-
-    @property
-    def name(self) -> str:
-        """Its name in lists."""
-        return self.job.name
 
     @property
     def budget(self) -> Budget:
@@ -168,37 +182,47 @@ class Job:
             self.bug = bug
             control.error = WorkbenchError(
                 "The job broke",
-                f"A mistake in the program ended it: {type(bug).__name__}: {bug}",
+                f"A mistake in the code ended it: {type(bug).__name__}: {bug}".rstrip(".") + ".",
                 "What it recorded is kept. Please report this with the job's log.",
             )
-            control.log("error", traceback.format_exc())
+            # A frame a line: a long line is cut.
+            for frame in traceback.extract_tb(bug.__traceback__)[-FRAMES:]:
+                control.log("error", f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}")
+            control.log("error", f"Traceback ends: {type(bug).__name__}: {bug}")
         finally:
-            if self.record is not None:
-                with suppress(Exception):
-                    control.write_kept()
-                    said = self.said or ("" if control.error is None else str(control.error))
-                    await self.record.end(state, said)
+            # From here on nothing pauses it, and a thread that is left behind keeps nothing.
             control.state = state
+            if self.record is not None:
+                await self._write_end(self.record, state)
             why = control.error or control.used_up
             try:
                 self._tell(JobEnded(self.number, state, self.run_id, why, self.said))
             finally:
                 self._ended.set()
 
+    async def _write_end(self, record: WorkRecord, state: str) -> None:
+        """Write how it ended; what cannot be written is said by the one who writes."""
+        control = self._control
+        with suppress(Exception):
+            control.write_kept()
+        said = self.said or ("" if control.error is None else str(control.error))
+        with suppress(Exception):
+            await record.end(state, said[:MOST_SAID], control.done)
+
     async def _work(self) -> str:
-        """Do the work, with what it needs a share of."""
+        """Do the work; it ends as stopped where it is broken off."""
         control, record = self._control, self.record
         if record is None:
-            return await self.job.run(control)
+            return await carried_out(self.job, control)
         await record.begin()
         control.changed = record.note
-        work = asyncio.ensure_future(self.job.run(control))
+        work = asyncio.ensure_future(carried_out(self.job, control))
 
         def cut() -> None:
             work.cancel()
 
         control.cut = cut
-        self._tell(JobStarted(self.number, None, self.job.name))
+        self._tell(JobStarted(self.number, None, self.name))
         control.begun()
         telling = asyncio.create_task(control.tell_as_it_gets_on())
         try:
@@ -207,6 +231,8 @@ class Job:
             raise Halted from None
         finally:
             telling.cancel()
+            with suppress(Exception):
+                control.tell_last()
 
     def _tell(self, event: JobEvent) -> None:
         if isinstance(event, JobProgressed):
@@ -267,22 +293,25 @@ class JobRunner:
         if self._closed:
             raise RuntimeError("the job runner is closed")
         refuse_packet(self._workspace, "Agents run")
-        description = job.description()
+        kind, name, description = description_of(job)
         at_work = self.at_work
         if len(at_work) >= MOST_AT_ONCE:
             raise WorkbenchError(
                 "Too many works", f"{MOST_AT_ONCE} work already.", "Stop one, or wait for the end of one."
             )
+        record, title = None, "agents"
         if description is not None:
-            same = [
-                one for one in at_work if (one.job.kind, one.job.description()) == (job.kind, description)
-            ]
-            if same:
-                raise WorkbenchError(
-                    "At work already", f"{job.name} is {same[0].state}.", "Stop it, or wait for its end."
-                )
+            for one in at_work:
+                if one.record is not None and one.record.is_of(kind, description):
+                    raise WorkbenchError(
+                        "At work already", f"{name} is {one.state}.", "Stop it, or wait for its end."
+                    )
+            title = work_part(kind).title
+            if again is None:
+                record = WorkRecord.new(self._workspace, kind, name, description)
+            else:
+                record = WorkRecord(self._workspace, again)
         number = len(self.jobs) + 1
-        record = None if description is None else WorkRecord.of(self._workspace, job, description, again)
         control = partial(
             Control,
             number,
@@ -290,12 +319,12 @@ class JobRunner:
             limits=self._limits,
             claim=partial(self._claim, number),
             kept=record.kept if record is not None else None,
-            keep=record.keep if record is not None else lambda _: None,
+            keep=record.keep if record is not None else lambda _kept, _done: None,
         )
-        title = "agents" if description is None else work_part(job.kind).title
         started = Job(
             number,
             job,
+            name=name,
             title=title,
             control=control,
             record=record,
@@ -312,9 +341,9 @@ class JobRunner:
         Raises:
             WorkbenchError: No package has works of its kind any more, or as for `start`.
         """
-        from store.tables.runs import described
-
-        return self.start(open_work(row.kind, described(row), settings), row)
+        with self._workspace.reading() as connection:
+            again = work_row(connection, row.id) or row
+        return self.start(open_work(again.kind, described(again), settings), again)
 
     def _claim(self, number: int, run_id: UUID) -> None:
         """Take a run for a job; called in the lane, one call at a time.
@@ -323,7 +352,8 @@ class JobRunner:
             WorkbenchError: Another job works on it.
         """
         other = self._claimed.get(run_id)
-        if other is not None and self.jobs[other - 1].state not in ENDED:
+        # Its own where the lane writes again what failed before.
+        if other not in (None, number) and self.jobs[other - 1].state not in ENDED:
             raise WorkbenchError(
                 "At work already",
                 f"Job {other} works on this run, and is {self.jobs[other - 1].state}.",
@@ -342,9 +372,10 @@ class JobRunner:
         self._closed = True
         for job in self.jobs:
             job.stop(seconds)
+        until = monotonic() + seconds + CUT_SECONDS
         for job in self.jobs:
-            job.wait()
-        self._thread.close()
+            job.wait(max(0.0, until - monotonic()))
+        self._thread.close(max(1.0, until - monotonic()))
 
     def __enter__(self) -> JobRunner:
         return self
@@ -354,7 +385,11 @@ class JobRunner:
 
 
 def run_job(
-    workspace: Workspace, settings: JobSettings, emit: Emit, check: Callable[[], object] = lambda: None
+    workspace: Workspace,
+    settings: JobSettings,
+    emit: Emit,
+    check: Callable[[], object] = lambda: None,
+    limits: LimitSettings | None = None,
 ) -> JobReport:
     """Annotate and wait for the end, for a command.
 
@@ -367,6 +402,7 @@ def run_job(
         emit: Called with every event, from another thread.
         check: Called once the job has begun; raises `KeyboardInterrupt` where its end was asked for before,
             since what a signal raises while the workspace is opened can get lost.
+        limits: What its items share.
 
     Returns:
         What the job came to; a job that gave up says why in `error`.
@@ -374,7 +410,7 @@ def run_job(
     Raises:
         WorkbenchError: The job could not begin: no such model or sandbox, no key.
     """
-    with tuned_for_throughput(), JobRunner(workspace, emit) as runner:
+    with tuned_for_throughput(), JobRunner(workspace, emit, limits) as runner:
         job = runner.start(JobRequest(settings, when_failing="end"))
         patience: float | None = None
         checks = [check]

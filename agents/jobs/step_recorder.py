@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agents.jobs.outcome import Outcome
-    from agents.jobs.reply_cache import ReplyCache, ReplyResult
+    from agents.jobs.reply_cache import Replies, ReplyResult
     from agents.jobs.role_models import RoleModels
     from agents.llm.settings import ModelSettings
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
@@ -81,7 +81,6 @@ class StepRecorder:
         settings: How it is asked.
         replies: Where models are asked, at most once for the same.
         passing: Awaited before every turn; waits while the job is paused, raises when it stops.
-        paying: Awaited before a model is asked, and not where the reply is kept already.
         executing: Held while a program runs or an environment is repaired.
         on_step: Called with every recorded step.
     """
@@ -95,9 +94,8 @@ class StepRecorder:
         *,
         models: RoleModels,
         settings: ModelSettings,
-        replies: ReplyCache,
+        replies: Replies,
         passing: Callable[[], Awaitable[None]],
-        paying: Callable[[], Awaitable[None]],
         on_step: Callable[[Step], None],
         executing: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
@@ -109,7 +107,6 @@ class StepRecorder:
         self._settings = settings
         self._reply_cache = replies
         self._passing = passing
-        self._paying = paying
         self._on_step = on_step
         self._executing = executing
         self._behind: asyncio.Task[None] | None = None
@@ -155,7 +152,7 @@ class StepRecorder:
         def begun() -> Step:
             return self._step(role, digest, model=model.name)
 
-        asked = await self._reply_cache.ask(model, request, digest, self._paying, begun)
+        asked = await self._reply_cache.ask(model, request, digest, begun)
         self._behind = asyncio.create_task(self._write(asked))
         if asked.error is not None:
             await self.written()

@@ -7,6 +7,7 @@ points of the group `workbench.works`.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import threading
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agents.jobs.pause_gate import Halted
 from store.errors import UnknownName, WorkbenchError
-from store.plugins import registered
+from store.plugins import registered, usable
 
 if TYPE_CHECKING:
     from agents.jobs.control import Control
@@ -30,6 +31,10 @@ T = TypeVar("T")
 
 GROUP = "workbench.works"
 """The entry points of works."""
+MOST_NAME = 200
+"""Characters of the name of a work."""
+MOST_SAID = 2_000
+"""Characters of what came of it."""
 NICE = 10
 """Added to the nice value of a work's thread, so that whoever judges goes first."""
 
@@ -91,7 +96,7 @@ class WorkPart:
         kind: Its name, which the workspace keeps with each work.
         title: Its name on screens.
         sentence: What it does, for the list of works.
-        open: Makes a work of its description.
+        open: Makes a work of its description. It is called where keys are taken, so it loads nothing.
         asks: Whether it is begun by a dialog or a command of its own; the Jobs screen begins others as they
             are, with an empty description.
     """
@@ -105,12 +110,8 @@ class WorkPart:
 
 @cache
 def work_parts() -> dict[str, WorkPart]:
-    """Return the kinds of works, by name.
-
-    Raises:
-        WorkbenchError: One of another package cannot be used.
-    """
-    return {part.kind: part for part in registered(GROUP, WorkPart)}
+    """Return the kinds of works, by name, without those that cannot be used."""
+    return {part.kind: part for part in usable(GROUP, WorkPart)}
 
 
 def work_part(kind: str) -> WorkPart:
@@ -118,11 +119,17 @@ def work_part(kind: str) -> WorkPart:
 
     Raises:
         UnknownName: There is none of that name.
+        WorkbenchError: It cannot be used.
     """
     part = work_parts().get(kind)
     if part is None:
+        registered(GROUP, WorkPart, kind)
         known = ", ".join(sorted(work_parts())) or "none"
-        raise UnknownName("No such work", f"No package adds the work {kind!r}.", f"Works: {known}.")
+        raise UnknownName(
+            "No such work",
+            f"No package adds the work {kind!r}.",
+            f"Install the package that adds it again. Works here: {known}.",
+        )
     return part
 
 
@@ -135,12 +142,47 @@ def open_work(kind: str, description: Mapping[str, Any], settings: WorkSettings)
     part = work_part(kind)
     try:
         return part.open(description, settings)
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+    except WorkbenchError:
+        raise
+    except Exception as problem:  # other people's packages may fail in any way
         raise WorkbenchError(
             "Not understood",
             f"The {part.title} cannot be made of its description: {type(problem).__name__}: {problem}.",
             "It may be of another version of its package. Start it anew.",
         ) from problem
+
+
+def description_of(work: Work) -> tuple[str, str, str | None]:
+    """Return kind and name of a work, and its description as JSON; None for a run of the agents.
+
+    Raises:
+        WorkbenchError: It has none of them, or a description that is no JSON.
+    """
+    try:
+        description = work.description()
+        text = None if description is None else json.dumps(description, sort_keys=True, ensure_ascii=False)
+        return str(work.kind), str(work.name)[:MOST_NAME], text
+    except Exception as problem:  # as above
+        raise WorkbenchError(
+            "Cannot be started",
+            f"The work says not what it is: {type(problem).__name__}: {problem}.",
+            "Report this to those who made the package that adds it.",
+        ) from problem
+
+
+async def carried_out(work: Work, control: Control) -> str:
+    """Do a work, and return what came of it.
+
+    Raises:
+        RuntimeError: It asked for the end of the program.
+        Exception: Whatever else it raised.
+    """
+    try:
+        said = await work.run(control)
+    except (SystemExit, KeyboardInterrupt) as exit_asked:
+        # It would end the loop, and with it every other work.
+        raise RuntimeError(f"{type(exit_asked).__name__}: {exit_asked}") from exit_asked
+    return "" if said is None else str(said)[:MOST_SAID]
 
 
 def works_alone() -> dict[str, WorkPart]:
@@ -165,7 +207,7 @@ async def aside(control: Control, function: Callable[[ReportWork], T]) -> T:
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: T | None, error: BaseException | None) -> None:
+    def settle(result: T | None, error: Exception | None) -> None:
         if ended.done():
             return
         if error is not None:
@@ -175,11 +217,16 @@ async def aside(control: Control, function: Callable[[ReportWork], T]) -> T:
 
     def call() -> None:
         _lower_priority()
-        result, error = None, None
+        result: T | None = None
+        error: Exception | None = None
         try:
             result = function(control.report)
-        except BaseException as raised:  # noqa: BLE001 - it belongs to the one who waits
+        except StopIteration as raised:
+            error = RuntimeError(f"StopIteration: {raised}")  # no future can hold it
+        except Exception as raised:  # noqa: BLE001 - it belongs to the one who waits
             error = raised
+        except BaseException as raised:  # noqa: BLE001 - as an exit, which would end the loop
+            error = RuntimeError(f"{type(raised).__name__}: {raised}")
         # Nobody waits any more where the loop has ended.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, result, error)
@@ -192,6 +239,18 @@ async def aside(control: Control, function: Callable[[ReportWork], T]) -> T:
         if control.gate.stopping:
             raise Halted from None
         raise
+
+
+async def undivided(function: Callable[[], T]) -> T:
+    """Call a function in a thread, and wait for its end though the work is to be broken off meanwhile.
+
+    For what must not be cut off, such as writing what came of the work.
+    """
+    called = asyncio.ensure_future(asyncio.to_thread(function))
+    while not called.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(called)
+    return called.result()
 
 
 def _lower_priority() -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, insert, select, update
 
 from agents.jobs.run_record import committed
 from store.errors import WorkbenchError
@@ -17,8 +17,10 @@ from store.tables.columns import table_of
 from store.tables.runs import WorkRow
 
 if TYPE_CHECKING:
-    from agents.jobs.work import Work
     from store.workspace.duckdb import Workspace
+
+INTERRUPTED = "It was interrupted"
+"""What is said of a work whose process died."""
 
 MOST_KEPT = 1_000_000
 """Characters that a work may keep."""
@@ -29,41 +31,41 @@ class WorkRecord:
 
     Args:
         workspace: The open workspace.
-        row: The row.
-        is_new: Whether it is not in the workspace yet.
+        row: The row, which need not be in the workspace yet.
     """
 
-    def __init__(self, workspace: Workspace, row: WorkRow, *, is_new: bool) -> None:
+    def __init__(self, workspace: Workspace, row: WorkRow) -> None:
         self.row = row
         self._workspace = workspace
-        self._is_new = is_new
 
     @classmethod
-    def of(
-        cls, workspace: Workspace, work: Work, description: Mapping[str, Any], again: WorkRow | None
-    ) -> WorkRecord:
-        """Return the record of a work, which is written when that begins.
+    def new(cls, workspace: Workspace, kind: str, name: str, description: str) -> WorkRecord:
+        """Return the record of a new work, which is written when that begins.
 
         Args:
             workspace: The open workspace.
-            work: The work.
-            description: Its description.
-            again: Its row, where it goes on; None for a new one.
+            kind: The kind of the work.
+            name: Its name.
+            description: Its description, as JSON.
         """
-        row = again or WorkRow(
+        row = WorkRow(
             id=workspace.ids.next(),
-            kind=work.kind,
-            name=work.name,
-            description=json.dumps(description, sort_keys=True, ensure_ascii=False),
+            kind=kind,
+            name=name,
+            description=description,
             state="running",
             started_at=now(),
         )
-        return cls(workspace, row, is_new=again is None)
+        return cls(workspace, row)
 
     @property
     def id(self) -> UUID:
         """Its key."""
         return self.row.id
+
+    def is_of(self, kind: str, description: str) -> bool:
+        """Tell whether it is of the work of this kind and description."""
+        return (self.row.kind, self.row.description) == (kind, description)
 
     @property
     def kept(self) -> Mapping[str, Any]:
@@ -73,28 +75,41 @@ class WorkRecord:
 
     async def begin(self) -> None:
         """Write that it is at work."""
-        if self._is_new:
-            row, table = self.row.model_dump(), table_of(WorkRow)
+        self.row.state, self.row.ended_at, self.row.said = "running", None, ""
+        row, table = self.row.model_dump(), table_of(WorkRow)
 
-            def write(connection: Connection) -> None:
+        def write(connection: Connection) -> None:
+            if connection.execute(select(table.c.id).where(table.c.id == row["id"])).first() is None:
                 connection.execute(insert(table).values(**row))
+            else:
+                again = {name: row[name] for name in ("state", "ended_at", "said")}
+                connection.execute(update(table).where(table.c.id == row["id"]).values(**again))
 
-            await committed(self._workspace.lane.submit(write))
-        else:
-            await committed(self._change(state="running", ended_at=None, said=""))
+        await committed(self._workspace.lane.submit(write))
 
     def note(self, state: str) -> None:
         """Write that it pauses, or goes on."""
         if state in ("running", "paused"):
             self._change(state=state)
 
-    def keep(self, values: Mapping[str, Any]) -> None:
-        """Write what it goes on from.
+    def keep(self, values: Mapping[str, Any], done: tuple[int, int]) -> None:
+        """Write what it goes on from, and how much is done.
+
+        Args:
+            values: What it goes on from, as JSON.
+            done: How much of its step is done, out of how much.
 
         Raises:
-            WorkbenchError: It is too much.
+            WorkbenchError: It is too much, or no JSON.
         """
-        text = json.dumps(values, ensure_ascii=False)
+        try:
+            text = json.dumps(values, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as problem:
+            raise WorkbenchError(
+                "Cannot be kept",
+                f"What {self.row.name} keeps is no JSON: {problem}.",
+                "Keep words, numbers, lists and dictionaries of them.",
+            ) from problem
         if len(text) > MOST_KEPT:
             raise WorkbenchError(
                 "Too much to keep",
@@ -102,18 +117,20 @@ class WorkRecord:
                 "Keep what grows in a table of the workspace, or in a file.",
             )
         if text != (self.row.kept or "{}"):
-            self.row.kept = text
-            self._change(kept=text)
+            self.row.kept, (self.row.done, self.row.total) = text, done
+            self._change(kept=text, done=done[0], total=done[1])
 
-    async def end(self, state: str, said: str) -> None:
+    async def end(self, state: str, said: str, done: tuple[int, int]) -> None:
         """Write how it ended.
 
         Args:
             state: "done", "stopped" or "failed".
             said: What came of it, or why it failed.
+            done: How much of its step is done, out of how much.
         """
-        self.row.state, self.row.said = state, said
-        await committed(self._change(state=state, said=said, ended_at=now()))
+        self.row.state, self.row.said, (self.row.done, self.row.total) = state, said, done
+        change = self._change(state=state, said=said, done=done[0], total=done[1], ended_at=now())
+        await committed(change)
 
     def _change(self, **values: Any) -> Future[None]:
         table = table_of(WorkRow)
@@ -129,7 +146,9 @@ def stop_interrupted_works(workspace: Workspace) -> Future[None]:
     """Mark works as stopped that were at work when a process died (see `stop_interrupted_runs`)."""
     table = table_of(WorkRow)
     change = (
-        update(table).where(table.c.state.in_(("running", "paused"))).values(state="stopped", ended_at=now())
+        update(table)
+        .where(table.c.state.in_(("running", "paused")))
+        .values(state="stopped", said=INTERRUPTED, ended_at=now())
     )
 
     def write(connection: Connection) -> None:

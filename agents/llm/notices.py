@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from weakref import WeakKeyDictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +51,31 @@ class WeakerForm:
 
 Notice = Pause | WeakerForm
 Hear = Callable[[Notice], None]
-_hearers: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Hear]] = WeakKeyDictionary()
+_hears: ContextVar[Hear | None] = ContextVar("hears", default=None)
 
 
 @contextmanager
 def report_notices(hear: Hear) -> Iterator[None]:
-    """Call a function with the notices of all services that are asked from this loop meanwhile."""
-    hearers = _hearers.setdefault(asyncio.get_running_loop(), [])
-    hearers.append(hear)
+    """Call a function with the notices of the services that this task, and those it begins, ask meanwhile."""
+    before = _hears.set(hear)
     try:
         yield
     finally:
-        hearers.remove(hear)
+        _hears.reset(before)
 
 
-def notify(notice: Notice) -> None:
-    """Report a notice to all who listen in this loop."""
-    for hear in _hearers.get(asyncio.get_running_loop(), ()):
-        hear(notice)
+def listener() -> Hear | None:
+    """Return who hears the notices of this task; None where nobody does."""
+    return _hears.get()
+
+
+def notify(notice: Notice, hearers: Iterable[Hear | None] | None = None) -> None:
+    """Report a notice.
+
+    Args:
+        notice: The notice.
+        hearers: To whom; None for who hears those of this task.
+    """
+    for hear in (listener(),) if hearers is None else tuple(hearers):
+        if hear is not None:
+            hear(notice)

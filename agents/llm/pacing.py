@@ -11,7 +11,7 @@ import asyncio
 import math
 import random
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from agents.llm.errors import ModelError
-from agents.llm.notices import Pause, notify
+from agents.llm.notices import Hear, Pause, listener, notify
 from agents.llm.request_watch import may_send
 from store.record.ids import now
 
@@ -58,6 +58,8 @@ class Pacing:
         self._slowed_at = -math.inf
         self._flying = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        # Who hears of a pause: those with a request under way, or waiting.
+        self._hearers: Counter[Hear | None] = Counter()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[float]:
@@ -66,19 +68,25 @@ class Pacing:
         Yields:
             When it left, on the loop's clock.
         """
-        while True:
-            if (wait := self._not_before - self._loop.time()) > 0:
-                await asyncio.sleep(wait)
-            elif self._flying < self.most:
-                break
-            else:
-                await self._one_less()
-        self._flying += 1
+        hear = listener()
+        self._hearers[hear] += 1
         try:
-            yield self._loop.time()
+            while True:
+                if (wait := self._not_before - self._loop.time()) > 0:
+                    await asyncio.sleep(wait)
+                elif self._flying < self.most:
+                    break
+                else:
+                    await self._one_less()
+            self._flying += 1
+            try:
+                yield self._loop.time()
+            finally:
+                self._flying -= 1
+                self._wake()
         finally:
-            self._flying -= 1
-            self._wake()
+            self._hearers[hear] -= 1
+            self._hearers += Counter()  # without those that nobody counts any more
 
     def pause(self, seconds: float) -> None:
         """Send no request for so many seconds from now; a long pause is reported, once for all requests."""
@@ -90,7 +98,7 @@ class Pacing:
                 now() + timedelta(seconds=self._not_before - time), longer=self._reported_until > time
             )
             self._reported_until = self._not_before
-            notify(pause)
+            notify(pause, {listener(), *self._hearers})
 
     def slow_down(self, left_at: float, seconds: float) -> None:
         """Pause, and continue with half as many requests at a time, since the service is overloaded.

@@ -133,7 +133,7 @@ def pipeline_of(found: Sequence[RunReport], options: Options) -> Report:
 def _runs(found: Sequence[RunReport]) -> Table:
     titles = tuple(dict.fromkeys(title for one in found for title in one.pipeline.columns))
     return Table(
-        ("", "run", "pairs", *titles, "$/pair"),
+        ("", "run", "items", *titles, "$/item"),
         tuple(
             Row(
                 (
@@ -163,7 +163,7 @@ def _outcome(one: RunFigures) -> list[tuple[str, str | None]]:
     ]
     named = ", ".join(f"{count:,} {name}" for count, name in ends if count)
     return [
-        ("pairs", f"{one.items:,}" + (f": {named}" if named else "")),
+        ("items", f"{one.items:,}" + (f": {named}" if named else "")),
         ("labels", ", ".join(f"{count:,} × {value:g}" for value, count in one.labels.items())),
         ("failed", ", ".join(f"{count:,} {why}" for why, count in one.reasons.items())),
     ]
@@ -176,7 +176,7 @@ def _shown_blind(one: RunFigures) -> list[tuple[str, str | None]]:
         ("tokens", tokens(one.tokens_in, one.tokens_cached, one.tokens_out, 0)),
         ("requests", f"{one.requests:,}"),
         ("cost", _dollars(one.money)),
-        ("cost a pair", _dollars(one.money_per_item)),
+        ("cost an item", _dollars(one.money_per_item)),
     ]
 
 
@@ -186,7 +186,7 @@ def _account(one: RunFigures) -> list[tuple[str, str | None]]:
         ("requests", f"{one.requests:,} in {pluralize(one.steps, 'step')}"),
         ("cost", _cost(one)),
         ("from the cache", _from_cache(one)),
-        ("cost a pair", _dollars(one.money_per_item)),
+        ("cost an item", _dollars(one.money_per_item)),
     ]
 
 

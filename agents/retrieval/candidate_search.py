@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agents.jobs.limits import held
-from agents.jobs.work import WorkPart, WorkSettings, aside
+from agents.jobs.work import WorkPart, WorkSettings, aside, undivided
 from agents.jobs.work_progress import ReportWork, WorkProgress
 from agents.retrieval.candidate_request import CandidateRequest, open_finder, truncated_lines
 from agents.retrieval.candidates import check_corpus, corpus_apart
 from agents.retrieval.encoders import shown_name
 from agents.retrieval.methods import METHODS
 from store.formatting import pluralize
-from store.ingest.candidates import CandidatesAdded, add_candidates
+from store.ingest.candidates import add_candidates
 from store.queries.corpus import corpus_size
 
 if TYPE_CHECKING:
     from agents.jobs.control import Control
+    from agents.retrieval.candidates import Candidates
     from store.workspace.duckdb import Workspace
 
 KIND = "candidates"
@@ -67,14 +67,21 @@ class CandidateSearch:
         """Search, and add the pairs; the result is a `CandidatesAdded`."""
         computes = not set(self.request.models) <= METHODS.keys()
         if computes and control.limits.gpu.locked():
-            control.tell_progress(WorkProgress("waiting for another work to end", 0, 0))
-        share = control.limits.gpu if computes else nullcontext()
+            control.note(WorkProgress("waiting for another work to end", 0, 0))
+        share = control.limits.gpu if computes else None
         async with held(share, control.gate):
-            added = control.result = await aside(control, partial(self._search, control))
+            found = await aside(control, partial(self._search, control))
+            await control.gate.passing()
+            # From here on it is neither paused nor stopped: the pairs are added in one transaction.
+            control.note(WorkProgress("adding pairs", 0, len(found.pairs.ranks)))
+            added = control.result = await undivided(
+                partial(add_candidates, control.workspace, found.pairs, self.request.source)
+            )
+        control.log("info", f"{pluralize(added.added, 'pair')} added, {added.known:,} already there")
         known = f", {added.known:,} already there" if added.known else ""
         return f"{pluralize(added.added, 'pair')} added{known}"
 
-    def _search(self, control: Control, report: ReportWork) -> CandidatesAdded:
+    def _search(self, control: Control, report: ReportWork) -> Candidates:
         request = self.request
         names = ", ".join(map(shown_name, request.models))
         combined = f", combined by {request.combine}" if len(request.models) > 1 else ""
@@ -85,17 +92,13 @@ class CandidateSearch:
             control.log("warning", warning)
         corpus = corpus_apart(control.workspace, report)
         found = finder.find(corpus, report)
-        # From here on it is neither paused nor stopped: the pairs are added in one transaction.
-        report(WorkProgress("adding pairs", 0, len(found.pairs.ranks)))
         for line in truncated_lines(found):
             control.log("warning", line)
         for model, share in found.overlaps.items():
             control.log(
                 "info", f"{model}: {share:.3f} of the ensemble's {request.top} codes are among its own"
             )
-        added = add_candidates(control.workspace, found.pairs, request.source)
-        control.log("info", f"{pluralize(added.added, 'pair')} added, {added.known:,} already there")
-        return added
+        return found
 
 
 def open_search(description: Mapping[str, Any], settings: WorkSettings) -> CandidateSearch:

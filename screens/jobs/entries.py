@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from agents.jobs.events import ENDED
+from agents.jobs.work_record import INTERRUPTED
 
 if TYPE_CHECKING:
     from agents.jobs.runner import Job
@@ -79,7 +80,10 @@ class Entry:
         if self.state == "done":
             return 1, 1
         progress = None if self.job is None else self.job.progress
-        return (0, 0) if progress is None else (progress.done, progress.total)
+        if progress is None:
+            assert self.work is not None
+            return self.work.done, self.work.total
+        return progress.done, progress.total
 
 
 AT_WORK = ("running", "paused")
@@ -101,7 +105,7 @@ def entries_of(runs: Sequence[ListedRun], works: Sequence[WorkRow], jobs: Sequen
     rows |= {job.record.row.id: job.record.row for job in jobs if job.record is not None}
     for row in rows.values():
         if row.state in AT_WORK and row.id not in on_work:
-            row.state = "stopped"
+            row.state, row.said = "stopped", INTERRUPTED
     for run in runs:
         if run.run.state in AT_WORK and run.run.id not in on_run:
             run.run.state = "stopped"

@@ -477,7 +477,7 @@ class JobsScreen(BaseScreen):
         more = len(entries) - RUNS_LISTED
         if more > 0:
             arrows = self.key_of("up") + self.key_of("down")
-            lines.append(Content.styled(f"  {arrows} {pluralize(more, 'more run')}", "$foreground-muted"))
+            lines.append(Content.styled(f"  {arrows} {more:,} more", "$foreground-muted"))
         return lines
 
     def _lay_out_now(self) -> None:
@@ -567,7 +567,7 @@ class JobsScreen(BaseScreen):
 
     @staticmethod
     def _can_go_on(work: Entry | None) -> bool:
-        return work is not None and work.state in ("stopped", "failed")
+        return work is not None and work.work is not None and work.state in ("stopped", "failed")
 
     def label_now(self, command: Command) -> str:
         """Say what the key that pauses does after a pause, and that the one that stops then cuts off."""
@@ -609,7 +609,12 @@ class JobsScreen(BaseScreen):
         from screens.jobs.works import WorksScreen
 
         def chosen(kind: str | None) -> None:
-            if kind is not None:
+            left = (one.work for one in self.entries if self._can_go_on(one))
+            row = next((row for row in left if row is not None and row.kind == kind), None)
+            if row is not None:
+                # What was begun as it is, is not begun twice.
+                self.context.jobs.go_on(row)
+            elif kind is not None:
                 self.context.jobs.begin(kind)
 
         if self._parts_alone:

@@ -25,6 +25,9 @@ def work_status(entry: Entry, key: Key, width: int) -> list[str]:
     error = None if job is None else job.error
     said = row.said if job is None else job.said
     told = [said] if state == "done" else progress_words(state, None if job is None else job.progress)
+    if job is None and state != "done":
+        told = [f"{row.done:,} of {row.total:,}"] if row.total else []
+        told += [said[:1].lower() + said[1:]] if state == "stopped" and said else []
     words = " · ".join([f"{STATE_GLYPHS[state]} {state}", *(one_line(one, 300) for one in told if one)])
     # With rate and time left it may be longer than a line: then it breaks between two of them.
     lines = [bar(*entry.share, width), *_broken(words, width)]

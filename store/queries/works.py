@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from sqlalchemy import Connection, select
 
 from store.tables.columns import table_of
@@ -12,7 +14,15 @@ MOST = 200
 
 
 def listed_works(connection: Connection) -> tuple[WorkRow, ...]:
-    """Return the works, the one begun last first."""
+    """Return the works, the one begun last first, without what each goes on from."""
     table = table_of(WorkRow)
-    found = select(table).order_by(table.c.started_at.desc(), table.c.id.desc()).limit(MOST)
+    columns = [column for column in table.columns if column.name != "kept"]
+    found = select(*columns).order_by(table.c.started_at.desc(), table.c.id.desc()).limit(MOST)
     return tuple(WorkRow(**row) for row in connection.execute(found).mappings())
+
+
+def work_row(connection: Connection, key: UUID) -> WorkRow | None:
+    """Return a work with all that it kept; None where there is none."""
+    table = table_of(WorkRow)
+    row = connection.execute(select(table).where(table.c.id == key)).mappings().first()
+    return None if row is None else WorkRow(**row)

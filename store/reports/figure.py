@@ -48,7 +48,14 @@ _STYLE: dict[Any, Any] = {
 
 def charts(report: Report) -> list[Table]:
     """Return the tables of a report of which something can be drawn."""
-    return [table for table in report.tables if 0 < len(table.rows) <= MOST_ROWS and _sort(table)]
+    return [
+        table for table in report.tables if 0 < len(table.rows) <= MOST_ROWS and _sort(table) and _says(table)
+    ]
+
+
+def _says(table: Table) -> bool:
+    """Whether anything would be seen: bars that are all 0 are an empty plot."""
+    return _sort(table) != "bars" or any(row.drawn for row in table.rows)
 
 
 def figure(report: Report, title: str, command: str, form: str, width: float = COLUMN) -> bytes:

@@ -48,7 +48,7 @@ class WorkRow(SQLModel, table=True):
     """A work that is no run of the agents, such as a search for candidate pairs.
 
     `description` is JSON of which `kind` makes the same work again, `kept` is JSON from which that goes on,
-    and `said` is what came of it, or why it failed.
+    and `said` is what came of it, or why it failed. `done` and `total` are the progress of its last step.
     """
 
     __tablename__ = "work"
@@ -62,6 +62,8 @@ class WorkRow(SQLModel, table=True):
     said: str = string(default="")
     started_at: datetime = moment()
     ended_at: datetime | None = moment(default=None)
+    done: int = big(default=0)
+    total: int = big(default=0)
 
 
 def described(row: WorkRow) -> Mapping[str, Any]:

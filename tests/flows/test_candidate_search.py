@@ -385,7 +385,12 @@ async def test_it_ends_when_it_is_stopped_and_when_the_app_is_left(
         search = await begun(pilot, tiny)
         await until(pilot, lambda: turns.taken == 3)
         await pilot.press("q")
-        await until(pilot, lambda: "can go on later: candidate search. Press q once more" in said(app))
+        await until(
+            pilot,
+            lambda: (
+                "candidate search. Quitting stops that; it can go on later. Press q once more" in said(app)
+            ),
+        )
         app._asked_to_quit = float("-inf")
         await pilot.press("ctrl+q")
         await until(pilot, lambda: "Press ^q once more to quit." in said(app))
@@ -443,7 +448,7 @@ async def test_agents_and_a_search_run_beside_each_other(
             assert text(app, "JobLine").startswith("▶ agents")
             await pilot.press("ctrl+q")
             await until(pilot, lambda: "The agents are at work. Quitting stops them;" in said(app))
-            assert "can go on later: candidate search." in said(app)
+            assert "At work: candidate search." in said(app)
             await pilot.press("J")
             screen = app.screen
             assert isinstance(screen, JobsScreen)

@@ -468,8 +468,8 @@ def test_it_fits_a_terminal_of_80_columns(workbench, study, in_folder, monkeypat
     monkeypatch.setattr("workbench.output.PIPED_WIDTH", 80)
     lines = workbench("report", study, "pipeline").out.splitlines()
     assert max(map(len, lines)) <= 80
-    table = next(place for place, line in enumerate(lines) if line.split()[:2] == ["run", "pairs"])
-    assert lines[table].split()[1:] == ["pairs", "match", "not", "unclear", "exec.", "tests", "$/pair"]
+    table = next(place for place, line in enumerate(lines) if line.split()[:2] == ["run", "items"])
+    assert lines[table].split()[1:] == ["items", "match", "not", "unclear", "exec.", "tests", "$/item"]
     assert (lines[table + 1].split()[0], lines[table + 1].split()[2:6]) == ("1", ["3", "0", "0", "2"])
     assert [line for line in lines if line.startswith("1 ps-tpg")][1].endswith(": done")
     assert "3 No scripted reply" in "\n".join(lines)

@@ -17,18 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback_models import LoopbackModels
+from loopback_models import LoopbackModels, Seen
 from small_workspace import GOOD, TEST, Told, import_of, pairs_workspace, rows
 from sqlalchemy import update
 
+from agents.jobs import work
 from agents.jobs.budget import Budget
 from agents.jobs.control import Control
-from agents.jobs.events import JobPaused, JobProgressed
+from agents.jobs.events import JobLog, JobPaused, JobProgressed, JobStarted
 from agents.jobs.job import JobRequest
 from agents.jobs.limits import LimitSettings
+from agents.jobs.pause_gate import Halted
 from agents.jobs.runner import MOST_AT_ONCE, JobRunner
 from agents.jobs.work import WorkPart, WorkSettings, aside
-from agents.jobs.work_progress import Pace, ReportWork
+from agents.jobs.work_progress import Pace, ReportWork, WorkProgress
 from agents.llm.settings import ModelSettings
 from agents.retrieval.candidate_request import CandidateRequest
 from agents.retrieval.candidate_search import CandidateSearch
@@ -40,6 +42,8 @@ from store.ingest.importing import import_files
 from store.tables.columns import table_of
 from store.tables.runs import Run, VerdictRow, WorkRow
 from store.workspace.duckdb import Workspace
+
+WORK_PARTS = work.work_parts
 
 UNCLEAR = {
     "ScreenerReply": {"assessment": "unclear", "justification": "run it"},
@@ -206,8 +210,10 @@ def test_two_runs_and_a_search_at_once_one_out_of_budget(tmp_path: Path, workspa
         second.resume(Budget())
         assert second.wait(60)
         assert second.state == "done"
-    assert {one["state"] for one in rows(workspace, Run)} == {"done"}
-    assert len(rows(workspace, VerdictRow)) == 16
+    # A run has the items that are there when it begins, and the search may have added some by then.
+    runs = rows(workspace, Run)
+    assert {one["state"] for one in runs} == {"done"}
+    assert len(rows(workspace, VerdictRow)) == sum(one["total"] for one in runs) >= 16
     assert row(workspace)["said"].startswith(f"{third.result().added} pairs added")
 
 
@@ -353,3 +359,178 @@ def test_works_of_before_and_of_packages_that_are_gone_are_listed_and_refused(wo
         assert left.state == "stopped"
         with pytest.raises(WorkbenchError, match="No package adds the work 'gone'"):
             runner.go_on(left, WorkSettings(ModelSettings(), RetrievalSettings()))
+
+
+@dataclass(frozen=True)
+class Ending(Counting):
+    """Ends in its own way, in a thread or in the loop."""
+
+    end: BaseException = field(default_factory=ValueError)
+    in_loop: bool = False
+
+    async def run(self, control: Control) -> str:
+        if self.in_loop:
+            raise self.end
+        return await aside(control, partial(self.count, control))
+
+    def count(self, control: Control, report: ReportWork) -> str:
+        raise self.end
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+@pytest.mark.parametrize("end", [SystemExit(3), KeyboardInterrupt(), StopIteration("out")])
+def test_what_ends_in_an_unusual_way_ends_no_other_work(
+    workspace: Workspace, end: BaseException, in_loop: bool
+) -> None:
+    with JobRunner(workspace, Told()) as runner:
+        broken = runner.start(Ending(1, end=end, in_loop=in_loop))
+        assert broken.wait(60)
+        assert broken.state == "failed"
+        assert broken.error is not None
+        assert type(end).__name__ in broken.error.message
+        fine = runner.start(Counting(3))
+        assert fine.wait(60)
+        assert fine.state == "done"
+    assert {one["name"]: one["state"] for one in rows(workspace, WorkRow)} == {
+        "up to 1": "failed",
+        "up to 3": "done",
+    }
+
+
+@dataclass(frozen=True)
+class Keeping(Counting):
+    """Keeps something."""
+
+    value: Any = None
+
+    def description(self) -> Mapping[str, Any]:
+        return {"to": self.to, "value": self.value}
+
+    def count(self, control: Control, report: ReportWork) -> str:
+        control.keep({"value": object() if self.value is None else self.value})
+        return "kept"
+
+
+def test_what_cannot_be_kept_or_is_no_description_is_said(workspace: Workspace) -> None:
+    with JobRunner(workspace, Told()) as runner:
+        for value, title in ((None, "Cannot be kept"), ("x" * 1_000_001, "Too much to keep")):
+            job = runner.start(Keeping(1, value=value))
+            assert job.wait(60)
+            assert job.error is not None
+            assert (job.state, job.error.title) == ("failed", title)
+        with pytest.raises(WorkbenchError, match="The work says not what it is: TypeError"):
+            runner.start(Keeping(1, value=object()))
+    assert {one["state"] for one in rows(workspace, WorkRow)} == {"failed"}
+    assert all(one["ended_at"] is not None and one["said"] for one in rows(workspace, WorkRow))
+
+
+def test_a_thread_that_is_left_behind_keeps_and_says_nothing(workspace: Workspace) -> None:
+    go, left = threading.Event(), []
+
+    @dataclass(frozen=True)
+    class Deaf(Counting):
+        def count(self, control: Control, report: ReportWork) -> str:
+            control.keep({"done": 1})
+            assert go.wait(60)
+            control.log("info", "still here")
+            for each in (lambda: control.keep({"done": 2}), lambda: report(WorkProgress("late", 1, 2))):
+                try:
+                    each()
+                except Halted:
+                    left.append("halted")
+            go.clear()
+            return "late"
+
+    told = Told()
+    with JobRunner(workspace, told) as runner:
+        job = runner.start(Deaf(1))
+        told.until(lambda event: isinstance(event, JobStarted))
+        job.stop(0.0)
+        assert job.wait(60)
+        go.set()
+        while go.is_set():
+            time.sleep(0.01)
+    assert (job.state, json.loads(row(workspace)["kept"]), left) == ("stopped", {"done": 1}, ["halted"] * 2)
+    assert not any(isinstance(event, JobLog) and event.text == "still here" for event in told.events)
+
+
+def test_two_runs_pay_once_for_the_same_question(workspace: Workspace) -> None:
+    asked = threading.Semaphore(0)
+
+    def screened(_: Seen) -> Any:
+        asked.acquire(timeout=0.3)
+        return UNCLEAR["ScreenerReply"]
+
+    told = Told()
+    with LoopbackModels(replies={**UNCLEAR, "ScreenerReply": screened}) as server:
+        with JobRunner(workspace, told) as runner:
+            jobs = [
+                runner.start(JobRequest(settings(server, agents=agents)))
+                for agents in ("ps-fa", "ps-tpg-te-fa")
+            ]
+            told.until(lambda event: isinstance(event, JobStarted) and event.job == 2)
+            asked.release(100)
+            assert all(job.wait(60) for job in jobs)
+            assert [job.state for job in jobs] == ["done", "done"], [job.error for job in jobs]
+        screenings = [one for one in server.requests if one.schema_name == "ScreenerReply"]
+    assert len(screenings) == 8
+
+
+def test_a_run_that_waits_for_the_reply_of_a_paused_one_gets_its_own(workspace: Workspace) -> None:
+    """The second asks what the first was about to ask, and may not while it is paused at its budget."""
+    told = Told()
+    with LoopbackModels(replies=UNCLEAR) as server, JobRunner(workspace, told) as runner:
+        first = runner.start(JobRequest(settings(server, agents="ps-fa", budget=Budget(requests=1))))
+        told.until(lambda event: isinstance(event, JobPaused))
+        second = runner.start(JobRequest(settings(server, agents="ps-tpg-te-fa")))
+        assert second.wait(60)
+        assert (second.state, first.state) == ("done", "paused")
+        first.stop()
+        assert first.wait(60)
+
+
+def test_a_share_is_waited_for_until_the_work_is_stopped(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+
+    def search(one: CandidateSearch, control: Control, report: ReportWork) -> Any:
+        assert go.wait(60)
+        raise WorkbenchError("No", "none", "")
+
+    monkeypatch.setattr(CandidateSearch, "_search", search)
+    services = WorkSettings(ModelSettings(), RetrievalSettings())
+    with JobRunner(workspace, Told()) as runner:
+        first, second = (
+            runner.start(CandidateSearch(CandidateRequest((model,)), services))
+            for model in ("minilm", "codebert")
+        )
+        second.stop()
+        assert second.wait(60)
+        assert (first.state, second.state) == ("running", "stopped")
+        go.set()
+        assert first.wait(60)
+
+
+def test_a_broken_package_hides_no_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.metadata import EntryPoint
+
+    good = EntryPoint("candidates", "agents.retrieval.candidate_search:PART", work.GROUP)
+    broken = EntryPoint("broken", "no_such_module:PART", work.GROUP)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [broken, good])
+    monkeypatch.setattr(work, "work_parts", WORK_PARTS.__wrapped__)
+    assert work.work_part("candidates").title == "candidate search"
+    with pytest.raises(WorkbenchError, match="No module named 'no_such_module'"):
+        work.work_part("broken")
+
+
+def test_a_work_that_cannot_be_opened_is_refused(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(*_: object) -> Any:
+        raise RuntimeError("no such luck")
+
+    part = WorkPart("counting", "count", "Counts.", opened)
+    monkeypatch.setattr("agents.jobs.work.work_parts", lambda: {"counting": part})
+    with pytest.raises(WorkbenchError, match="RuntimeError: no such luck"):
+        work.open_work("counting", {}, WorkSettings(ModelSettings(), RetrievalSettings()))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
+    from agents.jobs.limits import LimitSettings
     from agents.jobs.report import JobReport
     from agents.settings import JobSettings
     from store.workspace.duckdb import Workspace as OpenWorkspace
@@ -215,7 +216,8 @@ def annotate_command(
             print_estimates(opened, drawn_jobs, asked, blind=loaded.screens.blind, as_json=as_json)
             return
         for job in jobs:
-            reports.append(annotate(opened, replace(job, item_ids=drawn, missing_at=missing_at)))
+            chosen = replace(job, item_ids=drawn, missing_at=missing_at)
+            reports.append(annotate(opened, chosen, loaded.agents.limits))
             if not as_json:
                 print_report(reports[-1], blind=loaded.screens.blind)
             if reports[-1].state != "done":
@@ -388,7 +390,7 @@ def _drawn(
         return None if queries is None else sample_items(connection, kind, queries, seed)
 
 
-def annotate(opened: OpenWorkspace, job: JobSettings) -> JobReport:
+def annotate(opened: OpenWorkspace, job: JobSettings, limits: LimitSettings | None = None) -> JobReport:
     """Run a job, report its progress on stderr, and return its report."""
     from agents.jobs.runner import run_job
     from workbench.cli.progress_reporter import ProgressReporter
@@ -396,7 +398,7 @@ def annotate(opened: OpenWorkspace, job: JobSettings) -> JobReport:
     from workbench.signals import raise_if_stopped
 
     with Bar("annotating") as bar:
-        return run_job(opened, job, ProgressReporter(bar), check=raise_if_stopped)
+        return run_job(opened, job, ProgressReporter(bar), check=raise_if_stopped, limits=limits)
 
 
 def report_end(*reports: JobReport, as_json: bool) -> None:
