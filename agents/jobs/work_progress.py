@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-ENOUGH = 1_024
-"""Texts before the time left is estimated: a block, of which the longest are encoded first."""
+ENOUGH = 8
+"""Parts before the time left is estimated, where nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class WorkProgress:
         total: Out of how much.
         per_second: How much is done in a second; None where that is not known yet.
         kept: How much of it was done by earlier work.
+        enough: How much has to be done before the time left is estimated, or half of it.
     """
 
     stage: str
@@ -27,11 +28,12 @@ class WorkProgress:
     total: int
     per_second: float | None = None
     kept: int = 0
+    enough: int = ENOUGH
 
     @property
     def seconds_left(self) -> float | None:
         """The seconds that the rest takes at this rate; None where that is not known, or too early to say."""
-        enough = min(ENOUGH, (self.total - self.kept) / 2)
+        enough = min(self.enough, (self.total - self.kept) / 2)
         if not self.per_second or self.done - self.kept < enough:
             return None
         return (self.total - self.done) / self.per_second
@@ -52,7 +54,9 @@ class Pace:
     progress may wait, as a pause does: that time is no part of the rate.
     """
 
-    def __init__(self, stage: str, total: int, report: ReportWork, *, done: int = 0) -> None:
+    def __init__(
+        self, stage: str, total: int, report: ReportWork, *, done: int = 0, enough: int = ENOUGH
+    ) -> None:
         """Begin a step.
 
         Args:
@@ -60,9 +64,10 @@ class Pace:
             total: How much there is to do.
             report: Receives the progress.
             done: How much was done before, which says nothing of the rate.
+            enough: How much has to be done before the time left is estimated.
         """
         self._stage, self._total, self._report = stage, total, report
-        self._done, self._kept = done, done
+        self._done, self._kept, self._enough = done, done, enough
         # When the first part was done, and how much that was.
         self._began: float | None = None
         self._first = done
@@ -80,6 +85,6 @@ class Pace:
             self._began, self._first = asked, done
         if self._began is not None and asked > self._began:
             rate = (done - self._first) / (asked - self._began)
-        self._report(WorkProgress(self._stage, done, self._total, rate or None, self._kept))
+        self._report(WorkProgress(self._stage, done, self._total, rate or None, self._kept, self._enough))
         if self._began is not None:
             self._began += time.monotonic() - asked

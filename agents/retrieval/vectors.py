@@ -178,7 +178,8 @@ class VectorCache:
         _, first = numpy.unique(digests[missing], return_index=True)
         missing = missing[numpy.sort(first)]
         done = len(texts) - len(missing)
-        pace = Pace(stage, len(texts), report, done=done)
+        # The longest texts of a block are encoded first.
+        pace = Pace(stage, len(texts), report, done=done, enough=TEXTS_AT_ONCE)
         for start in range(0, len(missing), TEXTS_AT_ONCE):
             places = missing[start : start + TEXTS_AT_ONCE]
             chosen = [texts[int(place)] for place in places]

@@ -28,7 +28,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def test_loading_is_no_part_of_the_rate_and_the_time_left_waits_for_a_block(clock: Clock) -> None:
     told: list[WorkProgress] = []
-    pace = Pace("encoding", 10_000, told.append)
+    pace = Pace("encoding", 10_000, told.append, enough=1_024)
     # A model is loaded for a minute; then come the longest texts of a block, and its short ones.
     for seconds, done in ((60, 0), (10, 24), (10, 124), (5, 1_024), (15, 2_048)):
         clock.now += seconds
@@ -48,7 +48,7 @@ def test_a_pause_and_what_was_done_before_are_no_part_of_the_rate(clock: Clock) 
         told.append(one)
         clock.now += 500
 
-    pace = Pace("encoding", 100, report, done=40)
+    pace = Pace("encoding", 100, report, done=40, enough=1_024)
     for done in (50, 60, 70):
         clock.now += 5
         pace.reach(done)
