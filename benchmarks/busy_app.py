@@ -1,8 +1,9 @@
 """The app on a workspace, with a load behind it from its first moment: `busy_app.py PATH LOAD FOLDER [bare]`.
 
 LOAD is idle, importing (a file of 412,080 pairs in FOLDER, made by `synthetic.py`, from SIGUSR1 on), annotating (scripted
-replies that take as long as a quick service's), working (two such runs and a candidate search) or merging (the packets in FOLDER, made by `merge_speed.py`). Run by
-`screen_speed.py` and `merge_speed.py` in a pseudo-terminal.
+replies that take as long as a quick service's), searching (a candidate search), working (two such runs and a
+candidate search) or merging (the packets in FOLDER, made by `merge_speed.py`). Run by `screen_speed.py` and
+`merge_speed.py` in a pseudo-terminal.
 
 With `bare`, a Textual app that only puts the next text into three panes has the same load behind it, and
 tells what a key takes on this machine at least.
@@ -58,13 +59,15 @@ def annotation(folder: Path) -> JobSettings:
     return JobSettings(model=f"scripted:{path}", item_ids=tuple(range(FIRST, FIRST + ANNOTATED)))
 
 
-def works(folder: Path) -> list[Work]:
-    """Return three works: two runs of agents, and a candidate search."""
+def works(load: str, folder: Path) -> list[Work]:
+    """Return the works of a load: a candidate search, alone or with two runs of agents."""
     job = annotation(folder)
     search = CandidateSearch(
         CandidateRequest(("bm25",), 5), WorkSettings(ModelSettings(), RetrievalSettings())
     )
-    return [JobRequest(job), JobRequest(replace(job, agents="ps-fa")), search]
+    runs = [JobRequest(job), JobRequest(replace(job, agents="ps-fa"))]
+    loads: dict[str, list[Work]] = {"searching": [search], "working": [*runs, search]}
+    return loads.get(load, [])
 
 
 def import_more(workspace: Workspace, folder: Path) -> None:
@@ -131,7 +134,7 @@ def main() -> None:
     with Workspace.open(path) as workspace, ExitStack() as runners:
         workspace.share_cores()
         job = annotation(folder) if load == "annotating" else None
-        others = works(folder) if load == "working" else []
+        others = works(load, folder)
         app: App[None]
         if bare:
             app = BareApp()
