@@ -585,8 +585,8 @@ class JobsScreen(BaseScreen):
             return "use the default"
         if command.id == "jobs.compare" and self._marked is not None and shown is not None:
             return "unmark" if shown.run.id == self._marked else f"compare with {MARK}"
-        if command.id == "jobs.start" and self.shown is not None and self.shown.run is not None:
-            return "go on" if job is None and self.shown.state in ("stopped", "failed") else command.label
+        if command.id == "jobs.start":
+            return "go on" if self._stopped_run is not None else command.label
         return now.get((job.state if job is not None else "", command.id), command.label)
 
     def _at_work(self) -> Job | None:
@@ -602,7 +602,14 @@ class JobsScreen(BaseScreen):
 
     def action_start(self) -> None:
         """Show what the configured run will take, and start it, or go on with it."""
-        start_annotation(self.app, self.context, then=self._lay_out)
+        start_annotation(self.app, self.context, go_on=self._stopped_run, then=self._lay_out)
+
+    @property
+    def _stopped_run(self) -> Run | None:
+        """The run under the cursor, where it can go on."""
+        shown = self.shown
+        stopped = shown is not None and shown.at_work is None and shown.state in ("stopped", "failed")
+        return shown.run.run if stopped and shown is not None and shown.run is not None else None
 
     def action_start_work(self) -> None:
         """List the works of other packages, and start the one that is chosen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from agents.jobs.estimate import Estimate
     from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
+    from store.tables.runs import Run
 
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,12}")
 _TITLE_CELLS = 15
@@ -221,11 +223,25 @@ def _names(context: ScreenContext, kind: str, plan: Plan | None) -> Sequence[str
     return plan.names or (plan.annotation.asked or plan.annotation.agents,)
 
 
+def _plan_of(context: ScreenContext, run: Run, choices: Sequence[tuple[str, str]]) -> Plan | None:
+    """Return the plan whose agents are those of a run; None where none of the choices has them."""
+    configuration = json.loads(run.configuration)
+    pipeline = configuration.get("pipeline") if isinstance(configuration, dict) else None
+    for kind, name in choices:
+        plan = context.program.make_plan(kind, name) if kind == run.kind else None
+        if plan is not None and plan.annotation is not None:
+            settings = replace(plan.annotation, kind=kind)
+            if settings.configuration().pipeline == pipeline:
+                return plan
+    return None
+
+
 def start_annotation(
     app: App[Any],
     context: ScreenContext,
     again: tuple[UUID, Sequence[int]] | None = None,
     *,
+    go_on: Run | None = None,
     then: Callable[[], None] | None = None,
 ) -> bool:
     """Start agents in the background; those of a new run after a dialog with an estimate.
@@ -234,6 +250,7 @@ def start_annotation(
         app: Shows the dialog.
         context: The context of the screens.
         again: A run, and those of its items that it is to try again; None for all without a label.
+        go_on: A run that has stopped: its agents are chosen at first.
         then: Called when the dialog has started the run.
 
     Returns:
@@ -263,5 +280,8 @@ def start_annotation(
             then()
 
     others = [(one, name) for one in kinds for name in _names(context, one, plan if one == kind else None)]
+    before = None if go_on is None else _plan_of(context, go_on, others)
+    if go_on is not None and before is not None and before.annotation is not None:
+        plan, annotation = before, replace(before.annotation, kind=go_on.kind)
     app.push_screen(StartScreen(context, annotation, plan.sandbox, others), confirmed)
     return False

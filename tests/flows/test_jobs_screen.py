@@ -15,6 +15,7 @@ from loopback_models import LoopbackModels, Outcome, Seen, Status
 from review_bench import painted, screen_text
 from settling import Gate, until
 from small_workspace import BEGAN, GOOD, labelled_by_agents, pairs_workspace, rows, script, verdicts
+from sqlalchemy import update
 from textual.widgets import Input, Log, Static
 
 from agents.jobs.budget import Budget
@@ -25,6 +26,7 @@ from agents.pipelines.pair_annotation.figures import counts_of
 from agents.pipelines.spec import PipelineFigures
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
+from screens.context import Plan
 from screens.home.screen import HomeScreen
 from screens.jobs.budget import BudgetScreen
 from screens.jobs.job_line import JobLine, bar, job_line
@@ -42,6 +44,7 @@ from store.formatting import compact, format_duration
 from store.queries.pair_runs import PairCounts
 from store.queries.run_figures import ListedRun, RunFigures, listed_runs
 from store.queries.run_pace import RunPace
+from store.tables.columns import table_of
 from store.tables.runs import Run, StepRow
 from store.workspace.duckdb import Workspace
 
@@ -667,3 +670,24 @@ async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(wor
             await pilot.press("x")
             await until(pilot, lambda: "■ stopped" in text(app, "#now"))
             assert "waits" not in text(app, "#now")
+
+
+async def test_a_stopped_run_goes_on_with_its_own_agents(workspace: Workspace, tmp_path: Path) -> None:
+    labelled_by_agents(workspace, [(1, 1.0, "screened")])
+    changed = {"state": "stopped", "configuration": '{"pipeline": "single"}'}
+    workspace.lane.submit(
+        lambda connection: connection.execute(update(table_of(Run)).values(changed))
+    ).result()
+    settings = script(tmp_path, replies())
+
+    def make_plan(_kind: str, name: str) -> Plan:
+        return Plan(replace(settings, agents=name or settings.agents), names=("full", "single"))
+
+    app = app_of(workspace, annotation=settings, annotation_problem="", make_plan=make_plan)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: "go on" in screen_text(app).splitlines()[-1])
+        await pilot.press("g")
+        await until(pilot, lambda: "single. One model" in screen_text(app))
+        await pilot.press("down")
+        await until(pilot, lambda: "full. As paper" in screen_text(app))
