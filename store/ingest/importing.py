@@ -7,7 +7,8 @@ transaction, beside the write lane, which goes on recording judgments meanwhile.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -26,7 +27,7 @@ from store.formatting import pluralize
 from store.ingest.child import yielded_by_child
 from store.ingest.contents import content_entities
 from store.ingest.corpus import CorpusImport, is_corpus, is_sources
-from store.ingest.inputs import PLAIN, Input, detect_inputs, listed
+from store.ingest.inputs import PLAIN, Input, detect_input, detect_inputs, listed
 from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import Problem, refused, write_rejects
 from store.ingest.report import FileReport, ImportReport
@@ -70,7 +71,7 @@ from store.kinds.comparison import COMPARISON
 from store.kinds.pair import PAIR
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.processes import temporary_folder
-from store.reading.files import RECORD_BYTES, InputFile, prepare
+from store.reading.files import RECORD_BYTES, InputFile, of_records, prepare
 from store.reading.kept import Reading, keep_file
 from store.record.ids import now
 from store.record.rater_ref import RaterKind, name_fault
@@ -100,7 +101,6 @@ def import_files(
     rejects: Path | None = None,
     dry_run: bool = False,
     record_bytes: int = RECORD_BYTES,
-    source: str | None = None,
     all_functions: bool = False,
     progress: Report | None = None,
 ) -> ImportReport:
@@ -124,7 +124,6 @@ def import_files(
         rejects: Where to write records that cannot be taken; the good ones are then imported.
         dry_run: Whether to do everything but import.
         record_bytes: The most that one record may have.
-        source: The name that is noted as their source; that of each file by default.
         all_functions: Whether a corpus takes functions without parameter or return value too.
         progress: Receives the progress, in this thread; an exception from it ends the import.
 
@@ -155,8 +154,7 @@ def import_files(
     with ONE_AT_A_TIME, temporary_folder("workbench-import-") as folder:
 
         def ready(number: int, path: Path) -> InputFile:
-            file = prepare(number, path, folder, report, record_bytes)
-            return file if source is None else replace(file, path=Path(source))
+            return prepare(number, path, folder, report, record_bytes)
 
         folders = [path for path in map(Path, paths) if is_sources(path, named=format == PYTHON.name)]
         files = [path for path in map(Path, paths) if path not in folders]
@@ -169,8 +167,7 @@ def import_files(
         inputs, empty = detect_inputs(listed(files), format, mapping or {}, ready) if files else ([], ())
         if label_words:
             inputs = [replace(one, layout=one.layout.with_words(label_words)) for one in inputs]
-        cursor = workspace.native()
-        try:
+        with closing(workspace.native()) as cursor:
             if folders or is_corpus(inputs):
                 texts = CorpusImport(
                     workspace, cursor, all_functions=all_functions, licence=licence, progress=report
@@ -180,8 +177,33 @@ def import_files(
             work.stage(prefix, model, setting, mapping)
             work.resolve(label_as)
             return replace(work.finish(licence, dry_run=dry_run), empty_files=empty)
-        finally:
-            cursor.close()
+
+
+def import_records(
+    workspace: Workspace, records: Iterable[Mapping[str, Any]], *, format: str, source: str
+) -> ImportReport:
+    """Import items that are in memory as a file of JSON lines with them is imported; all or none.
+
+    Args:
+        workspace: The open workspace.
+        records: The items, and what comes with them, as a format has them.
+        format: The name of that format.
+        source: The name of their source.
+
+    Raises:
+        ImportFailed: There are none, or one is not of the format; `RecordsRefused` has the problems.
+    """
+    refuse_packet(workspace, "Files are imported")
+    with (
+        ONE_AT_A_TIME,
+        temporary_folder("workbench-import-") as folder,
+        closing(workspace.native()) as cursor,
+    ):
+        given = detect_input(of_records(source, records, folder), format, {})
+        work = _Import(workspace, cursor, [given], None, silent, match_from=None)
+        work.stage("", "", "", None)
+        work.resolve(None)
+        return work.finish("", dry_run=False)
 
 
 _CHILD_BYTES = 8 << 20

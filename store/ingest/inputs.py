@@ -57,33 +57,30 @@ _MOST = 1 << 24
 """The most bytes of a file's beginning that are read to find its first record."""
 
 
-def read_sample(path: Path, plain: Path) -> Sample:
+def read_sample(file: InputFile) -> Sample:
     """Return the sample of a file.
-
-    Args:
-        path: The file as the user named it, for messages.
-        plain: Its content without compression and byte order mark.
 
     Raises:
         ImportFailed: It is no text, holds nothing but blank lines, or is Parquet that cannot be read.
     """
-    with plain.open("rb") as file:
-        head = file.read(_LOOK)
+    path = file.path
+    with file.open() as plain:
+        head = plain.read(_LOOK)
         blank = 0
         while head and not head.strip():
             blank += head.count(b"\n")
-            head = file.read(_LOOK)
+            head = plain.read(_LOOK)
     if head.startswith(b"PAR1"):
-        return Sample(path, "Parquet", _parquet_columns(path, plain))
+        return Sample(path, "Parquet", _parquet_columns(file))
     _refuse_what_is_no_text(path, head, blank)
     text = head.decode("utf-8", errors="replace")
     start = text.lstrip()
     first = blank + text[: len(text) - len(start)].count("\n") + 1
     if start.startswith("["):
-        columns = _columns(_array_head(_more(plain, start, "[")))
+        columns = _columns(_array_head(_more(file, start, "[")))
         return Sample(path, "JSON array", columns, first_line=first)
     if start.startswith("{"):
-        container, records = _objects_head(plain)
+        container, records = _objects_head(file)
         return Sample(path, container, _columns(records), first_line=first)
     delimiter, header = _header(start)
     header = column_names(header)
@@ -145,13 +142,13 @@ def _after_no_object(start: str) -> list[dict[str, Any]]:
     return records
 
 
-def _parquet_columns(path: Path, plain: Path) -> frozenset[str]:
+def _parquet_columns(file: InputFile) -> frozenset[str]:
     try:
-        return frozenset(pyarrow.parquet.read_schema(plain).names)
+        return frozenset(pyarrow.parquet.read_schema(file.plain).names)
     except (pyarrow.ArrowException, OSError) as error:
         raise ImportFailed(
             "Damaged Parquet file",
-            f"{path}: {error}. Nothing was imported.",
+            f"{file.path}: {error}. Nothing was imported.",
             "Fetch or write the file again.",
         ) from error
 
@@ -160,15 +157,15 @@ def _columns(records: list[dict[str, Any]]) -> frozenset[str]:
     return frozenset(name for record in records for name in record)
 
 
-def _more(plain: Path, start: str, opening: str) -> str:
+def _more(file: InputFile, start: str, opening: str) -> str:
     """Return enough of an array to hold its first record: all of it when the first is that large."""
     decoder = json.JSONDecoder()
     try:
         decoder.raw_decode(start[len(opening) :].lstrip())
     except (ValueError, RecursionError):
         if len(start) >= _LOOK // 4:
-            with plain.open("rb") as file:
-                return file.read(_MOST).decode("utf-8", errors="replace").lstrip()
+            with file.open() as plain:
+                return plain.read(_MOST).decode("utf-8", errors="replace").lstrip()
     return start
 
 
@@ -192,18 +189,18 @@ def _decoded(text: str) -> list[dict[str, Any]]:
     return records
 
 
-def _objects_head(plain: Path) -> tuple[Container, list[dict[str, Any]]]:
+def _objects_head(file: InputFile) -> tuple[Container, list[dict[str, Any]]]:
     """Distinguish one object a line from objects that span lines."""
     records: list[dict[str, Any]] = []
-    with plain.open("rb") as file:
-        lines = [line for _ in range(_LINES) if (line := file.readline(_MOST))]
+    with file.open() as plain:
+        lines = [line for _ in range(_LINES) if (line := plain.readline(_MOST))]
     for line in lines:
         if line.strip():
             records += _decoded(line.decode("utf-8", errors="replace"))
     if records or len(lines) <= 1:
         return "json lines", records
-    with plain.open("rb") as file:
-        return "JSON objects", _decoded(file.read(_LOOK).decode("utf-8", errors="replace"))
+    with file.open() as plain:
+        return "JSON objects", _decoded(plain.read(_LOOK).decode("utf-8", errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +318,7 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
     if name is not None and "lines" in find_format(name).containers and is_text(file.path):
         sample = Sample(file.path, "lines", frozenset({"text"}))
     else:
-        sample = read_sample(file.path, file.plain)
+        sample = read_sample(file)
     if name is None:
         if not sample.columns:
             sample = replace(sample, columns=_columns_further_on(file, sample))
@@ -460,7 +457,7 @@ def _detect(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> tupl
     try:
         return detect(sample, candidates)
     except ImportFailed:
-        line = None if sample.container == "Parquet" else first_invalid_line(file.plain)
+        line = None if sample.container == "Parquet" else first_invalid_line(file)
         if line is not None:
             raise RecordsRefused([(file.name, line, NOT_UTF8)], 1) from None
         _refuse_absent(file, sample, mapping)

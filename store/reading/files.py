@@ -1,4 +1,4 @@
-"""An input file made ready to be read: hashed, and unpacked where it is packed."""
+"""An input file made ready to be read: hashed, and unpacked where it is packed; or records in memory."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import codecs
 import csv
 import gzip
 import hashlib
+import io
+import json
 import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from store.errors import EmptyFile, ImportFailed
 from store.events import Progress, Report
@@ -44,6 +47,7 @@ class InputFile:
         is_sheet: Whether the plain content is a spreadsheet's, of which a row counts as a line.
         record_bytes: The most bytes that a record may have.
         has_mark: Whether the file begins with a byte order mark.
+        content: The plain content, where it is in memory and there is no file; None for a file's.
     """
 
     number: int
@@ -55,6 +59,11 @@ class InputFile:
     record_bytes: int = RECORD_BYTES
     is_sheet: bool = False
     has_mark: bool = False
+    content: bytes | None = None
+
+    def open(self) -> BinaryIO:
+        """Open the plain content."""
+        return self.plain.open("rb") if self.content is None else io.BytesIO(self.content)
 
     @property
     def name(self) -> str:
@@ -180,6 +189,30 @@ def prepare(
     return InputFile(number, path, plain, digest.hexdigest(), size, spare, record_bytes, is_sheet, has_mark)
 
 
+def of_records(name: str, records: Iterable[Mapping[str, Any]], folder: Path) -> InputFile:
+    """Return records in memory as a file of JSON lines, of which there is none on disk.
+
+    Args:
+        name: What the file is called.
+        records: The records, of values that JSON has.
+        folder: Where another copy may be put.
+
+    Raises:
+        ImportFailed: There are none, or one is too long.
+    """
+    path = Path(name)
+    lines, content = _Lines(path, RECORD_BYTES), io.BytesIO()
+    for record in records:
+        # ASCII, since a text may hold half a surrogate pair.
+        line = json.dumps(record, ensure_ascii=True).encode() + b"\n"
+        lines.take(line)
+        content.write(line)
+    if not (whole := content.getvalue()):
+        raise EmptyFile("No records", f"{name} has no records. Nothing was imported.", "Check their maker.")
+    digest = hashlib.sha256(whole).hexdigest()
+    return InputFile(0, path, path, digest, len(whole), folder / "0.spare", content=whole)
+
+
 def wide_coding(head: bytes) -> str:
     """Name the encoding of a text of two or four bytes a character, by how it begins; empty for another."""
     start = head[:64]
@@ -235,11 +268,11 @@ def _refuse_archive(path: Path, head: bytes) -> None:
         )
 
 
-def first_invalid_line(plain: Path) -> int | None:
+def first_invalid_line(plain: InputFile) -> int | None:
     """Return the first line of a file, from 1, that is not UTF-8; None when all are."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line = 1
-    with plain.open("rb") as file:
+    with plain.open() as file:
         while True:
             block = file.read(_BLOCK)
             try:

@@ -126,8 +126,8 @@ def keep_file(cursor: duckdb.DuckDBPyConnection, source_id: int, file: InputFile
         file: The file, made ready.
     """
     packed = file.spare.with_suffix(".zst")
-    whole = file.path if file.is_sheet else file.plain
-    with whole.open("rb") as plain, pyarrow.CompressedOutputStream(str(packed), "zstd") as out:
+    whole = file.path.open("rb") if file.is_sheet else file.open()
+    with whole as plain, pyarrow.CompressedOutputStream(str(packed), "zstd") as out:
         while block := plain.read(_BLOCK):
             out.write(block)
     with packed.open("rb") as stream:

@@ -77,10 +77,10 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
         yield from _parquet(file)
         return
     if sample.container in ("json lines", "lines"):
-        with file.plain.open("rb") as lines:
+        with file.open() as lines:
             yield from (_json_lines if sample.container == "json lines" else _text_lines)(lines)
         return
-    if (broken := first_invalid_line(file.plain)) is not None:
+    if (broken := first_invalid_line(file)) is not None:
         yield _unreadable(1, broken, NOT_UTF8)
     elif sample.container == "CSV":
         yield from _csv(file, sample)

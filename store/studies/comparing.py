@@ -14,14 +14,13 @@ from sqlalchemy import Connection, select
 
 from store.errors import UnknownName, WorkbenchError
 from store.formats.protocol import bare_name
-from store.ingest.importing import import_files
+from store.ingest.importing import import_records
 from store.ingest.report import ImportReport
 from store.kinds.comparison import COMPARISON, comparison_id, in_canonical_order
 from store.kinds.listing import relation
 from store.kinds.pair import MATCH, PAIR
 from store.kinds.spec import task_kinds
 from store.measures.truth import POLICIES, truth
-from store.processes import temporary_folder
 from store.queries.labels import question_labels
 from store.studies.choosing import read_answers
 from store.studies.protocol import StudyProtocol
@@ -461,12 +460,8 @@ def store_comparisons(
     """
     records = dict(sorted((record["id"], record) for record in (_record(name, one, seed) for one in made)))
     chosen = list(records)[:most]
-    with temporary_folder("workbench-compare-") as folder:
-        path = folder / "comparisons.jsonl"
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            for number in chosen:
-                file.write(json.dumps(records[number], ensure_ascii=True) + "\n")
-        report = import_files(workspace, [path], format="comparisons", source=f"comparisons {name}")
+    wanted = (records[number] for number in chosen)
+    report = import_records(workspace, wanted, format="comparisons", source=f"comparisons {name}")
     return report, chosen
 
 

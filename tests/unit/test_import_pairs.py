@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, UnknownName
 from store.events import Progress
-from store.ingest.importing import import_files
+from store.ingest.importing import import_files, import_records
 from store.queries.labels import questions_of_items
 from store.record.actions import Action, Recorder
 from store.record.ids import now
@@ -435,6 +435,36 @@ def test_long_form_labels_find_items_of_the_same_call(workspace, lines, tmp_path
     assert rows(workspace, "SELECT comment FROM judgment ORDER BY value") == [("no, it isn't",), ("",)]
     again = import_files(workspace, [tmp_path / "l.csv"])
     assert (again.files[0].judgments_known, again.adds) == (2, False)
+
+
+def test_records_in_memory_are_imported_as_their_file_is(workspace, lines, tmp_path):
+    labelled = [{**pair, "label": 1, "similarity": {"bm25": 0.5}} for pair in PAIRS]
+    everything = {
+        table: f"SELECT * EXCLUDE ({left_out}) FROM {table} ORDER BY ALL"
+        for table, left_out in (("source", "imported_at"), ("source_file", "part"), ("similarity", "item_id"))
+    }
+    everything["item"] = PAIR_ROWS
+    everything["judgment"] = "SELECT item_id, value, origin FROM judgment ORDER BY item_id"
+    made = import_records(workspace, iter(labelled), format="jsonl", source="pairs.jsonl")
+    with Workspace.create(tmp_path / "of_a_file.duckdb") as other:
+        read = import_files(other, [lines(labelled)], format="jsonl")
+        for table, statement in everything.items():
+            assert rows(workspace, statement) == rows(other, statement) != [], table
+    (file,) = read.files
+    assert made == replace(read, files=(replace(file, file="pairs.jsonl"),))
+    again = import_records(workspace, labelled, format="jsonl", source="pairs.jsonl")
+    assert again.files[0].imported_before
+    assert again.adds is False
+
+
+def test_records_in_memory_that_are_none_of_a_format_are_refused_by_their_place(workspace):
+    with pytest.raises(RecordsRefused, match=r"made of sets:2: missing field 'code'"):
+        import_records(
+            workspace, [PAIRS[0], {"id": "c", "query": "none"}], format="jsonl", source="made of sets"
+        )
+    with pytest.raises(ImportFailed, match="made of sets has no records"):
+        import_records(workspace, [], format="jsonl", source="made of sets")
+    assert rows(workspace, "FROM item") == []
 
 
 def label_rows(folder, rows_, name="l.csv"):
