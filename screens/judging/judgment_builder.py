@@ -14,7 +14,7 @@ from screens.items.views import ItemView
 from store.kinds.spec import task_kinds
 from store.queries.item import OwnLabel, OwnState
 from store.queries.progress import ProgressDelta, pace, progress
-from store.record.actions import Action
+from store.record.actions import Action, new_record
 from store.record.evidence import Citation, as_json, readable_citations
 from store.record.ids import IdClock, now
 from store.record.scope import REVEAL, Scope
@@ -118,8 +118,10 @@ class JudgmentBuilder:
         claim = item.claim
         origin = "independent" if claim is None else "accept" if value == claim.value else "override"
         elapsed, active = watch.read()
-        record = Judgment(
-            **self._key(item),
+        return self._action(
+            Judgment,
+            item,
+            REVEAL if item.current.target in item.answered_blind else item.phase,
             **item.current.target._asdict(),
             value=value,
             origin=origin,
@@ -133,9 +135,6 @@ class JudgmentBuilder:
             active_ms=active,
             shown_as=item.shown_as,
         )
-        if item.current.target in item.answered_blind:
-            record = record.model_copy(update={"phase": REVEAL})
-        return Action(record.action, (record,))
 
     def scores(
         self, item: ItemView, values: Mapping[int, float], watch: Stopwatch, cited: Iterable[Citation] = ()
@@ -164,23 +163,22 @@ class JudgmentBuilder:
 
     def mark(self, item: ItemView, kind: str, *, active: bool = True, text: str = "") -> Action:
         """Return the action of marking an item under its assignment, or of taking the mark away."""
-        record = Mark(**self._key(item), kind=kind, active=active, text=text)
-        if kind == "cannot_decide" and item.answered_blind:
-            # It takes back answers, but not those that were given blind.
-            record = record.model_copy(update={"phase": REVEAL})
-        return Action(record.action, (record,))
+        # It takes back answers, but not those that were given blind.
+        phase = REVEAL if kind == "cannot_decide" and item.answered_blind else item.phase
+        return self._action(Mark, item, phase, kind=kind, active=active, text=text)
 
-    def _key(self, item: ItemView) -> dict[str, Any]:
-        """Return the fields that every record of a new action on an item has."""
-        return {
-            "action": self.ids.next(),
-            "id": self.ids.next(),
-            "item_id": item.item_id,
-            "rater_id": self.scope.rater_id,
-            "assignment_id": item.assignment_id,
-            "phase": item.phase,
-            "created_at": now(),
-        }
+    def _action(self, model: type[Judgment | Mark], item: ItemView, phase: str, **fields: Any) -> Action:
+        """Return a new action on an item under its assignment."""
+        record = new_record(
+            model,
+            self.ids,
+            item_id=item.item_id,
+            rater_id=self.scope.rater_id,
+            phase=phase,
+            assignment_id=item.assignment_id,
+            **fields,
+        )
+        return Action.of(record)
 
 
 def apply_action(own: OwnState, action: Action) -> OwnState:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import (
@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from store.errors import JudgmentRefused
 from store.record.evidence import BadEvidence, citations_of
-from store.record.ids import following_id, now
+from store.record.ids import IdClock, following_id, now
 from store.record.late_assignments import LATE_PHASES
 from store.record.rater_ref import RaterRef
 from store.record.response_names import ResponseName, question_name
@@ -41,6 +41,7 @@ from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path
 
 Record = Judgment | Mark
+R = TypeVar("R", bound=Record)
 _MODELS: tuple[tuple[type[Judgment | Mark], Table], ...] = (
     (Judgment, table_of(JudgmentRow)),
     (Mark, table_of(MarkRow)),
@@ -61,10 +62,38 @@ class Action:
     records: tuple[Record, ...]
     about: tuple[Record, ...] = ()
 
+    @classmethod
+    def of(cls, record: Record) -> Action:
+        """Return the action of one record."""
+        return cls(record.action, (record,))
+
     @property
     def item_id(self) -> int:
         """The item that it is about."""
         return self.records[0].item_id
+
+
+def new_record(model: type[R], ids: IdClock, *, item_id: int, rater_id: int, phase: str, **fields: Any) -> R:
+    """Return the first record of a new action.
+
+    Args:
+        model: `Judgment` or `Mark`.
+        ids: The clock of the workspace.
+        item_id: What the record is about.
+        rater_id: Whose it is.
+        phase: In which phase.
+        fields: The rest of the record; what is left out has its default.
+    """
+    action = ids.next()
+    return model(
+        id=ids.next(),
+        action=action,
+        item_id=item_id,
+        rater_id=rater_id,
+        phase=phase,
+        created_at=now(),
+        **fields,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,8 @@ from store.queries.questions import refs_with_text
 from store.queries.responses import letter, load_responses, summarize_scores
 from store.queries.sent_back import sent_back
 from store.queries.shown_ids import shown_id
-from store.record.actions import Action, Recorder
+from store.record.actions import Action, Recorder, new_record
 from store.record.evidence import Citation, readable_citations
-from store.record.ids import now
 from store.record.rater_ref import RaterRef
 from store.record.scope import ADJUDICATE, DISCUSS, REVEAL, RunRef, Scope, Sitting, Visibility
 from store.record.session import load_session, save_session
@@ -612,10 +611,9 @@ def rule(
     scope = adjudication.scope(revealed=not dispute.hidden)
     with workspace.reading() as connection:
         access = item_access(connection, scope, dispute.item_id)
-    action = workspace.ids.next()
-    record = Judgment(
-        id=workspace.ids.next(),
-        action=action,
+    record = new_record(
+        Judgment,
+        workspace.ids,
         item_id=dispute.item_id,
         **dispute.target._asdict(),
         rater_id=adjudication.adjudicator.id,
@@ -627,7 +625,6 @@ def rule(
         blind=access.blind,
         reason=reason,
         comment=comment.strip(),
-        created_at=now(),
     )
-    written = Recorder(workspace, adjudication.adjudicator).submit(Action(action, (record,))).result()
+    written = Recorder(workspace, adjudication.adjudicator).submit(Action.of(record)).result()
     return next(one for one in written.records if isinstance(one, Judgment))

@@ -204,8 +204,7 @@ def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: 
 
     from store.queries.item import item_access
     from store.queries.shown_ids import shown_id
-    from store.record.actions import Action, Recorder
-    from store.record.ids import now
+    from store.record.actions import Action, Recorder, new_record
     from store.tables.columns import table_of
     from store.tables.imported import Item
     from store.tables.record import Mark
@@ -216,20 +215,17 @@ def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: 
         named = select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
         row = connection.execute(named).one()
         access = item_access(connection, scope, number)
-    action = opened.ids.next()
-    record = Mark(
-        id=opened.ids.next(),
-        action=action,
+    record = new_record(
+        Mark,
+        opened.ids,
         item_id=number,
         rater_id=rater.id,
         assignment_id=access.assignment_id,
         phase=access.phase,
         kind=kind,
-        active=True,
         text=comment,
-        created_at=now(),
     )
-    Recorder(opened, rater).submit(Action(action, (record,))).result()
+    Recorder(opened, rater).submit(Action.of(record)).result()
     return {
         "mark": record.id,
         "item": row.external_id,
@@ -299,7 +295,7 @@ def _judge(
     if problems:
         raise refused_lines(problems)
     assert scope.rater is not None
-    actions = [Action(one.judgment.action, (one.judgment,)) for one in found]
+    actions = [Action.of(one.judgment) for one in found]
     written = Recorder(opened, scope.rater).submit_all(actions).result()
     return [_facts(scope, one, action) for one, action in zip(found, written, strict=True)]
 
@@ -329,9 +325,9 @@ def _judgment(
     from store.queries.questions import item_questions
     from store.queries.shown_ids import shown_id
     from store.queries.shown_texts import protocol_of
+    from store.record.actions import new_record
     from store.record.evidence import NONE
     from store.record.expert_runs import WITHOUT_TEST
-    from store.record.ids import now
     from store.record.raters import question_number
     from store.record.response_names import question_name
     from store.record.scales import scale_value
@@ -391,10 +387,9 @@ def _judgment(
         from workbench.citations import evidence_of
 
         cited = evidence_of(opened, scope, number, list(evidence))
-    action = opened.ids.next()
-    judgment = Judgment(
-        id=opened.ids.next(),
-        action=action,
+    judgment = new_record(
+        Judgment,
+        opened.ids,
         item_id=number,
         question_id=question_id,
         response_ref_id=response_ref_id,
@@ -409,7 +404,6 @@ def _judgment(
         shown_execution=execution,
         comment=line.comment,
         evidence=cited,
-        created_at=now(),
     )
     word = BOTH_BAD_WORD if reason == BOTH_BAD else question.scale.word(judgment.value)
     return _Judged(judgment, row.external_id, row.kind, name, word)

@@ -82,8 +82,7 @@ def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: Rat
 
     from store.kinds.spec import task_kinds
     from store.queries.item import item_texts
-    from store.record.actions import Action, Recorder
-    from store.record.ids import now
+    from store.record.actions import Action, Recorder, new_record
     from store.record.revisions import REVISION, refused_text, without_added_end
     from store.record.scope import REVIEW
     from store.tables.columns import table_of
@@ -109,18 +108,16 @@ def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: Rat
         raise JudgmentRefused("Not revised", refused, "Nothing was recorded.")
     written: Mark | None = None
     if text != before:
-        action = opened.ids.next()
-        record = Mark(
-            id=opened.ids.next(),
-            action=action,
+        record = new_record(
+            Mark,
+            opened.ids,
             item_id=number,
             rater_id=rater.id,
             phase=REVIEW,
             kind=REVISION + column,
             text=text,
-            created_at=now(),
         )
-        stored = Recorder(opened, rater).submit(Action(action, (record,))).result()
+        stored = Recorder(opened, rater).submit(Action.of(record)).result()
         written = next(each for each in stored.records if isinstance(each, Mark))
     return {
         "revision": written.id if written else None,
