@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from screens.items.views import Piece
 from store.errors import WorkbenchError
 
 BYTES_MOST = 2_000_000
@@ -35,12 +34,17 @@ class RepositoryFile:
     state: str
 
 
-def read_file(repositories: Path, piece: Piece) -> RepositoryFile:
+def read_file(
+    repositories: Path, repository: str, path: str, piece: str, revision: str = ""
+) -> RepositoryFile:
     """Read the file that a piece of context is from.
 
     Args:
         repositories: The folder in which the repositories are.
-        piece: The piece.
+        repository: The repository, as the item names it; empty where it names none.
+        path: The file in it; empty where that is not known.
+        piece: The text of the piece.
+        revision: The item's commit; empty where that is not known.
 
     Raises:
         WorkbenchError: The repository or the file is not there, lies elsewhere, or cannot be shown.
@@ -53,12 +57,12 @@ def read_file(repositories: Path, piece: Piece) -> RepositoryFile:
                 f"There is no folder {repositories}",
                 "Name another with --repositories.",
             )
-        tree = _tree(root, piece.repository, repositories)
-        text = _read(tree, piece.path, repositories / tree.relative_to(root))
-        return RepositoryFile(text, find_lines(text, piece.text), _state(tree, piece))
+        tree = _tree(root, repository, repositories)
+        text = _read(tree, path, repositories / tree.relative_to(root))
+        return RepositoryFile(text, find_lines(text, piece), _state(tree, repository, revision))
     except (OSError, RuntimeError) as error:
         # A folder that may not be entered, a name that is too long, a circle of links, no home folder.
-        raise WorkbenchError("Not readable", f"{piece.path} of {piece.repository}: {error}") from error
+        raise WorkbenchError("Not readable", f"{path} of {repository}: {error}") from error
 
 
 def folder_names(repository: str) -> Iterator[str]:
@@ -149,10 +153,10 @@ def _within(folder: Path, path: str) -> Path | None:
     return found if folder in found.parents else None
 
 
-def _state(tree: Path, piece: Piece) -> str:
+def _state(tree: Path, repository: str, revision: str) -> str:
     """Return the commit that is checked out, beside the item's where it is another one."""
-    at_end = _COMMIT_AT_END.search(piece.repository)
-    wanted = piece.revision or (at_end[1] if at_end else "")
+    at_end = _COMMIT_AT_END.search(repository)
+    wanted = revision or (at_end[1] if at_end else "")
     head = _head(tree)
     if not head:
         return "working tree"

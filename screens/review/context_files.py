@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from agents.repositories.files import read_file
 from screens.dispatch import Handler, Handlers
 from screens.items.views import ItemView, PaneText, Piece
 from screens.judging.context import JudgingContext
 from screens.navigator import LoadedText, Navigator
 from screens.review.panes import SUBJECT, PaneController
-from screens.review.repository_file import read_file
 
 _NO_FOLDER = "Start with --repositories DIR, or set screens.repositories, to open files of repositories."
 
@@ -67,7 +67,7 @@ def _title(piece: Piece, *words: str) -> str:
 
 def _load(repositories: Path, piece: Piece) -> LoadedText:
     """Read the file of a piece, at the lines of the piece."""
-    file = read_file(repositories, piece)
+    file = read_file(repositories, piece.repository, piece.path, piece.text, piece.revision)
     found = [] if file.lines is not None else ["piece not found in it"]
     return LoadedText(file.text, piece.language, _title(piece, file.state, *found), file.lines)
 

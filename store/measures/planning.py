@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from store.measures.coefficients import Coefficient, Patterns, krippendorff_alpha_of_sums
-from store.measures.intervals import Bootstrap
+from store.measures.intervals import FEW_CLUSTERS, LEAST_CLUSTERS, Bootstrap
 from store.measures.rating_table import RatingTable
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ MOST_ITEMS = 20_000
 """Items, or queries, up to which a sample size is looked for."""
 MOST_SIMULATED = 500
 """Queries up to which intervals are simulated to find a sample size; beyond, they fall with the root."""
+LEAST_RARE = 10
+"""Expected items of the rarer answer from which alpha is planned; of fewer, simulated intervals collapse."""
+_SMALLEST, _ROWS = 25, 6
+"""The first number of queries of a plan, and how many: each is twice the one before."""
 RESAMPLES = 2_000
 """Resamples of each simulated sample's bootstrap; of much fewer, half-widths come out too small."""
 
@@ -124,6 +128,12 @@ class AgreementDesign:
         """The measure that the interval is for."""
         return krippendorff_alpha_of_sums("nominal")
 
+    @property
+    def least_queries(self) -> int:
+        """The number of queries from which an interval means something."""
+        rare = min(self.prevalence, 1 - self.prevalence)
+        return max(LEAST_CLUSTERS, math.ceil(LEAST_RARE / (rare * self.units_per_query)))
+
     def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
         """Return simulated ratings, clustered by query; raters have no names."""
         import numpy
@@ -176,6 +186,11 @@ class AccuracyDesign:
 
         return Coefficient("accuracy", "accuracy", lambda _, rows: rows, mean)
 
+    @property
+    def least_queries(self) -> int:
+        """The number of queries from which an interval means something."""
+        return LEAST_CLUSTERS
+
     def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
         """Return simulated answers, 1 for right and 0 for wrong, clustered by query."""
         import numpy
@@ -192,6 +207,10 @@ class Design(Hashable, Protocol):
     @property
     def coefficient(self) -> Coefficient:
         """The measure that the interval is for."""
+
+    @property
+    def least_queries(self) -> int:
+        """The number of queries from which an interval means something."""
 
     def draw(self, queries: int, random: numpy.random.Generator) -> RatingTable:
         """Return simulated ratings, clustered by query."""
@@ -277,6 +296,108 @@ def queries_needed(design: Design, half_width: float, *, simulations: int = 50, 
         found = width(queries)
         least, most = (least, queries) if found <= half_width else (queries, most)
     return most
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesNeeded:
+    """The queries that an interval needs.
+
+    Attributes:
+        half_width: Its half-width, at most.
+        queries: The number of queries; None where there is none to 20,000.
+        why: Why there is none; empty where there is one.
+    """
+
+    half_width: float
+    queries: int | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalPlan:
+    """The plan of one measure's interval.
+
+    Attributes:
+        needed: The number of queries for each half-width.
+        expected: The expected half-width by number of queries; None where there is no value.
+        here: That with the queries that there are; None where there are none.
+    """
+
+    needed: Sequence[QueriesNeeded]
+    expected: Mapping[int, float | None]
+    here: float | None
+
+    def to_dict(self, per_query: int) -> dict[str, Any]:
+        """Return it as JSON-able fields, with the items of so many a query."""
+        return {
+            "needed": [
+                {
+                    "half_width": each.half_width,
+                    "queries": each.queries,
+                    "items": None if each.queries is None else each.queries * per_query,
+                    "why": each.why,
+                }
+                for each in self.needed
+            ],
+            "expected": [
+                {"queries": queries, "half_width": width} for queries, width in self.expected.items()
+            ],
+            "half_width_here": self.here,
+        }
+
+
+def plan_intervals(
+    designs: Mapping[str, Design], half_widths: Sequence[float], *, here: int | None = None, seed: int = 0
+) -> dict[str, IntervalPlan]:
+    """Plan the intervals of some studies, by their names.
+
+    Args:
+        designs: The studies.
+        half_widths: The wanted half-widths of the 95 % intervals, above 0.
+        here: A number of queries whose half-widths are wanted, too, at least 2; None for none.
+        seed: The seed of the simulations.
+    """
+    needed = {
+        name: [_needed(design, width, seed) for width in half_widths] for name, design in designs.items()
+    }
+    numbers = _numbers_of_queries([each.queries for one in needed.values() for each in one])
+    if here is not None:
+        numbers = sorted({*numbers, here})
+    return {
+        name: IntervalPlan(
+            needed[name],
+            {queries: _expected(design, queries, seed) for queries in numbers},
+            None if here is None else _expected(design, here, seed),
+        )
+        for name, design in designs.items()
+    }
+
+
+def _needed(design: Design, half_width: float, seed: int) -> QueriesNeeded:
+    if design.least_queries > MOST_ITEMS:
+        why = f"{MOST_ITEMS:,} queries do not have {LEAST_RARE} items of the rarer answer"
+        return QueriesNeeded(half_width, None, why)
+    try:
+        enough = queries_needed(design, half_width, seed=seed)
+    except ValueError as error:
+        return QueriesNeeded(half_width, None, str(error))
+    # Of fewer, the report itself warns that the interval is too narrow.
+    return QueriesNeeded(half_width, max(design.least_queries, FEW_CLUSTERS, enough))
+
+
+def _expected(design: Design, queries: int, seed: int) -> float | None:
+    if queries < design.least_queries:
+        return None
+    simulated = min(queries, MOST_SIMULATED)
+    width = expected_half_width(design, simulated, seed=seed) * math.sqrt(simulated / queries)
+    return width if math.isfinite(width) else None
+
+
+def _numbers_of_queries(needed: Sequence[int | None]) -> list[int]:
+    """Return numbers of queries that reach the largest one needed, each twice the one before."""
+    most = max((each for each in needed if each is not None), default=0)
+    doublings = max(_ROWS - 2, math.ceil(math.log2(max(most, 1) / _SMALLEST)))
+    return [_SMALLEST * 2**power for power in range(max(0, doublings - _ROWS + 1), doublings + 1)]
 
 
 def _rejected(most: int, share: float, alpha: float) -> Array:

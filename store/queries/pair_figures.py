@@ -11,6 +11,7 @@ from store.errors import UnknownName
 from store.kinds.pair import MATCH, PAIR
 from store.measures.intervals import wilson
 from store.queries.current import current_verdicts, first_values
+from store.queries.pair_runs import share_of
 from store.queries.runs import all_runs, named_run, shown_by_kind
 from store.record.raters import find_rater
 from store.record.scope import RunRef, Scope
@@ -137,7 +138,7 @@ class BenchmarkFigures:
     @property
     def match_share(self) -> float | None:
         """The share of the labelled pairs that match; None without any."""
-        return _share(self.matches, self.labelled)
+        return share_of(self.matches, self.labelled)
 
     @property
     def labelled_queries(self) -> int:
@@ -152,7 +153,9 @@ class BenchmarkFigures:
     @property
     def mean_matches(self) -> float | None:
         """Matching codes of a query, on average over those of which every candidate is labelled."""
-        return _share(sum(group.matches * group.queries for group in self.by_matches), self.labelled_queries)
+        return share_of(
+            sum(group.matches * group.queries for group in self.by_matches), self.labelled_queries
+        )
 
     @property
     def answering_codes(self) -> int:
@@ -187,7 +190,7 @@ class BenchmarkFigures:
             "figure_7": {
                 "codes": self.answering_codes,
                 "of_several_queries": self.codes_of_several,
-                "several_share": _share(self.codes_of_several, self.answering_codes),
+                "several_share": share_of(self.codes_of_several, self.answering_codes),
                 "groups": [asdict(group) for group in self.by_queries],
             },
         }
@@ -424,7 +427,7 @@ def _ranks(connection: Connection, labelled: CTE) -> tuple[tuple[RankMatches, ..
     expected: float | None = 0.0 if rows and rows[0].rank in (0, 1) else None
     previous = None
     for row in rows:
-        probability = _share(row.matches, row.labelled)
+        probability = share_of(row.matches, row.labelled)
         gap = previous is not None and row.rank != previous + 1
         expected = None if expected is None or probability is None or gap else expected + probability
         low, high = wilson(row.matches, row.labelled) if row.labelled else (None, None)
@@ -507,7 +510,3 @@ def _texts(connection: Connection, model: type[Code | Query], key: str) -> tuple
     used = select(func.count(), func.avg(func.length(text.c.text))).where(text.c.id.in_(select(pair.c[key])))
     number, length = connection.execute(used).one()
     return int(number), None if length is None else float(length)
-
-
-def _share(part: float, whole: int) -> float | None:
-    return part / whole if whole else None

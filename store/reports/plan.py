@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from store.kinds.spec import NamedQuestion, TaskKind
-    from store.measures.planning import Design
+    from store.measures.planning import Design, IntervalPlan
     from store.queries.labels import QuestionLabels
 
 Source = Literal["given", "workspace", "default"]
@@ -27,10 +26,6 @@ LEAST_HALF_WIDTH = 0.001
 MOST_COMPARED = 100_000
 """Items of McNemar's test, whose power takes a second for so many."""
 MOST_PER_QUERY = 1_000
-LEAST_RARE = 10
-"""Expected items of the rarer answer from which alpha is planned; of fewer, simulated intervals collapse."""
-_SMALLEST, _ROWS = 25, 6
-"""The first number of queries of the chart, and its rows: each has twice the queries of the one before."""
 
 _DEFAULTS: Mapping[str, tuple[float, str]] = {
     # Krippendorff draws tentative conclusions from this on ("Content Analysis", chapter 11).
@@ -148,54 +143,6 @@ class _Pilot:
 
 
 @dataclass(frozen=True, slots=True)
-class _Needed:
-    """The queries that an interval needs.
-
-    Attributes:
-        half_width: Its half-width, at most.
-        queries: The number of queries; None where there is none to 20,000.
-        why: Why there is none; empty where there is one.
-    """
-
-    half_width: float
-    queries: int | None
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Widths:
-    """The plan of one measure's interval.
-
-    Attributes:
-        needed: The number of queries for each half-width, the widest first.
-        expected: The expected half-width by number of queries; None where there is no value.
-        here: That with the queries of the workspace.
-    """
-
-    needed: Sequence[_Needed]
-    expected: Mapping[int, float | None]
-    here: float | None
-
-    def to_dict(self, per_query: int) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {
-            "needed": [
-                {
-                    "half_width": each.half_width,
-                    "queries": each.queries,
-                    "items": None if each.queries is None else each.queries * per_query,
-                    "why": each.why,
-                }
-                for each in self.needed
-            ],
-            "expected": [
-                {"queries": queries, "half_width": width} for queries, width in self.expected.items()
-            ],
-            "half_width_here": self.here,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class _McNemar:
     """The plan of a comparison of two methods.
 
@@ -232,7 +179,7 @@ class Plan:
     """
 
     pilot: _Pilot
-    widths: Mapping[str, _Widths]
+    widths: Mapping[str, IntervalPlan]
     test: _McNemar | None
     seed: int
 
@@ -389,17 +336,9 @@ def _estimated(name: str, value: float | None, where: str, why_default: str) -> 
     return Input(_DEFAULTS[name][0], "default", why_default)
 
 
-def _widths(pilot: _Pilot, half_widths: Sequence[float], seed: int) -> dict[str, _Widths]:
+def _widths(pilot: _Pilot, half_widths: Sequence[float], seed: int) -> dict[str, IntervalPlan]:
     """Simulate studies of agreement and of accuracy; no agreement where a question has more answers."""
-    from store.measures.intervals import FEW_CLUSTERS, LEAST_CLUSTERS
-    from store.measures.planning import (
-        MOST_ITEMS,
-        MOST_SIMULATED,
-        AccuracyDesign,
-        AgreementDesign,
-        expected_half_width,
-        queries_needed,
-    )
+    from store.measures.planning import AccuracyDesign, AgreementDesign, plan_intervals
 
     value = {name: each.value for name, each in pilot.inputs.items()}
     correlation = value.get("correlation", 0.0)
@@ -410,51 +349,8 @@ def _widths(pilot: _Pilot, half_widths: Sequence[float], seed: int) -> dict[str,
         )
     designs["accuracy"] = AccuracyDesign(value["accuracy"], pilot.per_query, correlation)
 
-    def least(design: Design) -> int:
-        """Return the number of queries from which intervals mean something."""
-        if not isinstance(design, AgreementDesign):
-            return LEAST_CLUSTERS
-        rare = min(design.prevalence, 1 - design.prevalence)
-        return max(LEAST_CLUSTERS, math.ceil(LEAST_RARE / (rare * design.units_per_query)))
-
-    def needed(design: Design, half_width: float) -> _Needed:
-        if (few := least(design)) > MOST_ITEMS:
-            why = f"{MOST_ITEMS:,} queries do not have {LEAST_RARE} items of the rarer answer"
-            return _Needed(half_width, None, why)
-        try:
-            enough = queries_needed(design, half_width, seed=seed)
-            # Of fewer, the report itself warns that the interval is too narrow.
-            return _Needed(half_width, max(few, FEW_CLUSTERS, enough))
-        except ValueError as error:
-            return _Needed(half_width, None, str(error))
-
-    def expected(design: Design, queries: int) -> float | None:
-        if queries < least(design):
-            return None
-        simulated = min(queries, MOST_SIMULATED)
-        width = expected_half_width(design, simulated, seed=seed) * math.sqrt(simulated / queries)
-        return width if math.isfinite(width) else None
-
-    enough = {name: [needed(design, width) for width in half_widths] for name, design in designs.items()}
-    numbers = _numbers_of_queries([each.queries for one in enough.values() for each in one])
     here = pilot.queries if pilot.queries > 1 else None
-    if here is not None:
-        numbers = sorted({*numbers, here})
-    return {
-        name: _Widths(
-            enough[name],
-            {queries: expected(design, queries) for queries in numbers},
-            None if here is None else expected(design, here),
-        )
-        for name, design in designs.items()
-    }
-
-
-def _numbers_of_queries(needed: Sequence[int | None]) -> list[int]:
-    """Return numbers of queries that reach the largest one needed, each twice the one before."""
-    most = max((each for each in needed if each is not None), default=0)
-    doublings = max(_ROWS - 2, math.ceil(math.log2(max(most, 1) / _SMALLEST)))
-    return [_SMALLEST * 2**power for power in range(max(0, doublings - _ROWS + 1), doublings + 1)]
+    return plan_intervals(designs, half_widths, here=here, seed=seed)
 
 
 def _mcnemar(pilot: _Pilot, options: Options) -> _McNemar:
@@ -520,7 +416,7 @@ def plan_of(found: Plan, options: Options) -> Report:
     )
 
 
-def _needed(pilot: _Pilot, widths: Mapping[str, _Widths]) -> Table:
+def _needed(pilot: _Pilot, widths: Mapping[str, IntervalPlan]) -> Table:
     several, items = pilot.several, pilot.kind.plural
 
     def cells(queries: int | None) -> list[Cell | str]:
@@ -549,7 +445,7 @@ def _needed(pilot: _Pilot, widths: Mapping[str, _Widths]) -> Table:
     )
 
 
-def _expected(pilot: _Pilot, widths: Mapping[str, _Widths]) -> Table:
+def _expected(pilot: _Pilot, widths: Mapping[str, IntervalPlan]) -> Table:
     several, first = pilot.several, next(iter(widths))
     expected = widths[first].expected
     most = max((width for width in expected.values() if width is not None), default=0.0) or 1.0

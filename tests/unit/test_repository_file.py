@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from screens.items.views import Piece
-from screens.review.repository_file import BYTES_MOST, find_lines, folder_names, read_file
+from agents.repositories.files import BYTES_MOST, find_lines, folder_names, read_file
 from store.errors import WorkbenchError
 
 DRAWER = "import till\n\n\ndef open_drawer():\n    if locked:\n        return\n    till.open()\n"
@@ -17,8 +16,10 @@ PIECE = "def open_drawer():\n    if locked:\n        return"
 HEAD = "1a2b3c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b"
 
 
-def piece(repository: str = "shop/till", path: str = "till/drawer.py", revision: str = "") -> Piece:
-    return Piece(1, repository, revision, path, PIECE)
+def piece(
+    repository: str = "shop/till", path: str = "till/drawer.py", revision: str = ""
+) -> tuple[str, str, str, str]:
+    return repository, path, PIECE, revision
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def root(tree: Path) -> Path:
 
 
 def test_a_file_is_read_with_the_lines_of_the_piece(root: Path) -> None:
-    file = read_file(root, piece())
+    file = read_file(root, *piece())
     assert (file.text, file.lines, file.state) == (DRAWER, range(4, 7), "working tree")
 
 
@@ -55,7 +56,7 @@ def test_a_repository_has_one_of_several_names(root: Path, tree: Path, repositor
     tree.rename(root / "moved")
     (root / folder).parent.mkdir(exist_ok=True)
     (root / "moved").rename(root / folder)
-    assert read_file(root, piece(repository)).text == DRAWER
+    assert read_file(root, *piece(repository)).text == DRAWER
 
 
 def test_the_most_exact_name_comes_first() -> None:
@@ -83,14 +84,14 @@ def test_the_commit_is_told_from_that_of_the_item(
     branch.parent.mkdir(parents=True)
     branch.write_text(f"{HEAD}\n")
     (tree / ".git" / "HEAD").write_text(f"{HEAD}\n" if detached else "ref: refs/heads/main\n")
-    assert read_file(root, piece(revision=revision)).state == state
+    assert read_file(root, *piece(revision=revision)).state == state
 
 
 def test_a_branch_outside_the_checkout_is_not_read(root: Path, tree: Path) -> None:
     (tree / ".git").mkdir()
     (tree.parent / "commit").write_text(HEAD)
     (tree / ".git" / "HEAD").write_text("ref: ../../commit\n")
-    assert read_file(root, piece()).state == "working tree"
+    assert read_file(root, *piece()).state == "working tree"
 
 
 @pytest.mark.parametrize(
@@ -125,12 +126,12 @@ def test_nothing_outside_is_opened(root: Path, tree: Path, repository: str, path
     (tree / "circle").symlink_to("circle")
     os.mkfifo(tree / "fifo")
     with pytest.raises(WorkbenchError, match=message):
-        read_file(root, piece(repository.format(outside=outside), path.format(outside=outside)))
+        read_file(root, *piece(repository.format(outside=outside), path.format(outside=outside)))
 
 
 def test_a_link_within_the_checkout_is_followed(root: Path, tree: Path) -> None:
     (tree / "same.py").symlink_to("till/drawer.py")
-    assert read_file(root, piece(path="same.py")).text == DRAWER
+    assert read_file(root, *piece(path="same.py")).text == DRAWER
 
 
 def test_large_and_binary_files_are_not_shown(root: Path, tree: Path) -> None:
@@ -141,14 +142,14 @@ def test_large_and_binary_files_are_not_shown(root: Path, tree: Path) -> None:
     ]:
         file.write_bytes(data)
         with pytest.raises(WorkbenchError, match=message):
-            read_file(root, piece(path="file"))
+            read_file(root, *piece(path="file"))
     file.write_bytes(b"caf\xe9\r\n")
-    assert read_file(root, piece(path="file")).text == "caf\udce9\r\n"
+    assert read_file(root, *piece(path="file")).text == "caf\udce9\r\n"
 
 
 def test_there_must_be_a_folder(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="There is no folder"):
-        read_file(tmp_path / "none", piece())
+        read_file(tmp_path / "none", *piece())
 
 
 @pytest.mark.parametrize(

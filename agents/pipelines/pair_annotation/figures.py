@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from agents.pipelines.pair_annotation.reasons import INVALID, PYTHON_2, Reason, reason_of
+from agents.pipelines.pair_annotation.run_steps import PairSeconds, pair_counts, pair_figures
 from agents.pipelines.spec import FunnelLine, PipelineFigures
 from store.formatting import pluralize
-from store.queries.pair_runs import PairCounts, PairSeconds, pair_counts, pair_figures
+from store.queries.pair_runs import PairCounts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -156,7 +157,7 @@ def not_executable(found: Sequence[tuple[str, str, str, int]]) -> dict[Reason, i
     """Count last executions that were not executable by their reason, the most frequent first.
 
     Args:
-        found: As in `store.queries.pair_runs.PairFigures`.
+        found: As in `run_steps.PairFigures`.
     """
     reasons = Counter[Reason]()
     for exit_reason, error, code, count in found:

@@ -1,0 +1,1 @@
+"""Repositories on disk: their folders, files and commits."""
