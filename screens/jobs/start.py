@@ -266,7 +266,7 @@ def start_annotation(
     if kind is None:
         context.notices.show("Nothing to annotate", "No agents label the kinds of items that are here.")
         return False
-    plan = context.program.plan if kind == "pair" else context.program.make_plan(kind, "")
+    plan = context.program.make_plan(kind, "")
     if plan.annotation is None:
         context.notices.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
         return False

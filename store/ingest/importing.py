@@ -23,6 +23,7 @@ from store.events import Progress, Report, silent
 from store.formats.corpus import PYTHON
 from store.formats.labels import is_earlier_export, is_export
 from store.formats.retrieval import BEIR
+from store.formats.table import TABLE
 from store.formatting import pluralize
 from store.ingest.child import yielded_by_child
 from store.ingest.contents import content_entities
@@ -67,9 +68,7 @@ from store.ingest.resolve_traces import new_runs, publish_traces, resolve_traces
 from store.ingest.rows import Batch, FileRead, read_files, shared_sorts, stage_columns
 from store.ingest.sources import add_source, publishing
 from store.ingest.staging import Stages
-from store.kinds.comparison import COMPARISON
-from store.kinds.pair import PAIR
-from store.kinds.spec import NamedQuestion, task_kinds
+from store.kinds.spec import NamedQuestion, task_kinds, two_sided_kinds
 from store.processes import temporary_folder
 from store.reading.files import RECORD_BYTES, InputFile, of_records, prepare
 from store.reading.kept import Reading, keep_file
@@ -287,12 +286,13 @@ class _Import:
 
     def _comparisons(self, prefix: str) -> frozenset[str]:
         """Return the ids of the comparisons of the workspace, without the prefix, if files hold some."""
-        if not any(given.layout.sort == COMPARISON.name for given in self._inputs):
+        kinds = two_sided_kinds() & {given.layout.sort for given in self._inputs}
+        if not kinds:
             return frozenset()
         rows = self._cursor.execute(
             "SELECT substr(external_id, length($prefix) + 1) FROM item "
-            "WHERE kind = $kind AND starts_with(external_id, $prefix)",
-            {"prefix": prefix, "kind": COMPARISON.name},
+            "WHERE list_contains($kinds, kind) AND starts_with(external_id, $prefix)",
+            {"prefix": prefix, "kinds": [*kinds]},
         )
         return frozenset(number for (number,) in rows.fetchall())
 
@@ -644,7 +644,7 @@ def _add_sources(
 
 def _is_unkept(cursor: duckdb.DuckDBPyConnection, given: Input, result: FileReport) -> bool:
     """Tell whether a file is a table of pairs of which something was taken, and is not kept yet."""
-    is_table = given.format.name in PLAIN and given.layout.sort == PAIR.name
+    is_table = given.format.name in PLAIN and given.layout.sort == TABLE.sort
     if not is_table or result.records == result.rejected:
         return False
     return not count(

@@ -118,6 +118,7 @@ COMPARISON = TaskKind(
         searched=("prompt", "first", "second"),
     ),
     order=4,
+    two_sided=True,
 )
 
 

@@ -77,4 +77,5 @@ PAIR = TaskKind(
     ),
     queue=QueueSpec(title="query", detail="name", detail_word="code", searched=("query", "code", "name")),
     order=1,
+    own_tests=True,
 )

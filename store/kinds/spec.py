@@ -232,6 +232,9 @@ class TaskKind:
         queue: How items are listed.
         editing: The texts that experts may rewrite.
         order: The kind's place in lists; kinds of other packages are last.
+        two_sided: Whether an item is two candidates, in the columns `first` and `second`, whose sides, scale
+            and texts a study may choose.
+        own_tests: Whether raters may write tests of their own for an item.
     """
 
     name: str
@@ -245,6 +248,8 @@ class TaskKind:
     imported: tuple[QuestionSpec, ...] = ()
     singular: str = ""
     order: int = 100
+    two_sided: bool = False
+    own_tests: bool = False
 
     def __post_init__(self) -> None:
         """Refuse impossible names and columns; take the singular from the name."""
@@ -311,6 +316,11 @@ def task_kinds() -> dict[str, TaskKind]:
 def ranked_kinds() -> frozenset[str]:
     """Return the names of the kinds whose items have ranks and similarities."""
     return frozenset(name for name, kind in task_kinds().items() if kind.record.ranked)
+
+
+def two_sided_kinds() -> frozenset[str]:
+    """Return the names of the kinds whose items are two candidates."""
+    return frozenset(name for name, kind in task_kinds().items() if kind.two_sided)
 
 
 def part_title(part: str) -> str:

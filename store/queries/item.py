@@ -12,7 +12,6 @@ from uuid import UUID
 from sqlalchemy import BigInteger, ColumnElement, Connection, Table, cast, func, or_, select
 
 from store.errors import UnknownName
-from store.kinds.comparison import COMPARISON
 from store.kinds.listing import relation
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
@@ -278,7 +277,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
         revisions = load_revisions(connection, item_id, fields, scope.rater_id, until=until)
     candidates: Mapping[str, str] = {}
     changes: tuple[str, ...] = ()
-    if kind.name == COMPARISON.name and scope.sitting is not None:
+    if kind.two_sided and scope.sitting is not None:
         candidates, changes = shown_candidates(connection, scope, {item_id: fields}).get(item_id, ({}, ()))
     access = item_access(connection, scope, item_id)
     chunks: tuple[ChunkView, ...] = ()
@@ -459,7 +458,7 @@ def item_texts(
         for row in connection.execute(texts_of(kind, item_ids)).mappings():
             texts = dict(row)
             of_kind[texts.pop("item_id")] = texts
-        if kind.name == COMPARISON.name:
+        if kind.two_sided:
             for item_id, (candidates, _) in shown_candidates(connection, scope, of_kind).items():
                 of_kind[item_id].update(candidates)
         if kind.editing.columns and of_kind:

@@ -39,7 +39,6 @@ from sqlalchemy import (
     values,
 )
 
-from store.kinds.comparison import COMPARISON
 from store.kinds.listing import relation
 from store.kinds.spec import TaskKind, task_kinds
 from store.queries.current import (
@@ -204,7 +203,7 @@ def _revised(connection: Connection, scope: Scope, part: str) -> Subquery | None
 
 def _changed(connection: Connection, scope: Scope, kind: TaskKind) -> Subquery | None:
     """Return (item_id, first, second) of the candidates whose texts a study changes; None without any."""
-    if kind.name != COMPARISON.name or scope.sitting is None:
+    if not kind.two_sided or scope.sitting is None:
         return None
     found = relation(kind)
     texts = [found.columns[name].label(name) for name in ("first", "second", "language", "about")]

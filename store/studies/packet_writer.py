@@ -19,7 +19,6 @@ import pyarrow
 from sqlalchemy import Connection, Row, select
 
 from store.events import Progress, Report
-from store.kinds.comparison import COMPARISON
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
 from store.queries.agent_case import WITHOUT_TESTS
@@ -148,7 +147,7 @@ class PacketWriter:
 
     def _changed_texts(self, connection: Connection) -> list[tuple[int, str, str]]:
         """Return (place, column, text) of texts that the study shows otherwise than they were imported."""
-        if self._kind.name != COMPARISON.name:
+        if not self._kind.two_sided:
             return []
         scope = Scope(self._member.rater, Sitting(self._study.id, 1))
         items = [entry.assignment.item_id for entry in self.entries]

@@ -10,9 +10,9 @@ from math import inf
 from typing import Any
 
 from store.errors import WorkbenchError
-from store.kinds.comparison import COMPARISON, scale_values
+from store.kinds.comparison import scale_values
 from store.kinds.comparison_texts import CHANGES
-from store.kinds.pair import PAIR
+from store.kinds.spec import task_kinds
 from store.tables.people import BLIND, CONDITION_WORDS, OWN_TEST, REVEALED
 
 IDLE_MINUTES = 5.0
@@ -127,13 +127,14 @@ class StudyProtocol:
                 "Give both: --half-width 0.1 --looks 300,600,900",
             )
         scale_values(self.scale)
-        if self.kind != COMPARISON.name and (self.scale or self.texts):
+        kind = task_kinds().get(self.kind)
+        if (self.scale or self.texts) and (kind is None or not kind.two_sided):
             raise WorkbenchError(
                 "Of comparisons only",
                 f"A scale and changed texts belong to comparisons; this study is of the kind {self.kind}.",
                 "Leave --scale, --mask-names, --strip-docstrings and --format-alike away.",
             )
-        if self.kind != PAIR.name and any(
+        if (kind is None or not kind.own_tests) and any(
             OWN_TEST in condition(one).split() for one in (*self.conditions, self.reveal or BLIND)
         ):
             raise WorkbenchError(

@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import os
+import re
 import subprocess
 import sys
 
@@ -95,3 +96,30 @@ def test_no_module_imports_what_imports_it_not_even_for_types(repository, floor)
         imports[module] = named & files.keys()
     # Fails with the circle where there is one.
     assert len(list(graphlib.TopologicalSorter(imports).static_order())) == len(files)
+
+
+OF_ONE_KIND = (
+    "store/kinds/",
+    "store/retrieval/",
+    "store/export/content.py",
+    "store/ingest/votes.py",
+    "store/studies/comparing.py",
+    "store/reports/catalogue.py",
+    "screens/review/candidates.py",
+)
+"""Modules of a kind, or about what only one has: a retrieval benchmark, a table of pairs, preferences."""
+
+
+def test_what_is_asked_of_a_kind_is_a_field_of_it_and_not_its_name(repository):
+    named = re.compile(
+        r"[!=]= *(?:\"(?:pair|completion|answer|comparison)\"|(?:PAIR|COMPLETION|ANSWER|COMPARISON)\.name)"
+    )
+    files = (
+        path
+        for floor in ("store", "agents", "screens", "workbench")
+        for path in (repository / floor).rglob("*.py")
+    )
+    asking = {
+        path.relative_to(repository).as_posix() for path in files if named.search(path.read_text("utf-8"))
+    }
+    assert {path for path in asking if not path.startswith(OF_ONE_KIND)} == set()

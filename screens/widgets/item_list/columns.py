@@ -13,8 +13,8 @@ from rich.cells import cell_len
 
 from screens.widgets.item_list.lines import Lines
 from screens.widgets.text.sanitize import one_line
-from store.kinds.comparison import COMPARISON, shown_word
-from store.kinds.spec import task_kinds
+from store.kinds.comparison import shown_word
+from store.kinds.spec import task_kinds, two_sided_kinds
 from store.queries.rows import FAILED_PATH, QueueRow
 
 Part = Literal["mark", "yours", "agents", "text", "muted"]
@@ -89,7 +89,7 @@ def _yours(row: QueueRow) -> str:
         return "skipped"
     if row.status == "judged" and row.label is not None:
         # The words that the rater chose among: of a comparison left and right.
-        if row.kind == COMPARISON.name and row.shown_as:
+        if row.kind in two_sided_kinds() and row.shown_as:
             return shown_word(row.label, row.reason, row.shown_as)
         return value_word(row.kind, row.label)
     if row.required == 1:
