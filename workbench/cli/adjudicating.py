@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import blind_review
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
@@ -66,6 +65,8 @@ def adjudicate_command(
     Raters have pseudonyms, and the agents' labels stay hidden unless they are asked for. An item is sent back
     by: `workbench adjudicate WS --study rq2 --send-back q-0042 --note "what does an empty list give?"`.
     """
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.studies.adjudication import open_adjudication
@@ -75,22 +76,20 @@ def adjudicate_command(
     from workbench.output import note, print_json, print_table, say
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
-    blind = loaded.screens.blind
-    if blind:
-        raise blind_review("Adjudication shows")
     name = rater_name(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Adjudication shows", given_rater(rater))
+            asking = viewer(connection, loaded, given_rater(rater))
+            refuse(connection, asking, Shows.OTHERS, "Adjudication shows")
         register_kinds(opened)
         if agents or back is not None:
             who = ensure_rater(opened, name or "")
         with opened.reading() as connection:
             who = who if agents or back is not None else reader(connection, None, name)
-            chosen = chosen_run(connection, run, blind=blind)
+            chosen = chosen_run(connection, asking, run)
         found, disputes = open_adjudication(opened, who, study, question=question, run=chosen, assign=agents)
         if agents and disputes:
             found.reveal(opened, {one.item_id for one in disputes})
@@ -178,6 +177,8 @@ def rule_command(
     A ruling is a record of its own: no label changes. A later ruling of yours replaces it.
     """
     from store.kinds.comparison import BOTH_BAD, BOTH_BAD_WORD, PREFERENCE, given_value
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.record.scales import scale_value
@@ -187,19 +188,17 @@ def rule_command(
     from workbench.output import note, print_json, say
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
-    blind = loaded.screens.blind
-    if blind:
-        raise blind_review("Adjudication shows")
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Adjudication shows", given_rater(rater))
+            asking = viewer(connection, loaded, given_rater(rater))
+            refuse(connection, asking, Shows.OTHERS, "Adjudication shows")
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)
-            chosen = chosen_run(connection, run, blind=blind)
+            chosen = chosen_run(connection, asking, run)
         who = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
         found, disputes = open_adjudication(opened, who, study, run=chosen)
         dispute = find_dispute(disputes, number, question, response)

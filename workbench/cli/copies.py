@@ -28,14 +28,17 @@ def copy_command(
 
     Nobody else may have it open. The journal stays where it is; the copy begins its own.
     """
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.workspace.copy_merge import copy_workspace
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        refuse_in_study(connection, loaded, "A copy contains", given_rater(None))
+        asking = viewer(connection, loaded, given_rater(None))
+        refuse(connection, asking, Shows.WHOLE, "A copy contains")
     size = copy_workspace(workspace, copy)
     if as_json:
         print_json({"workspace": workspace, "copy": copy, "bytes": size})
@@ -57,15 +60,18 @@ def merge_command(
 
     All or nothing; merging again adds nothing. The copy is only read. Judgments come by export and import.
     """
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.workspace.copy_merge import merge
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "A merge uses", given_rater(None))
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "A merge uses")
         report = merge(opened, copy, dry_run=dry_run, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})

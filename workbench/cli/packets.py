@@ -49,16 +49,19 @@ def packet_make(
     It holds what is left for the rater, and only what they may see. The reveal comes in a second packet, once
     the first was merged and all its items are decided.
     """
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.record.raters import register_kinds
     from store.studies.packets import make_packet
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("packet") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "A packet contains", given_rater(None))
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "A packet contains")
         register_kinds(opened)
         made = make_packet(opened, study, whose, out, again=again, progress=progress_callback(bar))
     if as_json:
@@ -88,15 +91,18 @@ def packet_merge(
     records that cannot be the rater's, which are named.
     """
     from store.errors import WorkbenchError
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.studies.packet_merge import merge_packet
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say, show_error
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Merging packets uses", given_rater(None))
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "Merging packets uses")
         reports: list[PacketReport] = []
         refused: dict[str, WorkbenchError] = {}
         for path in packets:
