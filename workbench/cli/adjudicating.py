@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
@@ -65,8 +67,6 @@ def adjudicate_command(
     Raters have pseudonyms, and the agents' labels stay hidden unless they are asked for. An item is sent back
     by: `workbench adjudicate WS --study rq2 --send-back q-0042 --note "what does an empty list give?"`.
     """
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.studies.adjudication import open_adjudication
@@ -177,8 +177,6 @@ def rule_command(
     A ruling is a record of its own: no label changes. A later ruling of yours replaces it.
     """
     from store.kinds.comparison import BOTH_BAD, BOTH_BAD_WORD, PREFERENCE, given_value
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.record.scales import scale_value

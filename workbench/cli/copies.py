@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import pluralize
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.exchange import progress_callback
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 
@@ -28,8 +30,6 @@ def copy_command(
 
     Nobody else may have it open. The journal stays where it is; the copy begins its own.
     """
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.workspace.copy_merge import copy_workspace
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
@@ -60,8 +60,6 @@ def merge_command(
 
     All or nothing; merging again adds nothing. The copy is only read. Judgments come by export and import.
     """
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.workspace.copy_merge import merge
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say

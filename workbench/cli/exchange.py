@@ -17,6 +17,8 @@ from typer.core import TyperCommand, TyperOption
 
 from store.errors import HiddenData, WorkbenchError
 from store.formatting import pluralize
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
@@ -175,8 +177,6 @@ def import_command(
     from store.formats.bundle import BUNDLE, is_bundle
     from store.ingest.choices import parse_label_words
     from store.ingest.importing import import_files
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.processes import tuned_for_throughput
     from workbench.output import Bar, print_json, say
     from workbench.study_session import viewer
@@ -374,7 +374,6 @@ def export_command(
     from store.export.exporting import ViewItems, export
     from store.export.summary import export_lines, reveals, uncounted, without_counts
     from store.kinds.pair import PAIR
-    from store.policy.refusal import refuse
     from store.policy.scope import RunRef, Shows
     from store.queries.runs import all_runs, named_run
     from store.queries.saved_views import find_view, view_ids
@@ -466,8 +465,6 @@ def recover_command(
     as_json: AsJson = False,
 ) -> None:
     """Restore people's judgments from the journal beside the workspace file."""
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.policy.sealing import packet_of
     from store.workspace.duckdb import Workspace
     from store.workspace.recovery import recover

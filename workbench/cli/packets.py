@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import pluralize
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.exchange import progress_callback
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.studying import StudyName
@@ -49,8 +51,6 @@ def packet_make(
     It holds what is left for the rater, and only what they may see. The reveal comes in a second packet, once
     the first was merged and all its items are decided.
     """
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.record.raters import register_kinds
     from store.studies.packets import make_packet
     from store.workspace.duckdb import Workspace
@@ -91,8 +91,6 @@ def packet_merge(
     records that cannot be the rater's, which are named.
     """
     from store.errors import WorkbenchError
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.studies.packet_merge import merge_packet
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say, show_error

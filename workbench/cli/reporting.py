@@ -15,6 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from store.errors import WorkbenchError
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
@@ -205,8 +207,6 @@ def all_command(
     People have the pseudonyms of a published bundle: made from that bundle, the files are the same.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.reports.paper import write_paper
     from store.workspace.duckdb import Workspace
     from workbench.cli.exchange import progress_callback
@@ -320,8 +320,6 @@ def _read(
     spec: ReportSpec, path: Path, loaded: Config, given: dict[str, Any]
 ) -> tuple[Any, Options, tuple[Rejected, ...]]:
     """Read a report: what was found, the options it was asked with, and the records that imports rejected."""
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.reports.catalogue import check_blind
     from store.reports.value import in_workspace
     from store.workspace.duckdb import Workspace

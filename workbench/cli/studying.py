@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import WorkbenchError
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.comparing import FormatAlike, MaskNames, ScaleName, StripDocstrings, text_changes
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SamplePairs, Seed, Stratify
@@ -121,8 +123,6 @@ def study_new(
     For example `workbench study new WS rq2 --raters ana,ben,chi --sample-pairs 400`. It can be made again
     until it is frozen.
     """
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.queries.studies import list_studies
     from store.record.protocol import StudyProtocol
     from store.record.raters import register_kinds
@@ -230,8 +230,6 @@ def study_show(
     as_json: AsJson = False,
 ) -> None:
     """Show a study: its protocol, and what is asked of each rater."""
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.queries.studies import find_study
     from store.studies.plan import preview_draft
     from store.workspace.duckdb import Workspace
@@ -260,22 +258,19 @@ def study_status(
     as_json: AsJson = False,
 ) -> None:
     """Show the progress of each rater, gold scores, and looks."""
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.studies import dashboard
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
-    from workbench.study_session import session_rater, viewer
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
             asking = viewer(connection, loaded, given_rater(rater))
             refuse(connection, asking, Shows.WHOLE, "The progress of a study shows")
-            own = session_rater(connection, loaded, given_rater(rater))
-            found = dashboard.dashboard(connection, name, own)
+            found = dashboard.dashboard(connection, name, asking.rater)
         if look:
-            found = dashboard.look(opened, name, own)
+            found = dashboard.look(opened, name, asking.rater)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -362,8 +357,6 @@ def study_withdraw(
 
     Those under the study are meant. They stay in the workspace, and nobody else's assignments change.
     """
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.policy.sealing import open_studies
     from store.studies.studies import withdraw
     from store.workspace.duckdb import Workspace
@@ -403,8 +396,6 @@ def study_manifest(
 
     For example `workbench study manifest WS rq2 methods.md`.
     """
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.queries.studies import find_study
     from store.reports.paper import methods
     from store.workspace.duckdb import Workspace
