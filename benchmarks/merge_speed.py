@@ -20,10 +20,11 @@ from busy_app import MERGED, PACKETS
 from large_workspace import build
 from screen_speed import key_seconds
 
+from store.queries.studies import ChosenItem
+from store.record.protocol import StudyProtocol
 from store.studies.packet_merge import merge_packet
 from store.studies.packets import make_packet
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.workspace.duckdb import Workspace
 
 PAIRS = 12_000

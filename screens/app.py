@@ -37,6 +37,7 @@ from screens.test_runner import TestRunner
 from screens.threads import Deliver, in_parts
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.policy.scope import Shows
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -439,7 +440,7 @@ class WorkbenchApp(App[None]):
         Args:
             listed: The queue whose items can be chosen; None for none.
         """
-        if not self.context.is_sealed():
+        if not self.context.refuses(Shows.WHOLE):
             from screens.exporting.screen import ExportScreen
 
             self.push_screen(ExportScreen(self.context, self, listed))
@@ -529,7 +530,7 @@ class WorkbenchApp(App[None]):
         """Show the agents at work."""
         from screens.jobs.screen import JobsScreen
 
-        if not isinstance(self.screen, JobsScreen) and not self.context.is_sealed():
+        if not isinstance(self.screen, JobsScreen) and not self.context.refuses(Shows.WHOLE):
             self.push_screen(JobsScreen(self.context, self))
 
     def action_show_reports(self) -> None:

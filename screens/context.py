@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from store.record.scope import Scope, Visibility
+from store.policy.scope import Scope, Shows, Visibility
 from store.record.session import load_session, save_session, session_key
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from store.ingest.choices import ImportChoices
     from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
+    from store.policy.scope import RunRef
     from store.record.rater_ref import RaterRef
-    from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
 
 SEALED = "While the study is open, the work of agents and other raters is hidden from you."
@@ -200,11 +200,12 @@ class ScreenContext:
         """The open study that the rater works in; None for none."""
         return self.program.study
 
-    def is_sealed(self) -> bool:
-        """Return whether a study keeps the work of the agents and of others from the rater; say so."""
-        if self.study is not None:
+    def refuses(self, shows: Shows) -> bool:
+        """Return whether a study keeps something from the rater; say so."""
+        hidden = self.scope.sealed and not self.scope.may(shows)
+        if hidden:
             self.notices.show("Sealed session", SEALED)
-        return self.study is not None
+        return hidden
 
     @property
     def needs_consent(self) -> bool:

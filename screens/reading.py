@@ -10,13 +10,11 @@ from textual.content import Content
 from screens.base_screen import BaseScreen
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
-from store.errors import WorkbenchError, blind_review
-from store.studies.session import refuse_sealed
+from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from screens.context import ScreenContext
     from store.record.rater_ref import RaterRef
 
 T = TypeVar("T")
@@ -75,19 +73,3 @@ class Reading(Generic[T]):
             parts = (self.failure.title, self.failure.message, self.failure.hint)
             return [Content(one_line(part, 400)) for part in parts if part]
         return [Content("Reading …")] if self.found is None else []
-
-
-def refuse_hidden(context: ScreenContext, connection: Connection, subject: str) -> None:
-    """Refuse what tells of the labels of others, in a sealed session and in a blind review.
-
-    Args:
-        context: The context of the screens.
-        connection: A reading connection.
-        subject: What is refused, with its verb: "A split uses".
-
-    Raises:
-        HiddenData: It is to stay hidden.
-    """
-    refuse_sealed(connection, context.rater, subject)
-    if context.settings.blind:
-        raise blind_review(subject)

@@ -16,15 +16,15 @@ from textual.timer import Timer
 from screens.notices import Notices
 from screens.threads import deliver, follow
 from store.errors import JudgmentRefused
+from store.policy.scope import ADJUDICATE
 from store.record.ids import now
-from store.record.scope import ADJUDICATE
 
 if TYPE_CHECKING:
     from screens.items.views import ItemView
+    from store.policy.scope import Sitting
     from store.record.actions import Action
     from store.record.actions import Recorder as Store
     from store.record.rater_ref import RaterRef
-    from store.record.scope import Sitting
     from store.workspace.duckdb import Workspace
 
 KEY_SECONDS = 0.05

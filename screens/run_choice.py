@@ -16,11 +16,12 @@ from screens.threads import in_thread
 from screens.widgets.text.sanitize import shortened
 from store.first_look import RUN_SESSION
 from store.formatting import pluralize
+from store.policy.scope import Shows
 from store.record.session import load_session, save_session
 
 if TYPE_CHECKING:
+    from store.policy.scope import RunRef, Scope
     from store.record.rater_ref import RaterRef
-    from store.record.scope import RunRef, Scope
     from store.workspace.duckdb import Workspace
 
 
@@ -74,7 +75,7 @@ class RunChoice:
     def __init__(self, app: App[Any], program: ProgramParts) -> None:
         self._app = app
         self._program = program
-        self.chosen: RunRef | None = None if program.scope.hides_lists else program.run
+        self.chosen: RunRef | None = program.run if program.scope.may(Shows.LISTS) else None
         self.shown: Mapping[str, RunRef] = MappingProxyType({})
         self.changed: Signal[bool] = Signal(app, "run-changed")
         self.reveals = program.scope.visibility.reveals
@@ -123,7 +124,7 @@ class RunChoice:
 
     def choose(self, run: RunRef | None) -> None:
         """Show another run, in later sessions too; None for the default one of each kind."""
-        if self._program.scope.hides_lists or run == self.chosen:
+        if not self._program.scope.may(Shows.LISTS) or run == self.chosen:
             return
         self.chosen = run
         if self._program.rater is not None:
@@ -142,14 +143,14 @@ class RunChoice:
 
     def read(self) -> None:
         """Read which run is shown, in a thread; a failure is left to what reads the labels."""
-        if not self._program.scope.hides_lists:
+        if self._program.scope.may(Shows.LISTS):
             in_thread(self._app, self.read_shown, self.take, lambda _: None, group="run")
 
     def read_shown(self) -> Mapping[str, RunRef]:
         """Return the run that is shown of each kind; for a thread."""
         from store.queries.runs import shown_by_kind
 
-        if self._program.scope.hides_lists:
+        if not self._program.scope.may(Shows.LISTS):
             return {}
         with self._program.workspace.reading() as connection:
             return shown_by_kind(connection, self.scope)

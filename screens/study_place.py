@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from store.record.scope import Scope
+from store.policy.scope import Scope
 
 if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef

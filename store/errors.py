@@ -171,16 +171,3 @@ class SqlError(WorkbenchError):
 
 class HiddenData(WorkbenchError):
     """The request would reveal something that is hidden from the rater."""
-
-
-def blind_review(subject: str) -> HiddenData:
-    """Return the refusal, in a blind review, of what tells of the labels of others.
-
-    Args:
-        subject: What is refused, with its verb: "Agreement uses".
-    """
-    return HiddenData(
-        "Blind review",
-        f"{subject} the labels of others, which a blind review hides.",
-        "After the review, set screens.blind = false.",
-    )

@@ -14,9 +14,10 @@ from agents.jobs.runner import run_job
 from store.ingest.importing import import_files
 from store.kinds.comparison import COMPARISON
 from store.queries.item import find_item
+from store.queries.studies import ChosenItem
+from store.record.protocol import StudyProtocol
 from store.record.raters import register_kinds
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.record import JudgmentRow

@@ -10,10 +10,11 @@ from kinds import json_lines, prediction, task
 from sqlalchemy import insert, select
 
 from store.ingest.importing import import_files
+from store.policy.words import HIDDEN_MODELS
 from store.record.raters import ensure_rater
 from store.record.response_names import ResponseName, question_name
 from store.tables.columns import table_of
-from store.tables.people import HIDDEN_MODELS, Assignment, Question
+from store.tables.people import Assignment, Question
 from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef
 from store.workspace.duckdb import Workspace

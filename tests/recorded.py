@@ -10,9 +10,9 @@ from typing import Any
 from judging import judged_workspace
 from sqlalchemy import insert
 
+from store.policy.scope import RunRef
 from store.record.ids import now
 from store.record.raters import ensure_rater, question_number
-from store.record.scope import RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Similarity
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow

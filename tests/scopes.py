@@ -1,7 +1,7 @@
 """Scopes of raters that a test knows by their keys only."""
 
+from store.policy.scope import REVIEW, Scope, Sitting, Visibility
 from store.record.rater_ref import RaterRef
-from store.record.scope import REVIEW, Scope, Sitting, Visibility
 
 
 def scope(

@@ -16,17 +16,18 @@ from small_workspace import labelled_by_agents
 from sqlalchemy import Connection, insert, select, update
 
 from store.ingest.importing import import_files
+from store.policy.scope import ADJUDICATE, Scope, Sitting
 from store.queries.item import item_access
 from store.queries.rows import QueueFilter, ViewQuery
+from store.queries.studies import ChosenItem, find_study
 from store.record.ids import now
+from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, find_rater, register_kinds
 from store.record.revisions import REVISION
 from store.record.saved_views import save_view
-from store.record.scope import ADJUDICATE, Scope, Sitting
 from store.record.session import save_session
-from store.studies.protocol import StudyProtocol
 from store.studies.session import study_session
-from store.studies.studies import ChosenItem, find_study, freeze_study, new_study, withdraw
+from store.studies.studies import freeze_study, new_study, withdraw
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Rater, Study, StudyItem, StudyRater

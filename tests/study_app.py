@@ -10,13 +10,14 @@ from sqlalchemy import select
 
 from screens.app import WorkbenchApp
 from screens.study_place import StudyPlace
+from store.queries.studies import StudyDetails
 from store.record.actions import Action, Recorder
 from store.record.ids import now
+from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, question_number
 from store.studies.choosing import ItemChoice, choose_items
-from store.studies.protocol import StudyProtocol
 from store.studies.session import study_session
-from store.studies.studies import StudyDetails, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment
 from store.tables.record import Judgment

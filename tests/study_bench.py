@@ -8,10 +8,11 @@ from typing import Any
 from sqlalchemy import select, update
 
 from screens.study_place import StudyPlace
+from store.queries.studies import ChosenItem, StudyDetails
+from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater
-from store.studies.protocol import StudyProtocol
 from store.studies.session import StudySession, study_session
-from store.studies.studies import ChosenItem, StudyDetails, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment

@@ -36,9 +36,10 @@ from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from store.errors import WorkbenchError
 from store.ingest.importing import import_files
+from store.queries.studies import ChosenItem
+from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, register_kinds
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.workspace.duckdb import Workspace
 
 # -- the workspace -----------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from screens.lesson import Lesson
     from screens.welcome.choice import Chosen, FirstRun
     from store.first_look import FirstLook
-    from store.record.scope import RunRef
+    from store.policy.scope import RunRef
     from store.workspace.duckdb import Workspace
     from workbench.lazy_config import LazyConfig
 
@@ -135,11 +135,13 @@ def _run_once(
         chosen: RunRef | None = None
         own = name if rater is None else rater_name(None, config)
         if own and own != name:
-            from store.first_look import is_in_study
-            from workbench.study_session import another_rater
+            from store.policy.refusal import refuse
+            from store.policy.scope import Scope, Shows
+            from store.policy.sealing import is_in_study
+            from store.record.rater_ref import RaterRef
 
-            if is_in_study(workspace, own):
-                raise another_rater()
+            rater_of = Scope(RaterRef(0, "human", own), sealed=is_in_study(workspace, own))
+            refuse(None, rater_of, Shows.RATER, name)
         if run is not None:
             from workbench.study_session import open_session
 

@@ -11,8 +11,8 @@ from sqlalchemy import select
 from screens.items.views import PaneText, review_parts
 from screens.widgets.text.document import Document
 from store.errors import JudgmentRefused
+from store.policy.scope import Scope
 from store.record.evidence import PARTS, Citation, Part, as_json, cite
-from store.record.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 

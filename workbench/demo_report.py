@@ -13,9 +13,9 @@ from sqlalchemy import select
 from store.kinds.counting import in_order
 from store.kinds.pair import MATCH
 from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
+from store.policy.scope import RunRef, Scope
 from store.queries.current import current_verdicts, first_values
 from store.queries.queue import items_by_kind
-from store.record.scope import RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.people import Rater
 from workbench.sample import NOTICE, sample_raters

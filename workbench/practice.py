@@ -48,11 +48,12 @@ def make_practice(path: Path, rater: str) -> Workspace:
         The open workspace.
     """
     from store.ingest.importing import import_files
+    from store.policy.words import REVEALED
     from store.queries.item import find_item
+    from store.queries.studies import ChosenItem
+    from store.record.protocol import StudyProtocol
     from store.record.raters import register_kinds
-    from store.studies.protocol import StudyProtocol
-    from store.studies.studies import ChosenItem, freeze_study, new_study, store_guideline
-    from store.tables.people import REVEALED
+    from store.studies.studies import freeze_study, new_study, store_guideline
     from store.workspace.duckdb import Workspace
 
     workspace = Workspace.open(path, create=True)

@@ -50,7 +50,7 @@ def rater_name_in(workspace: Workspace, given: str | None, config: Config | Lazy
         JudgmentRefused: The name given is blank, or a name holds what cannot be seen.
         UnknownName: The workspace is a packet, and the name given is not its rater's.
     """
-    from store.workspace.packet_fact import packet_in
+    from store.policy.sealing import packet_in
 
     packet = packet_in(workspace)
     return rater_name(given, config) if packet is None else packet.check_rater(given)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from store.studies.studies import StudyDetails
+    from store.queries.studies import StudyDetails
     from store.workspace.duckdb import Workspace
 
 PAUSE_SECONDS = 2.0
@@ -30,16 +30,10 @@ def load_sample_study(workspace: Workspace, folder: Path) -> None:
         folder: The folder of the sample data.
     """
     from store.queries.item import find_item
+    from store.queries.studies import ChosenItem, list_studies
     from store.record.ids import now
-    from store.studies.protocol import StudyProtocol
-    from store.studies.studies import (
-        ChosenItem,
-        change_member,
-        freeze_study,
-        list_studies,
-        new_study,
-        store_guideline,
-    )
+    from store.record.protocol import StudyProtocol
+    from store.studies.studies import change_member, freeze_study, new_study, store_guideline
 
     spec = json.loads((folder / "study.json").read_text(encoding="utf-8"))
     with (folder / "study-labels.csv").open(encoding="utf-8", newline="") as file:
@@ -94,10 +88,12 @@ def _record(
     """Write the labels of the raters, each under its assignment."""
     from sqlalchemy import insert, select
 
+    from store.policy.conditions import shown_under
+    from store.policy.scope import Shows
     from store.record.raters import guideline_number, question_number
     from store.tables.columns import table_of
     from store.tables.imported import Item
-    from store.tables.people import OWN_TEST, Assignment
+    from store.tables.people import Assignment
     from store.tables.record import Judgment, JudgmentRow
 
     assignment, item = table_of(Assignment), table_of(Item)
@@ -126,7 +122,7 @@ def _record(
                 phase=under.phase,
                 value=float(row["value"]),
                 guideline_id=guideline,
-                blind=any(word in under.condition.split() for word in ("blind", OWN_TEST)),
+                blind=not shown_under(under.condition, Shows.AGENTS),
                 comment=row["comment"],
                 evidence=_evidence(connection, under.item_id, row["evidence"]),
                 elapsed_ms=round(spent * 1000),

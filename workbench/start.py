@@ -90,9 +90,10 @@ def open_app(
     is_bare = all(each is None for each in chosen) and start == "home" and not blind
     path = chosen_workspace(workspace, configured)
     if run is not None:
-        from workbench.run_option import refuse_blind
+        from store.policy.refusal import refuse
+        from store.policy.scope import Scope, Shows, Visibility
 
-        refuse_blind(run, blind=configured.screens.blind)
+        refuse(None, Scope(visibility=Visibility(configured.screens.blind)), Shows.RUN, run)
     if repositories is not None and not repositories.is_dir():
         raise WorkbenchError(
             "No folder of repositories",

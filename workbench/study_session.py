@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from store.errors import HiddenData, UnknownName
+from store.errors import UnknownName
+from store.policy.refusal import refuse
+from store.policy.scope import Scope, Shows, Visibility
 from store.record.rater_ref import RaterRef
 from workbench.rater import rater_name
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from store.record.scope import Scope
     from store.studies.session import StudySession
     from store.workspace.duckdb import Workspace
     from workbench.config import Config
@@ -69,53 +70,47 @@ def session_rater(connection: Connection, config: Config | LazyConfig, given: st
     Raises:
         HiddenData: The configured rater is in an open study, and somebody else was named.
     """
+    from store.policy.sealing import packet_of
     from store.record.raters import find_rater
-    from store.studies.session import is_sealed
-    from store.workspace.packet_fact import packet_of
 
     if (packet := packet_of(connection)) is not None:
         return find_rater(connection, packet.check_rater(given))
     own = known_rater(connection, rater_name(None, config))
     if given is None or given.strip() == own.name:
         return own
-    if is_sealed(connection, own):
-        raise another_rater()
+    refuse(connection, Scope(own), Shows.RATER, given)
     return known_rater(connection, rater_name(given, config))
 
 
-def another_rater() -> HiddenData:
-    """Return the refusal of another rater's name in a sealed session."""
-    return HiddenData(
-        "Sealed session",
-        "A rater of an open study sees their own work alone.",
-        "Leave --rater out, or give your own name.",
+def configured_viewer(config: Config | LazyConfig) -> Scope:
+    """Return the viewer of the configuration, as far as it is known before a workspace is open."""
+    return Scope(
+        RaterRef(0, "human", rater_name(None, config) or ""), visibility=Visibility(config.screens.blind)
     )
 
 
-def refuse_in_study(
-    connection: Connection, config: Config | LazyConfig, subject: str, given: str | None = None
-) -> None:
-    """Refuse what tells of others' work in the session of a rater of an open study.
+def viewer(connection: Connection, config: Config | LazyConfig, given: str | None = None) -> Scope:
+    """Return who asks a command for what rests on others' work.
 
     Args:
         connection: A reading connection.
         config: The configuration.
-        subject: What is refused, with its verb: "Agreement uses".
         given: The rater's name on the command line; None for none.
 
     Raises:
-        HiddenData: The session is sealed.
+        HiddenData: The configured rater is in an open study, and somebody else was named.
     """
-    from store.studies.session import refuse_sealed
+    from store.policy.sealing import is_sealed
 
-    refuse_sealed(connection, session_rater(connection, config, given), subject)
+    rater = session_rater(connection, config, given)
+    return Scope(rater, visibility=Visibility(config.screens.blind), sealed=is_sealed(connection, rater))
 
 
 @contextmanager
 def open_unsealed(
     path: Path, config: Config | LazyConfig, subject: str, given: str | None = None
 ) -> Iterator[Workspace]:
-    """Open a workspace for what tells of others' work (see `refuse_in_study`).
+    """Open a workspace for what tells of others' work.
 
     Raises:
         HiddenData: The session is sealed.
@@ -124,7 +119,7 @@ def open_unsealed(
 
     with Workspace.open(path) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, config, subject, given)
+            refuse(connection, viewer(connection, config, given), Shows.WHOLE, subject)
         yield opened
 
 
@@ -149,29 +144,15 @@ def open_session(
             a run was.
         UnknownName: No run, or more than one, is called so; or the study is not open for the rater.
     """
-    from store.record.scope import Scope, Visibility
-    from store.studies.session import open_studies, study_session
+    from store.policy.sealing import open_studies
+    from store.studies.session import study_session
     from workbench.run_option import chosen_run
 
     rater = session_rater(connection, config, given)
     study = study_session(connection, rater, name)
     if study is not None:
-        refuse_run(run)
+        refuse(connection, study.scope, Shows.RUN, run)
         others = tuple(one for one in open_studies(connection, rater.id) if one != study.study.name)
         return Session(study.scope, study, others)
-    blind = config.screens.blind
-    return Session(Scope(rater, visibility=Visibility(blind), run=chosen_run(connection, run, blind=blind)))
-
-
-def refuse_run(run: str | None) -> None:
-    """Refuse the choice of a run in a study, whether there is such a run or not.
-
-    Raises:
-        HiddenData: A run was named.
-    """
-    if run is not None:
-        raise HiddenData(
-            "Sealed session",
-            "--run chooses whose labels of the agents are shown, and in a study its conditions say that.",
-            "Leave --run out.",
-        )
+    found = Scope(rater, visibility=Visibility(config.screens.blind))
+    return Session(replace(found, run=chosen_run(connection, found, run)))

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from store.ingest.choices import ImportChoices
     from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
+    from store.policy.scope import RunRef
     from store.record.rater_ref import RaterRef
-    from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
     from workbench.config import Config
     from workbench.lazy_config import LazyConfig

@@ -34,10 +34,10 @@ from agents.jobs.work import (
 from agents.jobs.work_record import WorkRecord, stop_interrupted_works
 from agents.settings import JobSettings
 from store.errors import WorkbenchError, not_written
+from store.policy.refusal import refuse_packet
 from store.processes import tuned_for_throughput
 from store.queries.works import work_row
 from store.tables.runs import described
-from store.workspace.packet_fact import refuse_packet
 
 if TYPE_CHECKING:
     from agents.jobs.budget import Budget

@@ -9,10 +9,10 @@ from agents.pipelines.registry import kinds_with_agents
 from store.formatting import cost, part_of
 from store.kinds.counting import counted_kinds, unknown_kinds_note
 from store.kinds.spec import task_kinds
+from store.policy.scope import EVERYTHING, Shows
 from store.queries.home import Activity, activity
 from store.queries.progress import Progress, progress
 from store.queries.runs import shown_by_kind
-from store.record.scope import EVERYTHING
 from store.reports.options import Options
 from store.reports.spec import ReportSpec
 from store.reports.value import Report, Row, Table, counted, facts, filled
@@ -40,7 +40,7 @@ def read_progress(connection: Connection, options: Options) -> ProgressFound:
     """Read how far the work of the session is."""
     scope = EVERYTHING if options.scope is None else options.scope
     found, lately = progress(connection, scope), activity(connection, scope)
-    shown = {} if scope.hides_lists else shown_by_kind(connection, scope)
+    shown = shown_by_kind(connection, scope) if scope.may(Shows.LISTS) else {}
     return ProgressFound(found, lately, {kind: each.name for kind, each in shown.items()})
 
 

@@ -44,12 +44,13 @@ from screens.threads import in_thread
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import TextPane
-from store.errors import UnknownName, WorkbenchError, blind_review
+from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
 from store.kinds.comparison import BOTH_BAD, SAME
+from store.policy.refusal import refuse
+from store.policy.scope import ADJUDICATE, Shows
 from store.record.actions import Action
 from store.record.evidence import Citation
-from store.record.scope import ADJUDICATE
 from store.studies.adjudication import Adjudication, disputed_studies, open_adjudication
 from store.studies.discussion import send_back
 from store.studies.disputes import Dispute, goes_against, summary
@@ -191,8 +192,7 @@ class AdjudicateScreen(BaseScreen):
                 "Rulings need a name.",
                 "Start with --rater NAME, or set rater in the config.",
             )
-        if self.context.settings.blind:
-            raise blind_review("Adjudication shows")
+        refuse(None, self.context.scope, Shows.OTHERS, "Adjudication shows")
         with workspace.reading() as connection:
             studies = (*disputed_studies(connection), None)
         study = studies[0] if newest else study

@@ -16,12 +16,13 @@ from store.export.own_file import KEPT, kept_tables
 from store.export.summary import reveals
 from store.formats.protocol import Format, formats
 from store.measures.truth import POLICIES
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from store.queries.rows import ViewQuery
 from store.queries.runs import all_runs
 from store.queries.saved_views import find_view, list_views, view_ids
+from store.queries.studies import list_studies
 from store.splits.splits import list_splits
-from store.studies.session import refuse_sealed
-from store.studies.studies import list_studies
 from store.tables.columns import table_of
 from store.tables.people import Rater
 
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 
     from screens.context import ScreenContext
     from store.events import Report
-    from store.record.rater_ref import RaterRef
-    from store.record.scope import Scope
+    from store.policy.scope import Scope
 
 NAME_CELLS = 48
 SHOWN_RUNS = 30
@@ -102,13 +102,13 @@ def writable_formats() -> dict[str, Format]:
     return {name: form for name, form in sorted(formats().items()) if form.write is not None}
 
 
-def read_options(connection: Connection, rater: RaterRef | None, scope: Scope) -> ExportOptions:
+def read_options(connection: Connection, scope: Scope) -> ExportOptions:
     """Read what an export can be of.
 
     Raises:
         HiddenData: The session is sealed.
     """
-    refuse_sealed(connection, rater, "An export contains")
+    refuse(connection, scope, Shows.WHOLE, "An export contains")
     table = table_of(Rater)
     people = select(table.c.name).where(table.c.kind != "agent").order_by(table.c.kind, table.c.name)
     whose = [
@@ -151,7 +151,7 @@ def run_export(
         UnknownName: What it is of is not there any more.
     """
     with context.workspace.reading() as connection:
-        refuse_sealed(connection, context.rater, "An export contains")
+        refuse(connection, context.scope, Shows.WHOLE, "An export contains")
         query, named = listed, ""
         if plan.items.sort != LIST:
             named = plan.items.name

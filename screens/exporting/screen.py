@@ -164,7 +164,7 @@ class ExportScreen(BaseScreen):
 
     def _read_options(self) -> ExportOptions:
         with self.context.workspace.reading() as connection:
-            return read_options(connection, self.context.rater, self.context.scope)
+            return read_options(connection, self.context.scope)
 
     def _offer(self, options: ExportOptions) -> None:
         self.options = options

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agents.pipelines.registry import kinds_with_agents
 from store.kinds.counting import joined
 from store.kinds.spec import task_kinds
-from store.record.scope import FIRST_PHASES, REVIEW, Scope
+from store.policy.scope import FIRST_PHASES, REVIEW, Scope, Shows
 from store.record.session import load_session, session_key
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts
 
     with workspace.reading() as connection:
         counts = progress(connection, scope)
-        runs = {} if scope.hides_lists else shown_by_kind(connection, scope)
+        runs = shown_by_kind(connection, scope) if scope.may(Shows.LISTS) else {}
         texts = (0, 0) if counts.total else corpus_size(connection)
     names = tuple(dict.fromkeys(run.name for run in runs.values()))
     return HomeFacts(counts, _resume(workspace, scope, counts.left), sample, names, texts)
@@ -87,7 +87,7 @@ def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:
 
     key = session_key(REVIEW_SESSION, scope.sitting)
     session = load_session(workspace, scope.rater_id, key) if scope.rater_id else {}
-    query = QueueQuery.of(session.get("queue"), blind=scope.hides_lists)
+    query = QueueQuery.of(session.get("queue"), blind=not scope.may(Shows.LISTS))
     item = resumed_item(workspace, scope, session, query)
     rows = queue_rows(workspace, scope, [item] if item is not None else [])
     left_off = item is not None and item == session.get("item")
@@ -184,13 +184,13 @@ def read_details(workspace: Workspace, scope: Scope) -> Iterator[dict[str, Any]]
     with workspace.reading() as connection:
         if scope.rater_id:
             yield {"activity": activity(connection, scope)}
-        if not scope.hides_lists:
+        if scope.may(Shows.LISTS):
             yield {"labels": label_table(connection, scope)}
             yield _runs(connection)
         studies = tuple(_studies(connection, scope))
         open_study = next((one.name for one in studies if one.state == "open"), "")
         yield {"studies": studies, "open_study": open_study}
-        if not scope.hides_lists:
+        if scope.may(Shows.LISTS):
             # Labels of an open study are compared by its planned looks alone.
             phases = (REVIEW,) if open_study else FIRST_PHASES
             pairs = rater_agreement(connection, question_of_items(connection), phases)

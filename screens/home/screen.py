@@ -32,6 +32,7 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.counting import counted_kinds, joined
 from store.kinds.spec import task_kinds
+from store.policy.scope import Shows
 from store.queries.rows import QueueFilter, ViewQuery
 
 if TYPE_CHECKING:
@@ -454,7 +455,7 @@ class HomeScreen(BaseScreen):
         Args:
             part: Which of them.
         """
-        if part == "disagreements" and self.context.scope.hides_lists:
+        if part == "disagreements" and not self.context.scope.may(Shows.LISTS):
             self.context.notices.show("Blind review", "The agents' labels are not shown.")
         elif self._holds_items():
             self.navigator.open_queue(LEFT_OVER[part])

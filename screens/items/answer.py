@@ -16,9 +16,9 @@ from screens.widgets.text.overlay import Span
 from store.formatting import pluralize
 from store.kinds.answer import ANSWER, GUIDELINE
 from store.kinds.spec import QuestionSpec
+from store.policy.scope import Scope
 from store.queries.item import ItemDetails, load_item
 from store.queries.responses import ResponseView, ScoreView, summarize_scores
-from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
 _REACTIONS = {

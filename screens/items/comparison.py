@@ -23,12 +23,12 @@ from store.kinds.comparison import (
     drawn_order,
     shown_scale,
 )
+from store.policy.rows import assignment_of
+from store.policy.scope import Scope
 from store.queries.agent_case import load_case
-from store.queries.current import assignment_of
 from store.queries.item import ItemDetails, load_item
 from store.queries.judged_comparisons import imported_verdicts
 from store.queries.shown_texts import protocol_of
-from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
 RIGHT = "right"

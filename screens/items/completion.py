@@ -15,9 +15,9 @@ from screens.widgets.text.differences import Differences, differences
 from screens.widgets.text.overlay import Span
 from store.formatting import pluralize
 from store.kinds.completion import COMPLETION, GUIDELINE
+from store.policy.scope import Scope
 from store.queries.item import ItemDetails, load_item
 from store.queries.responses import ResponseView
-from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
 HEAD = 3

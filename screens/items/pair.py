@@ -25,11 +25,11 @@ from store.cuts import with_note
 from store.formatting import pluralize
 from store.kinds.pair import GUIDELINE, MATCH
 from store.kinds.pair import PAIR as KIND
+from store.policy.scope import Scope
 from store.queries.agent_case import AgentCase, StepView, load_case
 from store.queries.executions import ExecutionView
 from store.queries.item import ItemDetails, load_item
 from store.queries.rows import NEEDS_SANDBOX
-from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
 _NO_EVIDENCE = f"  {INDISCRIMINATE} means: passes even if the code returns nothing or its input; no evidence"

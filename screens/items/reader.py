@@ -15,10 +15,10 @@ from screens.widgets.text.markdown import rendered
 from screens.widgets.text.sanitize import one_line
 from store.errors import UnknownName
 from store.kinds.spec import task_kinds
+from store.policy.scope import REVEAL, RunRef, Scope, Visibility
 from store.queries.item import load_own
 from store.queries.runs import shown_by_kind
 from store.queries.sent_back import notes_for
-from store.record.scope import REVEAL, RunRef, Scope, Visibility
 from store.studies.studies import StudyGuideline, study_guideline
 from store.tables.columns import table_of
 from store.tables.imported import Item

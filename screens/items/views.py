@@ -15,9 +15,9 @@ from screens.widgets.text.document import TextKind
 from screens.widgets.text.overlay import Span
 from store.kinds.comparison import BOTH_BAD, BOTH_BAD_WORD, SAME
 from store.kinds.spec import GROUP, QuestionSpec
+from store.policy.scope import REVIEW, RunRef, Scope
 from store.queries.item import OwnLabel, OwnState, ShownTests
 from store.record.evidence import Citation, Part
-from store.record.scope import REVIEW, RunRef, Scope
 from store.tables.record import QuestionTarget
 
 if TYPE_CHECKING:

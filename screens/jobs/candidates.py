@@ -25,6 +25,7 @@ from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.policy.scope import Shows
 
 if TYPE_CHECKING:
     from agents.jobs.runner import Job
@@ -194,9 +195,9 @@ def start_candidates(
         context: The context of the screens.
         then: Called with the job once it is started.
     """
-    from store.workspace.packet_fact import refuse_packet
+    from store.policy.refusal import refuse_packet
 
-    if context.is_sealed():
+    if context.refuses(Shows.WHOLE):
         return
     try:
         refuse_packet(context.workspace, "Candidates are added")

@@ -46,6 +46,7 @@ from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import dollars, pluralize
 from store.kinds.spec import task_kinds
+from store.policy.scope import RunRef
 from store.queries.run_figures import (
     ListedRun,
     RoleFigures,
@@ -66,7 +67,6 @@ from store.queries.run_pace import RunPace, run_pace
 from store.queries.runs import kind_for_agents
 from store.queries.works import listed_works
 from store.record.ids import now
-from store.record.scope import RunRef
 
 if TYPE_CHECKING:
     from agents.jobs.budget import Budget

@@ -28,6 +28,7 @@ from screens.widgets.text.sanitize import one_line, shortened
 from store.errors import WorkbenchError
 from store.formatting import dollars, pluralize
 from store.kinds.spec import task_kinds
+from store.policy.scope import Shows
 
 if TYPE_CHECKING:
     from agents.jobs.estimate import Estimate
@@ -258,7 +259,7 @@ def start_annotation(
     """
     from store.queries.runs import kind_for_agents, kind_of_run, kinds_there
 
-    if context.is_sealed():
+    if context.refuses(Shows.WHOLE):
         return False
     with context.workspace.reading() as connection:
         kinds = kinds_there(connection, kinds_with_agents())

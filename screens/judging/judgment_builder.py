@@ -12,12 +12,12 @@ from sqlalchemy import select
 
 from screens.items.views import ItemView
 from store.kinds.spec import task_kinds
+from store.policy.scope import REVEAL, Scope
 from store.queries.item import OwnLabel, OwnState
 from store.queries.progress import ProgressDelta, pace, progress
 from store.record.actions import Action, new_record
 from store.record.evidence import Citation, as_json, readable_citations
 from store.record.ids import IdClock, now
-from store.record.scope import REVEAL, Scope
 from store.studies.studies import study_guideline
 from store.tables.columns import table_of
 from store.tables.people import Guideline

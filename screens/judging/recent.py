@@ -7,8 +7,8 @@ from uuid import UUID
 
 from screens.items.views import ItemView
 from store.kinds.comparison import BOTH_BAD
+from store.policy.scope import ADJUDICATE
 from store.record.actions import Action
-from store.record.scope import ADJUDICATE
 from store.tables.record import Judgment, Mark
 
 OVERRIDES = "▲"

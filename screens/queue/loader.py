@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from screens.queue.query import QueueQuery
 from store.first_look import LINES, QUEUE_SESSION
 from store.kinds.spec import task_kinds
+from store.policy.scope import Shows
 from store.queries.rows import QueueFilter, QueueRow, QueueSort
 from store.record.session import load_session, save_session
 
 if TYPE_CHECKING:
+    from store.policy.scope import RunRef, Scope
     from store.queries.rows import Ids
     from store.queries.runs import LabelledRun
-    from store.record.scope import RunRef, Scope
     from store.workspace.duckdb import Workspace
 
 
@@ -134,7 +135,7 @@ class QueueLoader:
     def _runs(self) -> Mapping[str, RunRef]:
         from store.queries.runs import shown_by_kind
 
-        if self._scope.hides_lists:
+        if not self._scope.may(Shows.LISTS):
             return {}
         with self._workspace.reading() as connection:
             return shown_by_kind(connection, self._scope)
@@ -143,7 +144,7 @@ class QueueLoader:
         """Return the runs with labels, and the one of each kind that is shown where none is chosen."""
         from store.queries.runs import labelled_runs, shown_by_kind
 
-        if self._scope.hides_lists:
+        if not self._scope.may(Shows.LISTS):
             return [], {}
         with self._workspace.reading() as connection:
             default = shown_by_kind(connection, replace(self._scope, run=None))
@@ -185,7 +186,8 @@ class QueueLoader:
     def of(self, value: Mapping[str, Any]) -> tuple[QueueQuery, int | None]:
         """Return what `kept` returns, of a value that was read already."""
         item = value.get("item")
-        return QueueQuery.of(value, blind=self._scope.hides_lists), item if isinstance(item, int) else None
+        query = QueueQuery.of(value, blind=not self._scope.may(Shows.LISTS))
+        return query, item if isinstance(item, int) else None
 
     def keep(self, query: QueueQuery, item_id: int | None) -> None:
         """Keep a queue for the next session, through the write lane."""

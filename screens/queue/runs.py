@@ -17,7 +17,7 @@ from screens.commands import bindings
 from screens.help import hint
 from screens.widgets.text.sanitize import shortened
 from store.formatting import pluralize
-from store.record.scope import RunRef
+from store.policy.scope import RunRef
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings

@@ -34,6 +34,7 @@ from screens.widgets.top_line import TopLine
 from store.formatting import pluralize
 from store.kinds.counting import in_order
 from store.kinds.spec import task_kinds
+from store.policy.scope import Shows
 from store.queries.rows import QueueFilter, QueueSort, ViewQuery
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
     from screens.items.views import ItemView
     from screens.navigator import Navigator, OpenedReview
     from screens.queue.loader import LoadedQueue, QueueProgress
+    from store.policy.scope import RunRef
     from store.queries.runs import LabelledRun
     from store.record.actions import Action
-    from store.record.scope import RunRef
 
 RUN_CELLS = 13
 """Cells that the name of the run always has, shortened in its middle."""
@@ -422,7 +423,7 @@ class QueueScreen(BaseScreen):
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect: no opening of an empty list, no clearing without a filter."""
         if command.id == "queue.run":
-            return not self.context.scope.hides_lists and bool(self.context.runs.shown)
+            return self.context.scope.may(Shows.LISTS) and bool(self.context.runs.shown)
         if command.id == "queue.export":
             return self.context.study is None
         if command.id == "queue.open":
@@ -481,7 +482,7 @@ class QueueScreen(BaseScreen):
                 self.load_queue(replace(self.queue_query, wanted=wanted))
 
         settings, wanted = self.context.settings, self.queue_query.wanted
-        blind = self.context.scope.hides_lists
+        blind = not self.context.scope.may(Shows.LISTS)
         self.app.push_screen(
             FilterScreen(settings, wanted, self.loader.count, self.kinds_here, blind=blind), chosen
         )
@@ -495,7 +496,7 @@ class QueueScreen(BaseScreen):
                 self.load_queue(replace(self.queue_query, sort=sort))
 
         settings, sort = self.context.settings, self.queue_query.sort
-        blind = self.context.scope.hides_lists
+        blind = not self.context.scope.may(Shows.LISTS)
         self.app.push_screen(SortScreen(settings, sort, self.kinds_here, blind=blind), chosen)
 
     def action_columns(self) -> None:
@@ -507,7 +508,7 @@ class QueueScreen(BaseScreen):
                 self.queue_query = replace(self.queue_query, hidden=hidden)
                 self.items.hide_columns(hidden)
 
-        blind = self.context.scope.hides_lists
+        blind = not self.context.scope.may(Shows.LISTS)
         self.app.push_screen(
             ColumnsScreen(self.context.settings, self.queue_query.hidden, blind=blind), chosen
         )
@@ -515,7 +516,7 @@ class QueueScreen(BaseScreen):
     def action_choose_run(self) -> None:
         """Choose the run of the agents whose labels are shown."""
         notices = self.context.notices
-        if self.context.is_sealed():
+        if self.context.refuses(Shows.WHOLE):
             return
         if self.context.scope.blind:
             notices.show("Blind review", "The agents' labels are not shown.")

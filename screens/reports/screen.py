@@ -29,6 +29,8 @@ from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from store.queries.labels import kinds_of_items
 from store.queries.rows import QueueFilter
 from store.queries.sources import rejected_records, rejected_sentence
@@ -38,7 +40,6 @@ from store.reports.options import Options, command_line
 from store.reports.saving import SUFFIXES, save
 from store.reports.spec import Choice, Choices, ReportSpec
 from store.reports.value import Cell, Place, Report, figures, moved
-from store.studies.session import refuse_sealed
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -166,8 +167,8 @@ class ReportsScreen(BaseScreen):
 
     # -- reading --------------------------------------------------------------------------------------
 
-    def _read_here(self, connection: Connection, rater: RaterRef | None) -> tuple[frozenset[str], str]:
-        refuse_sealed(connection, rater, HIDDEN)
+    def _read_here(self, connection: Connection, _: RaterRef | None) -> tuple[frozenset[str], str]:
+        refuse(connection, self.context.scope, Shows.WHOLE, HIDDEN)
         rejected = rejected_records(connection, named=not self.context.settings.blind)
         kinds = frozenset(kind.name for kind in kinds_of_items(connection))
         return kinds, rejected_sentence(rejected)
@@ -236,7 +237,7 @@ class ReportsScreen(BaseScreen):
 
     def _read_anew(self, report: ReportSpec, options: Options) -> Shown:
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, HIDDEN)
+            refuse(connection, self.context.scope, Shows.WHOLE, HIDDEN)
             check_blind(report, options)
             asked = report.start(connection, options)
             try:
@@ -449,7 +450,7 @@ class ReportsScreen(BaseScreen):
 
         def work() -> list[int]:
             with self.context.workspace.reading() as connection:
-                refuse_sealed(connection, self.context.rater, HIDDEN)
+                refuse(connection, self.context.scope, Shows.WHOLE, HIDDEN)
                 return list(read(connection))
 
         in_thread(

@@ -17,12 +17,14 @@ from textual.widgets import Static
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.jobs.job_line import JobLine
-from screens.reading import Reading, refuse_hidden
+from screens.reading import Reading
 from screens.retrieval.row_list import RowList
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
 from store.formatting import block_bar, pluralize
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from store.retrieval.comparison import ComparedQueries, QueryComparison, QueryScore, compare_by_query, tally
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ class ByQueryScreen(BaseScreen):
         self.reading.again()
 
     def _read(self, connection: Connection, _: RaterRef | None) -> QueryComparison:
-        refuse_hidden(self.context, connection, HIDDEN)
+        refuse(connection, self.context.scope, Shows.OTHERS, HIDDEN)
         return compare_by_query(connection, self._asked)
 
     def _read_done(self) -> None:

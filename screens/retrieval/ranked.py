@@ -18,7 +18,7 @@ from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.jobs.job_line import JobLine
 from screens.navigator import LoadedText
-from screens.reading import Reading, refuse_hidden
+from screens.reading import Reading
 from screens.reports.drawing import lines_of
 from screens.retrieval.by_query import HIDDEN
 from screens.retrieval.row_list import RowList
@@ -26,6 +26,8 @@ from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from store.retrieval.comparison import (
     LEVEL,
     ComparedQueries,
@@ -134,7 +136,7 @@ class RankedScreen(BaseScreen):
         self.reading.again()
 
     def _read(self, connection: Connection, _: RaterRef | None) -> Grades:
-        refuse_hidden(self.context, connection, HIDDEN)
+        refuse(connection, self.context.scope, Shows.OTHERS, HIDDEN)
         return read_grades(connection, self._compared.asked.source)
 
     def _read_done(self) -> None:
@@ -149,7 +151,7 @@ class RankedScreen(BaseScreen):
 
         def work() -> Lists:
             with self.context.workspace.reading() as connection:
-                refuse_hidden(self.context, connection, HIDDEN)
+                refuse(connection, self.context.scope, Shows.OTHERS, HIDDEN)
                 return ranked_codes(connection, query, methods, relevant)
 
         in_thread(self, work, self._lists_read, self._not_read, group="lists")
@@ -304,7 +306,7 @@ class RankedScreen(BaseScreen):
     def _load(self, code: str, title: str) -> LoadedText:
         """Read the text of a code, unless it is hidden by now."""
         with self.context.workspace.reading() as connection:
-            refuse_hidden(self.context, connection, HIDDEN)
+            refuse(connection, self.context.scope, Shows.OTHERS, HIDDEN)
             return LoadedText(*code_text(connection, code), title)
 
     def action_back(self) -> None:

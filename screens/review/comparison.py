@@ -14,7 +14,7 @@ from screens.review.panes import PaneController
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line, shortened
 from store.errors import WorkbenchError
-from store.record.scope import RunRef
+from store.policy.scope import RunRef
 
 PARTS = ("verdict", "test", "run", "steps")
 """The parts of a case that are a run's; beside any other part stands the verdict."""

@@ -29,7 +29,7 @@ from store.studies.session import SittingProgress, StudySession, sitting_progres
 from store.workspace.duckdb import Workspace
 
 if TYPE_CHECKING:
-    from store.record.scope import Scope
+    from store.policy.scope import Scope
 
 BAR_CELLS = 30
 

@@ -9,11 +9,11 @@ from typing import Any
 from screens.judging.order import ReviewOrder
 from screens.queue.loader import QueueLoader
 from screens.queue.query import QueueQuery
+from store.policy.scope import Scope, Shows
 from store.queries.item import has_item
 from store.queries.progress import open_among, skipped_in_order
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter, QueueSort
-from store.record.scope import Scope
 from store.workspace.duckdb import Workspace
 
 NEAR = 256
@@ -101,7 +101,7 @@ def restored_order(
         scope: Whose session.
         session: Its stored state.
     """
-    query = QueueQuery.of(session.get("queue"), blind=scope.hides_lists)
+    query = QueueQuery.of(session.get("queue"), blind=not scope.may(Shows.LISTS))
     item = resumed_item(workspace, scope, session, query)
     loader = QueueLoader(workspace, scope)
     ids: list[int] = loader.all(query).ids.tolist()

@@ -55,11 +55,11 @@ from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
 from store.errors import WorkbenchError
+from store.policy.scope import RunRef
 from store.queries.queue import items_by_kind
 from store.record.actions import Action
 from store.record.evidence import Citation
 from store.record.expert_runs import WITHOUT_TEST
-from store.record.scope import RunRef
 from store.studies.session import StudySession
 
 LOADING = "Loading …"

@@ -14,13 +14,14 @@ from textual.widgets import Checkbox, Input, Select, Static
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
 from screens.form import Fields, FormFoot, TickBox, choice, line
-from screens.reading import refuse_hidden
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from store.queries.labels import question_of_items
 from store.splits.allocation import parse_ratios
 from store.splits.grouping import DISJOINT_WORDS
@@ -117,7 +118,7 @@ class NewSplitScreen(BaseScreen):
         Raises:
             WorkbenchError: The session may not see it, or the name is taken.
         """
-        refuse_hidden(self.context, connection, HIDDEN)
+        refuse(connection, self.context.scope, Shows.OTHERS, HIDDEN)
         check_name(connection, name)
         question = plan.question or question_of_items(connection)
         return replace(plan, question=question, disjoint=plan.disjoint or default_disjoint(question))

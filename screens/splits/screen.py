@@ -18,7 +18,7 @@ from textual.widgets import Static
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.jobs.job_line import JobLine
-from screens.reading import Reading, refuse_hidden
+from screens.reading import Reading
 from screens.splits.figures import Figure, facts, figures
 from screens.splits.new import HIDDEN
 from screens.studies.confirm import ask
@@ -27,6 +27,8 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.formatting import pluralize
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from store.queries.sources import rejected_records, rejected_sentence
 from store.splits.splits import (
     LONGEST_NAME,
@@ -109,7 +111,7 @@ class SplitsScreen(BaseScreen):
         self.reading.again()
 
     def _read(self, connection: Connection, _: RaterRef | None) -> tuple[list[SplitDetails], str]:
-        refuse_hidden(self.context, connection, HIDDEN)
+        refuse(connection, self.context.scope, Shows.OTHERS, HIDDEN)
         rejected = rejected_records(connection, named=not self.context.settings.blind)
         return list_splits(connection), rejected_sentence(rejected)
 
@@ -277,7 +279,7 @@ class SplitsScreen(BaseScreen):
 
         def work() -> T:
             with self.context.workspace.reading() as connection:
-                refuse_hidden(self.context, connection, HIDDEN)
+                refuse(connection, self.context.scope, Shows.OTHERS, HIDDEN)
                 return read(connection)
 
         in_thread(self, work, done, self.context.notices.report_error, group="split")

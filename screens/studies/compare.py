@@ -21,6 +21,10 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.comparison import COMPARISON
 from store.kinds.comparison_texts import CHANGES
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
+from store.queries.studies import ChosenItem, StudyDetails
+from store.record.protocol import StudyProtocol
 from store.studies.comparing import (
     ComparisonPlan,
     candidates,
@@ -29,9 +33,7 @@ from store.studies.comparing import (
     models_with_responses,
 )
 from store.studies.plan import names, people
-from store.studies.protocol import StudyProtocol
-from store.studies.session import refuse_sealed
-from store.studies.studies import ChosenItem, StudyDetails, make_design, sittings
+from store.studies.studies import make_design, sittings
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -102,7 +104,7 @@ class NewComparisonsScreen(BaseScreen):
 
     def _read_names(self) -> tuple[list[str], list[str]]:
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "A comparison uses")
+            refuse(connection, self.context.scope, Shows.WHOLE, "A comparison uses")
             return files_of_pairs(connection), models_with_responses(connection)
 
     def _show_names(self, found: tuple[list[str], list[str]]) -> None:
@@ -182,7 +184,7 @@ class NewComparisonsScreen(BaseScreen):
             plan.judge,
         )
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "A comparison uses")
+            refuse(connection, self.context.scope, Shows.WHOLE, "A comparison uses")
             if self._counted_of is None or self._counted_of[0] != compared:
                 self._counted_of = compared, len(candidates(connection, compared))
         number = min(self._counted_of[1], plan.most or self._counted_of[1])
@@ -206,7 +208,7 @@ class NewComparisonsScreen(BaseScreen):
 
     def _save(self, plan: ComparisonPlan) -> StudyDetails:
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "A comparison uses")
+            refuse(connection, self.context.scope, Shows.WHOLE, "A comparison uses")
         _, _, study = carry_out(self.context.workspace, plan)
         assert study is not None
         return study

@@ -19,8 +19,9 @@ from screens.help import hint
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
-from store.studies.protocol import condition_words
-from store.studies.studies import StudyDetails, close_study, delete_draft, freeze_study
+from store.queries.studies import StudyDetails
+from store.record.protocol import condition_words
+from store.studies.studies import close_study, delete_draft, freeze_study
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings

@@ -24,6 +24,7 @@ from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import coefficient, pluralize
 from store.queries.sources import rejected_sentence
+from store.record.protocol import condition_words
 from store.studies.dashboard import Dashboard, Look, MemberProgress, dashboard, look
 from store.studies.dashboard_text import (
     WHY_LOGGED,
@@ -34,7 +35,6 @@ from store.studies.dashboard_text import (
     stopping_words,
 )
 from store.studies.plan import PlanPreview, preview_draft
-from store.studies.protocol import condition_words
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

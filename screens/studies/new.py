@@ -21,14 +21,15 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.counting import in_order
 from store.kinds.spec import task_kinds
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
+from store.policy.words import BLIND, HIDDEN_MODELS
 from store.queries.queue import items_by_kind
+from store.queries.studies import StudyDetails, list_studies
+from store.record.protocol import FAST_SECONDS, IDLE_MINUTES, StudyProtocol
 from store.studies.choosing import ItemChoice
 from store.studies.dashboard_text import plan_words
 from store.studies.plan import StudyPlan, names, numbers, people, preview_plan, save_plan
-from store.studies.protocol import FAST_SECONDS, IDLE_MINUTES, StudyProtocol
-from store.studies.session import refuse_sealed
-from store.studies.studies import StudyDetails, list_studies
-from store.tables.people import BLIND, HIDDEN_MODELS
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -217,7 +218,7 @@ class NewStudyScreen(BaseScreen):
 
     def _preview(self, plan: StudyPlan) -> list[str]:
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "Making a study uses")
+            refuse(connection, self.context.scope, Shows.WHOLE, "Making a study uses")
             found = preview_plan(connection, plan)
         items = f"{pluralize(found.items, 'item')}: {found.sample}"
         return [one_line(items, self.size.width - 2), *plan_words(found)]
@@ -230,7 +231,7 @@ class NewStudyScreen(BaseScreen):
 
     def _save(self, plan: StudyPlan) -> tuple[StudyDetails, bool]:
         with self.context.workspace.reading() as connection:
-            refuse_sealed(connection, self.context.rater, "Making a study uses")
+            refuse(connection, self.context.scope, Shows.WHOLE, "Making a study uses")
             replaced = any(one.name == plan.name for one in list_studies(connection))
         return save_plan(self.context.workspace, plan), replaced
 

@@ -10,7 +10,7 @@ from store.errors import ExportFailed
 from store.export.labels import CURRENT_LABEL, EXPORTED, create_current_labels
 from store.export.pseudonyms import Pseudonyms
 from store.formatting import pluralize
-from store.record.scope import ADJUDICATE
+from store.policy.scope import ADJUDICATE
 
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}\.[A-Za-z]{2}")
 _SHOWN, _CELLS = 8, 60

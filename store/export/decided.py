@@ -11,7 +11,7 @@ import duckdb
 from store.export.labels import CURRENT_LABEL, create_current_labels, whole_numbers
 from store.kinds.spec import QuestionSpec
 from store.measures.truth import POLICIES
-from store.record.scope import ADJUDICATE, FIRST_PHASES
+from store.policy.scope import ADJUDICATE, FIRST_PHASES
 from store.sql import quoted
 
 DECIDED: dict[str, str] = {

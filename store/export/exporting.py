@@ -26,13 +26,13 @@ from store.formats.protocol import Choice, Corpus, Format, WriteResult, find_for
 from store.kinds.pair import PAIR
 from store.measures.truth import POLICIES
 from store.paths import is_folder, is_there
+from store.policy.scope import Scope
 from store.queries.labels import named_question, question_of_items
 from store.queries.runs import all_runs, named_run, rater_or_run, shown_by_kind
 from store.queries.sampling import ItemSample
+from store.queries.studies import find_study
 from store.record.rater_ref import RaterRef
-from store.record.scope import Scope
 from store.splits.splits import SplitChanges
-from store.studies.studies import find_study
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
 

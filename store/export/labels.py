@@ -19,8 +19,8 @@ from store.formats.protocol import CurrentLabel, Entity, WriteResult
 from store.formatting import pluralize
 from store.kinds.comparison import PREFERENCE, listed_second_first_sql
 from store.kinds.spec import QuestionSpec, TaskKind, task_kinds
+from store.policy.scope import FIRST_PHASES
 from store.record.response_names import response_name_sql
-from store.record.scope import FIRST_PHASES
 from store.sql import count, quoted
 
 CURRENT_LABEL = "current_label"

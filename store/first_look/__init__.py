@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from store.kinds.spec import task_kinds
+from store.policy.scope import RunRef
+from store.policy.sealing import is_in_study, packet_in
 from store.queries.rows import QueueRow, titled_kinds, with_revised_titles
 from store.record.rater_ref import RaterRef
 from store.record.revisions import current_texts
-from store.record.scope import RunRef
-from store.workspace.packet_fact import SELECT_FACT
 
 if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
@@ -33,13 +33,6 @@ QUEUE_SESSION = "queue"
 
 RUN_SESSION = "run"
 """The key of the run that a rater chose last; its value holds the run's `id`."""
-
-
-_IN_STUDY = """
-    SELECT 1 FROM study_rater m JOIN study s ON s.id = m.study_id JOIN rater r ON r.id = m.rater_id
-    WHERE r.name = ? AND m.withdrawn_at IS NULL AND s.frozen_at IS NOT NULL AND s.closed_at IS NULL
-    LIMIT 1"""
-"""As `store.studies.session.open_studies`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +66,14 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
     """
     cursor = workspace.native()
     try:
-        if cursor.execute(SELECT_FACT).fetchone():
+        if packet_in(workspace) is not None:
             # Whose packet it is, it says itself.
             return FirstLook(in_study=True)
         found = _rater(cursor, rater) if rater else None
         if rater and found is None:
             return FirstLook()
         number = found.id if found else 0
-        if found and cursor.execute(_IN_STUDY, [found.name]).fetchone():
+        if found and is_in_study(workspace, found.name):
             return FirstLook(found, in_study=True)
         queue = _session(cursor, number, QUEUE_SESSION) if number else {}
         run = _run(cursor, number) if number and not blind else None
@@ -90,15 +83,6 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
         return FirstLook(found, queue, rows, run)
     except duckdb.Error:
         return FirstLook()
-    finally:
-        cursor.close()
-
-
-def is_in_study(workspace: Workspace, rater: str) -> bool:
-    """Return whether a person is a rater of an open study."""
-    cursor = workspace.native()
-    try:
-        return cursor.execute(_IN_STUDY, [rater]).fetchone() is not None
     finally:
         cursor.close()
 

@@ -9,10 +9,10 @@ from duckdb_sqlalchemy import Dialect
 from sqlalchemy import Select, String, cast, select
 
 from store.kinds.spec import task_kinds
+from store.policy.scope import Scope, Visibility
 from store.queries.queue import select_ids, select_rows
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.rater_ref import RaterRef
-from store.record.scope import Scope, Visibility
 from store.tables.columns import table_of
 from store.tables.people import Rater, SessionState
 from store.tables.runs import Run

@@ -14,11 +14,11 @@ from store.errors import WorkspaceError
 from store.ingest.importing import ONE_AT_A_TIME
 from store.ingest.sources import add_source
 from store.kinds.pair import PAIR
+from store.policy.refusal import refuse_packet
 from store.record.ids import now
 from store.record.raters import register_kinds
 from store.sql import count, transaction
 from store.workspace.duckdb import Workspace
-from store.workspace.packet_fact import refuse_packet
 
 if TYPE_CHECKING:
     import numpy

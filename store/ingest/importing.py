@@ -69,6 +69,7 @@ from store.ingest.rows import Batch, FileRead, read_files, shared_sorts, stage_c
 from store.ingest.sources import add_source, publishing
 from store.ingest.staging import Stages
 from store.kinds.spec import NamedQuestion, task_kinds, two_sided_kinds
+from store.policy.refusal import refuse_packet
 from store.processes import temporary_folder
 from store.reading.files import RECORD_BYTES, InputFile, of_records, prepare
 from store.reading.kept import Reading, keep_file
@@ -77,7 +78,6 @@ from store.record.rater_ref import RaterKind, name_fault
 from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
 from store.sql import any_row, count
 from store.workspace.duckdb import Workspace
-from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
 ONE_AT_A_TIME = threading.Lock()

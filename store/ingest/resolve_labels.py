@@ -25,9 +25,9 @@ from store.ingest.stages import (
 from store.kinds.comparison import FIRST_LEFT, ORDERS, listed_second_first_sql
 from store.kinds.pair import MATCH, RELEVANCE
 from store.kinds.spec import NamedQuestion, task_kinds
+from store.policy.scope import REVIEW
 from store.record.ids import IdClock
 from store.record.scales import Scale
-from store.record.scope import REVIEW
 from store.sql import any_row, count, quoted
 
 EARLIER_EXPORT = "labels of comparisons read in the order in which an earlier version exported them"

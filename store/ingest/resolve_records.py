@@ -13,13 +13,13 @@ from store.ingest.resolve_items import keys_for
 from store.ingest.stages import KEYED_RECORD, NEW_RECORD, REPEATED_RECORD
 from store.ingest.staging import Stages
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
+from store.policy.words import BLIND
 from store.record.evidence import NONE, BadEvidence, citations_of
 from store.record.ids import AHEAD, IdClock, first_ahead
 from store.record.late_assignments import LATE_PHASES, assign_late
 from store.record.raters import rater_row
 from store.record.revisions import REVISION
 from store.sql import any_row
-from store.tables.people import BLIND
 from store.tables.record import MARK_KINDS
 
 _SAME = (

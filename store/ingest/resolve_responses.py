@@ -26,7 +26,7 @@ from store.ingest.response_keys import (
 )
 from store.ingest.stages import FRESH_PENDING, FRESH_RESPONSE, NEW_CHUNK, NEW_RESPONSE, NEW_SCORE
 from store.kinds.spec import task_kinds
-from store.record.scope import REVIEW
+from store.policy.scope import REVIEW
 from store.sql import count
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 
-from store.record.scope import GOLD, LABEL, REPEAT, TRAIN
+from store.policy.scope import GOLD, LABEL, REPEAT, TRAIN
 
 PARTS = 3
 """Parts of a list over which drift is shown."""

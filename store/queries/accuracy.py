@@ -19,12 +19,12 @@ from store.measures.alternative_test import Alignment, AlternativeTest, alternat
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.sample_estimates import SampleEstimates, Stratum, sample_estimates
 from store.measures.truth import LEAST_RATERS
+from store.policy.scope import RunRef
 from store.queries.conditions import ConditionRow, by_condition
 from store.queries.current import all_marks, on_label
 from store.queries.labels import QuestionLabels, RaterLabels, of_study, to_file_order
 from store.queries.pair_runs import executed_programs
 from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
-from store.record.scope import RunRef
 from store.tables.columns import table_of
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow

@@ -11,11 +11,11 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, or_, select
 
+from store.policy.scope import REPEAT, RunRef, Scope
 from store.queries.current import on_label, shown_runs
 from store.queries.executions import ExecutionView, load_executions
 from store.queries.expert_runs import TEST_WRITER, ExpertRunView, expert_runs
 from store.queries.item import ItemAccess, item_access
-from store.record.scope import REPEAT, RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow

@@ -14,9 +14,9 @@ from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.rating_table import RatingTable
 from store.measures.registry import Measure, extra_measures
 from store.measures.table_agreement import RaterPair, TableAgreement, rater_pairs, table_agreement
+from store.policy.scope import FIRST_PHASES, REPEAT, RunRef
 from store.queries.conditions import ConditionRow, by_condition
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
-from store.record.scope import FIRST_PHASES, REPEAT, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Item
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from store.queries.current import in_scope
+from store.policy.rows import in_scope
+from store.policy.scope import Scope
 from store.queries.queue import queue_rows
 from store.queries.rows import QueueRow
-from store.record.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Pair, Similarity
 from store.workspace.duckdb import Workspace

@@ -10,9 +10,9 @@ from sqlalchemy import Float, Subquery, cast, func, select
 
 from store.kinds.comparison import SWAPPED
 from store.measures.table_agreement import table_agreement
+from store.policy.scope import LABEL
 from store.queries.current import first_values
 from store.queries.labels import RaterLabels, question_labels
-from store.record.scope import LABEL
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study
 from store.tables.runs import ExecutionRow

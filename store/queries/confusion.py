@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
 from store.measures.intervals import INTERVALS, Bootstrap
+from store.policy.scope import RunRef
 from store.queries.agreement import PairRow, compare_pairs
 from store.queries.labels import QuestionLabels, question_labels
-from store.record.scope import RunRef
 
 if TYPE_CHECKING:
     import numpy

@@ -1,4 +1,4 @@
-"""Current judgments, marks and verdicts of items, as subqueries, and the conditions of a scope.
+"""Current judgments, marks and verdicts of items, as subqueries.
 
 The record is append-only, so the current row of a key is the one with the highest id. Verdicts of different
 runs are never mixed: those of one run for each kind are shown.
@@ -16,7 +16,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
-    Row,
     ScalarSelect,
     Select,
     String,
@@ -29,85 +28,17 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    true,
 )
 
 from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
+from store.policy.rows import is_own, may
+from store.policy.scope import ADJUDICATE, FIRST_PHASES, Scope, Shows
 from store.queries.rows import NEEDS_SANDBOX
-from store.record.scope import ADJUDICATE, FIRST_PHASES, REVEAL, Scope
 from store.tables.columns import among, table_of
-from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, TESTS, Assignment, Question, Study, StudyRater
+from store.tables.people import Assignment, Question, Study, StudyRater
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import Run, StepRow, VerdictRow
-
-
-def is_own(scope: Scope, records: FromClause) -> ColumnElement[bool]:
-    """Return the condition that a judgment or a mark was made in a scope."""
-    of_rater = records.c.rater_id == scope.rater_id
-    if scope.sitting is None:
-        return of_rater & (records.c.phase == scope.phase) & records.c.assignment_id.is_(None)
-    return of_rater & records.c.assignment_id.in_(_assignments(scope).with_only_columns(_KEY))
-
-
-def hides_agents(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that the agents' and other raters' work on an item is hidden.
-
-    In the sitting of a study it is so on all items that are not in it.
-    """
-    return true() if scope.blind else _says(scope, item_id, BLIND, OWN_TEST)
-
-
-def hides_models(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that the names of models are hidden on an item."""
-    return true() if scope.blind else _says(scope, item_id, BLIND, OWN_TEST, HIDDEN_MODELS)
-
-
-def hides_anything(scope: Scope, connection: Connection) -> bool:
-    """Return whether any item hides the agents' work in a scope."""
-    return scope.blind or bool(
-        connection.execute(select(_assigned(scope, BLIND, OWN_TEST).exists())).scalar()
-    )
-
-
-def may_see(scope: Scope, records: FromClause) -> ColumnElement[bool]:
-    """Return the condition that a judgment or a mark is in what a session sees of its item's history.
-
-    Others' records are where the agents' work is shown. In a study the own ones are those of the sitting; on
-    an item that comes again to be revealed all of them are.
-    """
-    shown = ~hides_agents(scope, records.c.item_id)
-    if scope.sitting is None:
-        return or_(records.c.rater_id == scope.rater_id, shown)
-    again = _assignments(scope).where(table_of(Assignment).c.phase == REVEAL)
-    of_others = or_(records.c.rater_id != scope.rater_id, records.c.item_id.in_(again))
-    return in_scope(scope, records.c.item_id) & or_(is_own(scope, records), and_(shown, of_others))
-
-
-def assignment_of(connection: Connection, scope: Scope, item_id: int) -> Row[Any] | None:
-    """Return the assignment (id, phase, condition) under which an item is judged; None outside a study."""
-    if scope.sitting is None:
-        return None
-    assignment = table_of(Assignment)
-    columns = (assignment.c.id, assignment.c.phase, assignment.c.condition)
-    found: Select[Any] = _assignments(scope).with_only_columns(*columns)
-    found = found.where(assignment.c.item_id == item_id)
-    return connection.execute(found).first()
-
-
-def in_scope(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that an item is in a scope: in its sitting, any item outside a study."""
-    return true() if scope.sitting is None else item_id.in_(_assignments(scope))
-
-
-def positions(scope: Scope) -> Subquery:
-    """Return (item_id, position) of the items of a scope's sitting."""
-    assignment = table_of(Assignment)
-    columns = (assignment.c.item_id, assignment.c.position)
-    return _assignments(scope).with_only_columns(*columns).subquery("positions")
-
-
-_KEY = table_of(Assignment).c.id
 
 
 def texts_until(connection: Connection, scope: Scope) -> datetime | None:
@@ -125,38 +56,6 @@ def frozen_at(scope: Scope) -> ScalarSelect[datetime | None] | None:
     if scope.sitting is None:
         return None
     return select(study.c.frozen_at).where(study.c.id == scope.sitting.study).scalar_subquery()
-
-
-def _assignments(scope: Scope) -> Select[tuple[int]]:
-    """Select the items that are assigned to the rater; outside a study those of every open study."""
-    assignment, study = table_of(Assignment), table_of(Study)
-    found = select(assignment.c.item_id).where(assignment.c.rater_id == scope.rater_id)
-    if scope.sitting is not None:
-        part = scope.sitting
-        return found.where(assignment.c.study_id == part.study, assignment.c.sitting == part.number)
-    over, member = select(study.c.id).where(study.c.closed_at.is_not(None)), table_of(StudyRater)
-    left = select(member.c.study_id).where(
-        member.c.rater_id == scope.rater_id, member.c.withdrawn_at.is_not(None)
-    )
-    # What an adjudicator may not see outlasts a withdrawal.
-    kept = (assignment.c.sitting == 0) | assignment.c.study_id.not_in(left)
-    return found.where(assignment.c.study_id.not_in(over), kept)
-
-
-def _assigned(scope: Scope, *words: str) -> Select[tuple[int]]:
-    """Select the items whose assignment has one of some words in its condition."""
-    padded = func.concat(" ", table_of(Assignment).c.condition, " ")
-    return _assignments(scope).where(or_(*(func.strpos(padded, f" {word} ") > 0 for word in words)))
-
-
-def _says(scope: Scope, item_id: ColumnElement[int], *words: str) -> ColumnElement[bool]:
-    says = item_id.in_(_assigned(scope, *words))
-    return says if scope.sitting is None else or_(says, ~in_scope(scope, item_id))
-
-
-def _shows_runs(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that something of the agents' runs is shown on an item: a label, or a test."""
-    return or_(~hides_agents(scope, item_id), item_id.in_(_assigned(scope, TESTS)))
 
 
 STATUSES = ("judged", "open", "skipped", "cannot_decide")
@@ -214,10 +113,14 @@ def all_values(
 
 def not_withdrawn(records: FromClause) -> ColumnElement[bool]:
     """Return the condition that a judgment or mark is not of a rater who withdrew from its study."""
-    # The design of studies, which comes with it, is not needed at a start.
-    from store.studies.studies import withdrawn_assignments
-
     return records.c.assignment_id.is_(None) | records.c.assignment_id.not_in(withdrawn_assignments())
+
+
+def withdrawn_assignments() -> Select[tuple[UUID]]:
+    """Select the assignments of raters who withdrew from their study."""
+    assignment, member = table_of(Assignment), table_of(StudyRater)
+    of_member = (member.c.study_id == assignment.c.study_id) & (member.c.rater_id == assignment.c.rater_id)
+    return select(assignment.c.id).join(member, of_member).where(member.c.withdrawn_at.is_not(None))
 
 
 def first_values(
@@ -363,6 +266,11 @@ def _shown_runs(chosen: UUID | None, study: Scope | None) -> Select[Any]:
     ranked = there.subquery("ranked_run")
     shown = select(ranked.c.id).where(ranked.c.place == 1).cte("shown_run")
     return select(shown.c.id)
+
+
+def _shows_runs(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that something of the agents' runs is shown on an item: a label, or a test."""
+    return or_(may(scope, Shows.AGENTS, item_id), may(scope, Shows.TESTS, item_id))
 
 
 def current_verdicts(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:

@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from store.measures.rater_quality import Decision
+from store.policy.scope import GOLD, LABEL, REPEAT, TRAIN
 from store.queries.current import all_values
 from store.record.response_names import ResponseName, question_name, split_question
-from store.record.scope import GOLD, LABEL, REPEAT, TRAIN
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Question
 from store.tables.responses import ResponseRef

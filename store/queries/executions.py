@@ -10,8 +10,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from store.cuts import Cut, cut_of_text
+from store.policy.scope import Scope
 from store.queries.current import current_verdicts
-from store.record.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.runs import ExecutionRow, TestOutcomeRow
 

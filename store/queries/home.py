@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, extract, func, select
 
-from store.queries.current import current_verdicts, hides_agents, own_labels
-from store.record.scope import FIRST_PHASES, Scope
+from store.policy.rows import may
+from store.policy.scope import FIRST_PHASES, Scope, Shows
+from store.queries.current import current_verdicts, own_labels
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.record import JudgmentRow
@@ -109,7 +110,7 @@ def label_table(connection: Connection, scope: Scope) -> LabelTable | None:
         select(item.c.kind, labels.c.value, verdicts.c.value, func.count())
         .join(labels, labels.c.item_id == item.c.id)
         .join(verdicts, verdicts.c.item_id == item.c.id)
-        .where(~hides_agents(scope, item.c.id), verdicts.c.value.is_not(None))
+        .where(may(scope, Shows.AGENTS, item.c.id), verdicts.c.value.is_not(None))
         .group_by(item.c.kind, labels.c.value, verdicts.c.value)
     )
     tables: dict[str, dict[tuple[float, float], int]] = {}

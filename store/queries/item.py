@@ -15,23 +15,18 @@ from store.errors import UnknownName
 from store.kinds.listing import relation
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
-from store.queries.current import (
-    assignment_of,
-    hides_agents,
-    hides_models,
-    in_scope,
-    is_own,
-    texts_until,
-)
+from store.policy.conditions import asks_test
+from store.policy.rows import assignment_of, in_scope, is_own, may
+from store.policy.scope import EVERYTHING, REVEAL, REVIEW, Scope, Shows
+from store.queries.current import texts_until
 from store.queries.responses import ChunkView, ResponseView, load_chunks, load_responses
 from store.queries.shown_ids import shown_id
 from store.queries.shown_texts import shown_candidates
 from store.record.evidence import Citation, readable_citations
 from store.record.revisions import RevisionView, current_texts, load_revisions
-from store.record.scope import EVERYTHING, REVEAL, REVIEW, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Similarity, Source
-from store.tables.people import OWN_TEST, TESTS, Question, Rater
+from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow, QuestionTarget
 
 if TYPE_CHECKING:
@@ -172,13 +167,14 @@ class ItemAccess:
 def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAccess:
     """Return under which assignment a rater judges an item, and which part of it stays hidden."""
     number = cast(item_id, BigInteger)
-    blind, models = connection.execute(select(hides_agents(scope, number), hides_models(scope, number))).one()
+    asked = (Shows.AGENTS, Shows.MODELS, Shows.TESTS)
+    shown = connection.execute(select(*(may(scope, one, number) for one in asked))).one()
+    agents, models, tests = (bool(one) for one in shown)
     assigned = assignment_of(connection, scope, item_id)
     if assigned is None:
-        return ItemAccess(None, scope.phase, bool(blind), bool(models), "none" if blind else "agents")
-    words = assigned.condition.split()
-    tests: ShownTests = "own" if OWN_TEST in words else "agents" if TESTS in words else "none"
-    return ItemAccess(assigned.id, assigned.phase, bool(blind), bool(models), tests)
+        return ItemAccess(None, scope.phase, not agents, not models, "agents" if tests else "none")
+    of_whom: ShownTests = "own" if asks_test(assigned.condition) else "agents" if tests else "none"
+    return ItemAccess(assigned.id, assigned.phase, not agents, not models, of_whom)
 
 
 def has_item(connection: Connection, scope: Scope, number: int) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from store.policy.scope import RunRef
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
-from store.record.scope import RunRef
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -25,10 +25,10 @@ from store.kinds.listing import relation
 from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
 from store.measures.coefficients import Level, Patterns
 from store.measures.rating_table import RatingTable
+from store.policy.scope import ADJUDICATE, FIRST_PHASES, REVIEW, RunRef
 from store.queries.current import all_values, first_values, on_label, ruling_values
 from store.queries.questions import refs_with_text
 from store.record.response_names import ResponseName
-from store.record.scope import ADJUDICATE, FIRST_PHASES, REVIEW, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Comparison, Item
 from store.tables.people import Assignment, Question, Rater, Study
@@ -427,7 +427,7 @@ def _is_open(connection: Connection, study_id: int) -> bool:
 
 def _has_levels(connection: Connection, study_id: int) -> bool:
     """Return whether raters of a study of comparisons could say that one is much better."""
-    from store.studies.protocol import StudyProtocol
+    from store.record.protocol import StudyProtocol
 
     study = table_of(Study)
     protocol = connection.execute(select(study.c.protocol).where(study.c.id == study_id)).scalar_one()

@@ -10,11 +10,11 @@ from sqlalchemy import Subquery, case, false, func, select, true, union_all
 from store.errors import UnknownName
 from store.kinds.pair import MATCH, PAIR
 from store.measures.intervals import wilson
+from store.policy.scope import RunRef, Scope
 from store.queries.current import current_verdicts, first_values
 from store.queries.pair_runs import share_of
 from store.queries.runs import all_runs, named_run, shown_by_kind
 from store.record.raters import find_rater
-from store.record.scope import RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Code, Pair, Query, Similarity
 from store.tables.people import Rater

@@ -20,10 +20,10 @@ from store.kinds.comparison import (
 )
 from store.kinds.listing import relation
 from store.measures.votes import Pairing, Vote, Votes, group_values
+from store.policy.scope import RunRef
 from store.queries.current import all_values, first_values
 from store.queries.labels import equal_texts
-from store.record.scope import RunRef
-from store.studies.studies import find_study
+from store.queries.studies import find_study
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Question, Rater, StudyItem

@@ -10,22 +10,15 @@ from typing import Any
 from sqlalchemy import Connection, case, func, literal, select
 
 from store.kinds.counting import in_order
-from store.queries.current import (
-    all_values,
-    current_verdicts,
-    hides_agents,
-    in_scope,
-    own_labels,
-    own_marks,
-    status_of,
-)
+from store.policy.rows import in_scope, may
+from store.policy.scope import EVERYTHING, Scope, Shows
+from store.queries.current import all_values, current_verdicts, own_labels, own_marks, status_of
 from store.queries.questions import answered_count, item_questions, kind_of, required_count
 from store.queries.run_figures import known_cost, unpriced
 from store.queries.sources import Rejected, rejected_records
 from store.record.actions import Action
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
-from store.record.scope import EVERYTHING, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Assignment, Question, Rater
@@ -221,29 +214,33 @@ def progress(connection: Connection, scope: Scope) -> Progress:
         by_kind = (
             select(item.c.kind, func.count())
             .join(verdicts, verdicts.c.item_id == item.c.id)
-            .where(~hides_agents(scope, item.c.id))
+            .where(may(scope, Shows.AGENTS, item.c.id))
             .group_by(item.c.kind)
         )
         ruled = dict(connection.execute(by_kind).all())
-        hiding = select(item.c.kind, func.count()).where(hides_agents(scope, item.c.id)).group_by(item.c.kind)
+        hiding = (
+            select(item.c.kind, func.count())
+            .where(~may(scope, Shows.AGENTS, item.c.id))
+            .group_by(item.c.kind)
+        )
         hidden = dict(connection.execute(hiding).all())
         scored = connection.execute(
             select(func.count(score.c.response_ref_id.distinct()))
             .join(ref, ref.c.id == score.c.response_ref_id)
-            .where(score.c.value.is_not(None), ~hides_agents(scope, ref.c.item_id))
+            .where(score.c.value.is_not(None), may(scope, Shows.AGENTS, ref.c.item_id))
         ).scalar_one()
         compared, agreed = connection.execute(
             select(func.count(), func.count(case((labels.c.value == verdicts.c.value, 1))))
             .select_from(labels)
             .join(verdicts, verdicts.c.item_id == labels.c.item_id)
-            .where(~hides_agents(scope, labels.c.item_id))
+            .where(may(scope, Shows.AGENTS, labels.c.item_id))
         ).one()
         raters = tuple(
             RaterProgress(*row)
             for row in connection.execute(
                 select(people.c.name, people.c.kind, func.count(everybody.c.item_id.distinct()))
                 .join(everybody, everybody.c.rater_id == people.c.id)
-                .where((people.c.id == rater.id) | ~hides_agents(scope, everybody.c.item_id))
+                .where((people.c.id == rater.id) | may(scope, Shows.AGENTS, everybody.c.item_id))
                 .group_by(people.c.name, people.c.kind)
                 .order_by(people.c.name)
             )
@@ -257,7 +254,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
         ).where(literal(scope.sitting is None))
     ).one()
     sources: tuple[str, ...] = ()
-    if not scope.hides_lists:
+    if scope.may(Shows.LISTS):
         sources = tuple(connection.execute(select(source.c.name).order_by(source.c.id)).scalars())
     return Progress(
         rater=rater.name,
@@ -274,7 +271,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
             for kind in in_order(found)
         ),
         sources=sources,
-        rejected=rejected_records(connection, named=not scope.hides_lists),
+        rejected=rejected_records(connection, named=scope.may(Shows.LISTS)),
         flagged=sum(row.flagged for row in found.values()),
         today=sum(row.today for row in found.values()),
         scored=scored,

@@ -28,9 +28,9 @@ from sqlalchemy import (
 )
 
 from store.kinds.spec import QuestionSpec, TaskKind, task_kinds
+from store.policy.scope import EVERYTHING, Scope
 from store.queries.current import frozen_at, label_questions, own_values
 from store.record.response_names import ResponseName
-from store.record.scope import EVERYTHING, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question

@@ -15,16 +15,14 @@ from sqlalchemy import Select, case, func, literal, null, select, union_all
 from store.errors import HiddenData
 from store.kinds.listing import containing, summary
 from store.kinds.spec import TaskKind, task_kinds
+from store.policy.rows import in_scope, may, may_on_all, positions
+from store.policy.scope import EVERYTHING, Scope, Shows
 from store.queries.current import (
     current_verdicts,
     frozen_at,
-    hides_agents,
-    hides_anything,
-    in_scope,
     items_that_need_a_sandbox,
     own_labels,
     own_marks,
-    positions,
     status_of,
     texts_until,
 )
@@ -39,7 +37,6 @@ from store.queries.rows import (
 )
 from store.queries.shown_ids import shown_id
 from store.record.revisions import current_texts, ever_containing
-from store.record.scope import EVERYTHING, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.workspace.duckdb import Workspace
@@ -107,11 +104,11 @@ def _refuse_hidden(workspace: Workspace, scope: Scope, wanted: QueueFilter) -> N
         HiddenData: One does.
     """
     listed = select_ids(scope, wanted.without_agents(), QueueSort())
-    hidden = listed.where(hides_agents(scope, table_of(Item).c.id)).limit(1)
+    hidden = listed.where(~may(scope, Shows.AGENTS, table_of(Item).c.id)).limit(1)
     with workspace.reading() as connection:
         # Hardly anybody hides anything, and the list itself takes up to 180 ms at 412,080 pairs.
-        hides = hides_anything(scope, connection)
-        if scope.blind or (hides and connection.execute(hidden).first() is not None):
+        shown = may_on_all(connection, scope, Shows.AGENTS)
+        if scope.blind or (not shown and connection.execute(hidden).first() is not None):
             raise HiddenData(
                 "Blind review",
                 "Some of these items are reviewed blind, and the agents' labels can tell nothing of them.",
@@ -237,7 +234,10 @@ def select_rows(scope: Scope, ids: Sequence[int] | None) -> Select[Any]:
     columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
     answers, (required, responses) = answered_count(scope, ids), required_count(item, ids, scope)
     number = func.coalesce(answers.c.answered, 0)
-    verdicts, hidden = None if scope.blind else current_verdicts(scope, ids), hides_agents(scope, item.c.id)
+    verdicts, hidden = (
+        None if scope.blind else current_verdicts(scope, ids),
+        ~may(scope, Shows.AGENTS, item.c.id),
+    )
     if verdicts is not None:
         waits = item.c.id.in_(items_that_need_a_sandbox(scope, ids))
         columns = [

@@ -10,15 +10,16 @@ from sqlalchemy import exists, func, select
 
 from store.kinds.spec import task_kinds
 from store.measures.rater_quality import Answered, RaterQuality, rater_quality
+from store.policy.rows import writes_test
+from store.policy.scope import GOLD, LABEL, Scope, Sitting
 from store.queries.current import first_values
 from store.queries.decisions import known_answer, study_decisions
 from store.queries.labels import named_question
 from store.queries.progress import sitting_statuses
+from store.queries.studies import StudyDetails, find_study, study_items
 from store.record.rater_ref import RaterRef
-from store.record.scope import GOLD, LABEL, Scope, Sitting
-from store.studies.studies import StudyDetails, find_study, study_items
 from store.tables.columns import table_of
-from store.tables.people import OWN_TEST, Assignment
+from store.tables.people import Assignment
 from store.tables.runs import ExecutionRow
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _without_test(connection: Connection, study: StudyDetails, question: str) ->
     found = (
         select(labels.c.rater_id, func.count(), func.count().filter(~ran))
         .join(assignment, assignment.c.id == labels.c.assignment_id)
-        .where(assignment.c.condition.contains(OWN_TEST))
+        .where(writes_test(assignment))
         .group_by(labels.c.rater_id)
     )
     return {rater: (number, without) for rater, number, without in connection.execute(found)}

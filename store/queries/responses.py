@@ -14,9 +14,9 @@ from uuid import UUID
 from sqlalchemy import Connection, select
 
 from store.formatting import pluralize
-from store.queries.current import hides_models
+from store.policy.rows import may
+from store.policy.scope import Scope, Shows
 from store.queries.questions import refs_with_text, scored_measures
-from store.record.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.responses import ContextChunk, Response, Score
 
@@ -188,7 +188,7 @@ def judges_scores(
     found = (
         select(ref.c.item_id, ref.c.model, ref.c.setting, ref.c.trial, *(score.c[name] for name in names))
         .join(ref, ref.c.id == score.c.response_ref_id)
-        .where(~hides_models(scope, ref.c.item_id))
+        .where(may(scope, Shows.MODELS, ref.c.item_id))
         .order_by(
             *(ref.c[name] for name in ("item_id", "model", "setting", "trial")),
             *(score.c[name] for name in ("judge", "measure", "sequence")),

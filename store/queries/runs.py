@@ -11,10 +11,11 @@ from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, Table,
 
 from store.errors import UnknownName
 from store.kinds.counting import in_order
-from store.queries.current import hides_agents, on_label, shown_runs
+from store.policy.rows import may
+from store.policy.scope import RunRef, Scope, Shows
+from store.queries.current import on_label, shown_runs
 from store.record.rater_ref import RaterRef
 from store.record.raters import find_rater
-from store.record.scope import RunRef, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.responses import Response, ResponseRef, Score
@@ -68,7 +69,7 @@ def labelled_runs(connection: Connection, scope: Scope) -> list[LabelledRun]:
     verdict = table_of(VerdictRow)
     counts = (
         select(verdict.c.run_id, func.count())
-        .where(on_label(verdict), ~hides_agents(scope, verdict.c.item_id))
+        .where(on_label(verdict), may(scope, Shows.AGENTS, verdict.c.item_id))
         .group_by(verdict.c.run_id)
     )
     labelled = {run_id: int(count) for run_id, count in connection.execute(counts)}

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Float, Select, cast, func, literal, select
 
 from store.errors import UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
+from store.policy.scope import RunRef, Scope
 from store.queries.current import current_verdicts, first_values, label_questions, on_label
 from store.queries.runs import rater_or_run
-from store.record.scope import RunRef, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item, Pair, Query
 from store.tables.runs import Run, VerdictRow

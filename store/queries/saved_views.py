@@ -13,7 +13,9 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Table, select, true
 
-from store.errors import HiddenData, UnknownName
+from store.errors import UnknownName
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter, ViewQuery
 from store.tables.columns import table_of
@@ -21,8 +23,8 @@ from store.tables.people import Rater
 from store.tables.views import SavedView
 
 if TYPE_CHECKING:
+    from store.policy.scope import Scope
     from store.queries.rows import Ids
-    from store.record.scope import Scope
     from store.workspace.duckdb import Workspace
 
 
@@ -119,9 +121,5 @@ def refuse_hidden_view(scope: Scope, query: ViewQuery) -> None:
     Raises:
         HiddenData: It does.
     """
-    if query.by_agents and scope.hides_lists:
-        raise HiddenData(
-            "Hidden labels",
-            "This view uses the agents' labels, which a blind review and an open study hide.",
-            "Choose another view.",
-        )
+    if query.by_agents:
+        refuse(None, scope, Shows.LISTS, "This view uses")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, select
 
-from store.record.scope import DISCUSS, Scope
+from store.policy.scope import DISCUSS, Scope
 from store.tables.columns import table_of
 from store.tables.people import Assignment, SentBack
 

@@ -14,13 +14,13 @@ from store.tables.columns import among, table_of
 from store.tables.people import Study
 
 if TYPE_CHECKING:
-    from store.record.scope import Scope
-    from store.studies.protocol import StudyProtocol
+    from store.policy.scope import Scope
+    from store.record.protocol import StudyProtocol
 
 
 def protocol_of(connection: Connection, scope: Scope) -> StudyProtocol | None:
     """Return the protocol of the study of a scope; None outside a study."""
-    from store.studies.protocol import StudyProtocol
+    from store.record.protocol import StudyProtocol
 
     if scope.sitting is None:
         return None

@@ -12,9 +12,9 @@ from sqlalchemy import func, select
 
 from store.errors import UnknownName
 from store.kinds.spec import task_kinds
+from store.policy.scope import FIRST_PHASES
 from store.queries.current import all_values
-from store.record.scope import FIRST_PHASES
-from store.studies.studies import find_study
+from store.queries.studies import find_study
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Assignment, Rater

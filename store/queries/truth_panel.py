@@ -11,8 +11,8 @@ from sqlalchemy import select
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.measures.truth import LEAST_RATERS, POLICIES, Policy, Truth, truth
+from store.policy.scope import RunRef
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
-from store.record.scope import RunRef
 from store.tables.columns import table_of
 from store.tables.runs import Run
 

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from store.errors import JudgmentRefused
+from store.policy.scope import ADJUDICATE, Sitting
 from store.record.evidence import BadEvidence, citations_of
 from store.record.ids import IdClock, following_id, now
 from store.record.late_assignments import LATE_PHASES
@@ -30,7 +31,6 @@ from store.record.rater_ref import RaterRef
 from store.record.response_names import ResponseName, question_name
 from store.record.revisions import REVISION, refused_mark
 from store.record.scales import Scale
-from store.record.scope import ADJUDICATE, Sitting
 from store.record.supersession import NO_LABEL, ItemRecords, key_of
 from store.tables.columns import table_of
 from store.tables.imported import Item

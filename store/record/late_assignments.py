@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, func, insert, select
 
-from store.record.scope import ADJUDICATE, DISCUSS
+from store.policy.scope import ADJUDICATE, DISCUSS
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study
 

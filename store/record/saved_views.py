@@ -17,7 +17,7 @@ from store.tables.columns import table_of
 from store.tables.views import SavedView
 
 if TYPE_CHECKING:
-    from store.record.scope import Scope
+    from store.policy.scope import Scope
     from store.workspace.duckdb import Workspace
 
 LONGEST_NAME = 60

@@ -14,7 +14,7 @@ from store.record.ids import now
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from store.record.scope import Sitting
+    from store.policy.scope import Sitting
     from store.workspace.duckdb import Workspace
 
 

@@ -7,14 +7,15 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from store.errors import blind_review
 from store.kinds.pair import PAIR
 from store.measures.truth import POLICIES
 from store.plugins import registered
+from store.policy.refusal import refuse
+from store.policy.scope import FIRST_PHASES, Scope, Shows, Visibility
 from store.queries.labels import kinds_of_items, question_of_items, questions_of_items
 from store.queries.pair_figures import pair_labellers, pair_labels
 from store.queries.runs import all_runs
-from store.record.scope import FIRST_PHASES
+from store.queries.studies import list_studies
 from store.reports.accuracy import AGAINST, accuracy_of, read_accuracy
 from store.reports.labels import (
     ALL,
@@ -55,7 +56,6 @@ from store.reports.retrieval import (
 from store.reports.spec import Choice, Choices, ReportSpec
 from store.reports.times import read_times, times_of
 from store.splits.splits import list_splits
-from store.studies.studies import list_studies
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -386,5 +386,6 @@ def check_blind(spec: ReportSpec, options: Options) -> None:
         HiddenData: It is one.
     """
     others = options.own is not None and options.raters and set(options.raters) != {options.own}
-    if options.blind and (not spec.own or others):
-        raise blind_review(f"The report {spec.name} uses")
+    if not spec.own or others:
+        asking = Scope(visibility=Visibility(options.blind))
+        refuse(None, asking, Shows.OTHERS, f"The report {spec.name} uses")

@@ -15,6 +15,7 @@ from store.queries.agreement import AgreementReport, ItemAgreement, PairRow, agr
 from store.queries.confusion import Confusion, confusion
 from store.queries.label_counts import LabelCounts, label_counts
 from store.queries.labels import QuestionLabels, RaterLabels, question_of_items
+from store.queries.studies import open_studies_note
 from store.reports.options import Options
 from store.reports.value import (
     CORNER,
@@ -33,7 +34,6 @@ from store.reports.value import (
     of_percent,
     share,
 )
-from store.studies.studies import open_studies_note
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -424,7 +424,7 @@ def _pairs(one: AgreementReport, unit: str) -> Table:
 
 def conditions_table(rows: Sequence[ConditionRow]) -> Table:
     """Return people's labels under each condition of a study; without rows where there is none."""
-    from store.studies.protocol import condition_words
+    from store.record.protocol import condition_words
 
     has_truth = any(one.true_labels for one in rows)
     notes = ["shared: units with labels of two people or more under the condition, as in alpha and percent."]

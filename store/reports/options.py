@@ -10,12 +10,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from store.measures.intervals import Bootstrap
-from store.record.scope import FIRST_PHASES
+from store.policy.scope import FIRST_PHASES
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from store.record.scope import RunRef, Scope
+    from store.policy.scope import RunRef, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ class Options:
         Raises:
             UnknownName: No run, or more than one, is called so.
         """
+        from store.policy.scope import RunRef
         from store.queries.runs import all_runs, named_run
-        from store.record.scope import RunRef
 
         if self.run is None:
             return None

@@ -17,6 +17,7 @@ from store.export.exporting import export
 from store.ingest.bundle import import_bundle
 from store.kinds.spec import task_kinds
 from store.queries.sources import rejected_records, rejected_sentence
+from store.queries.studies import StudyDetails, find_study
 from store.reports.catalogue import reports
 from store.reports.figure import charts
 from store.reports.forms import as_csv, as_latex
@@ -25,7 +26,6 @@ from store.reports.saving import content
 from store.reports.value import WORKSPACE, Report, facts
 from store.studies.adjudication import has_rulings
 from store.studies.methods import methods_rows, methods_table
-from store.studies.studies import StudyDetails, find_study
 from store.workspace.duckdb import Workspace
 
 if TYPE_CHECKING:

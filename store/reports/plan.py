@@ -269,9 +269,9 @@ def _of_labels(connection: Connection, options: Options, question: str) -> dict[
     Raises:
         WorkbenchError: The review is blind, and the labels would have to be read.
     """
+    from store.policy.scope import Scope
     from store.queries.labels import named_question, question_labels
     from store.queries.runs import shown_by_kind
-    from store.record.scope import Scope
 
     missing = [
         option for option in ("alpha", "prevalence", "rater_count") if getattr(options, option) is None

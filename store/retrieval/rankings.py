@@ -13,12 +13,12 @@ from sqlalchemy.exc import DBAPIError
 
 from store.errors import UnknownName, WorkbenchError, WorkspaceError
 from store.measures.ranking import JudgedPlaces, Qrels
+from store.policy.refusal import refuse_packet
 from store.queries.corpus import corpus_replaced
 from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.imported import Code, Query
 from store.tables.retrieval import Retrieval, RetrievalHit, RetrievalQuery
-from store.workspace.packet_fact import refuse_packet
 
 if TYPE_CHECKING:
     import numpy

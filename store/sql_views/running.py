@@ -25,7 +25,7 @@ from store.sql_views.views import views
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
-    from store.record.scope import Scope
+    from store.policy.scope import Scope
     from store.sql_views.checking import CheckedStatement
     from store.workspace.duckdb import Workspace
 

@@ -41,24 +41,15 @@ from sqlalchemy import (
 
 from store.kinds.listing import relation
 from store.kinds.spec import TaskKind, task_kinds
-from store.queries.current import (
-    all_values,
-    first_values,
-    hides_agents,
-    hides_models,
-    in_scope,
-    may_see,
-    own_values,
-    shown_runs,
-    texts_until,
-)
+from store.policy.rows import in_scope, may, may_read
+from store.policy.scope import FIRST_PHASES, Shows
+from store.queries.current import all_values, first_values, own_values, shown_runs, texts_until
 from store.queries.questions import refs_with_text
 from store.queries.queue import select_rows
 from store.queries.rows import titled_kinds
 from store.queries.shown_ids import shown_id
 from store.queries.shown_texts import shown_candidates
 from store.record.revisions import current_texts
-from store.record.scope import FIRST_PHASES
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Query, Similarity
 from store.tables.people import Assignment, Question, Rater, Study
@@ -69,7 +60,7 @@ from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, Verdic
 from store.tables.splits import Split, SplitLabel
 
 if TYPE_CHECKING:
-    from store.record.scope import Scope
+    from store.policy.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +145,7 @@ def _responses(scope: Scope) -> Subquery:
     """
     refs = refs_with_text(None).subquery("with_text")
     key = func.concat(scope.rater_id, "/", refs.c.item_id, "/", refs.c.id)
-    hidden = hides_models(scope, refs.c.item_id)
+    hidden = ~may(scope, Shows.MODELS, refs.c.item_id)
     names = ("model", "setting", "trial")
     place = func.row_number().over(
         partition_by=refs.c.item_id,
@@ -168,7 +159,7 @@ def _responses(scope: Scope) -> Subquery:
     letter = func.chr(cast(65 + placed.c.place % 26, BigInteger).op("::")(column("INTEGER")))
     tens = cast(func.floor(placed.c.place / 26), BigInteger)
     long = case((tens > 0, func.chr((64 + tens).op("::")(column("INTEGER")))), else_="")
-    hides = hides_models(scope, ref.c.item_id)
+    hides = ~may(scope, Shows.MODELS, ref.c.item_id)
     shown = [case((hides, null()), else_=ref.c[name]).label(name) for name in names]
     return (
         select(ref.c.id, ref.c.item_id, (long + letter).label("letter"), *shown)
@@ -328,7 +319,7 @@ def _kind_view(kind: TaskKind, taken: set[str]) -> View:
                 shown[part] = func.coalesce(changed.c[part], shown[part])
         for part in (*kind.record.hidden, *_NAMING):
             if part in shown:
-                shown[part] = case((hides_models(scope, item.c.id), null()), else_=shown[part])
+                shown[part] = case((~may(scope, Shows.MODELS, item.c.id), null()), else_=shown[part])
         return (
             select(*names, *(shown[one.name].label(one.name) for one in columns))
             .select_from(source)
@@ -385,7 +376,7 @@ def _scores(connection: Connection, scope: Scope) -> Select[Any]:
         .select_from(
             score.join(refs, refs.c.id == score.c.response_ref_id).join(item, item.c.id == refs.c.item_id)
         )
-        .where(~hides_agents(scope, item.c.id), ~hides_models(scope, item.c.id))
+        .where(may(scope, Shows.AGENTS, item.c.id), may(scope, Shows.MODELS, item.c.id))
         .order_by(*_order(scope, item), refs.c.letter, score.c.judge, score.c.measure, score.c.sequence)
     )
 
@@ -447,7 +438,7 @@ def _labels(connection: Connection, scope: Scope) -> Select[Any]:
     counted = first_values() if assigned else all_values(FIRST_PHASES)
     columns = [counted.c[column.name] for column in judgment.c]
     own = counted.c.rater_id == scope.rater_id
-    shown, no_ruling = ~hides_agents(scope, counted.c.item_id), counted.c.origin != "ruling"
+    shown, no_ruling = may(scope, Shows.AGENTS, counted.c.item_id), counted.c.origin != "ruling"
     if scope.sitting is None:
         current = select(*columns).where(or_(own, shown), no_ruling).subquery("label_shown")
     else:
@@ -472,7 +463,7 @@ def _judgments(connection: Connection, scope: Scope) -> Select[Any]:
         judgment.c.elapsed_ms,
         judgment.c.active_ms,
         _text(judgment.c.supersedes).label("supersedes"),
-    ).where(may_see(scope, judgment))
+    ).where(may_read(scope, judgment))
 
 
 def _marks(connection: Connection, scope: Scope) -> Select[Any]:
@@ -487,7 +478,7 @@ def _marks(connection: Connection, scope: Scope) -> Select[Any]:
         mark.c.origin,
         mark.c.created_at,
         of_responses=False,
-    ).where(may_see(scope, mark))
+    ).where(may_read(scope, mark))
 
 
 def _questions(connection: Connection, scope: Scope) -> Select[Any]:
@@ -524,7 +515,7 @@ _QUESTIONS = View(
 
 def _run_name(scope: Scope) -> ColumnElement[Any]:
     name = table_of(Run).c.name
-    return cast(null(), String) if scope.hides_lists else name
+    return name if scope.may(Shows.LISTS) else cast(null(), String)
 
 
 def _verdicts(connection: Connection, scope: Scope) -> Select[Any]:
@@ -550,8 +541,8 @@ def _verdicts(connection: Connection, scope: Scope) -> Select[Any]:
         )
         .where(
             in_scope(scope, item.c.id),
-            ~hides_agents(scope, item.c.id),
-            shown if scope.hides_lists else true(),
+            may(scope, Shows.AGENTS, item.c.id),
+            true() if scope.may(Shows.LISTS) else shown,
         )
         .order_by(verdict.c.id)
     )
@@ -562,7 +553,7 @@ def _runs(connection: Connection, scope: Scope) -> Select[Any]:
     names = ("name", "kind", "configuration", "model", "state", "total", "started_at", "ended_at")
     return (
         select(*(run.c[name] for name in names), run.c.id.in_(shown_runs(scope)).label("shown"))
-        .where(false() if scope.hides_lists else true())
+        .where(true() if scope.may(Shows.LISTS) else false())
         .order_by(run.c.started_at, run.c.id)
     )
 
@@ -584,7 +575,7 @@ def _rankings(connection: Connection, scope: Scope) -> Select[Any]:
             .join(query, query.c.id == hit.c.query_id)
             .join(code, code.c.id == hit.c.code_id)
         )
-        .where(false() if scope.hides_lists else true())
+        .where(true() if scope.may(Shows.LISTS) else false())
         .order_by(retrieval.c.id, hit.c.query_id, hit.c.rank)
     )
 
@@ -598,7 +589,7 @@ def _steps(connection: Connection, scope: Scope) -> Select[Any]:
     return (
         select(*names, run.c.name.label("run"), *(step.c[name] for name in (*_STEP, *_SPENT, "created_at")))
         .select_from(step.join(item, item.c.id == step.c.item_id).join(run, run.c.id == step.c.run_id))
-        .where(false() if scope.hides_lists else ~hides_agents(scope, item.c.id))
+        .where(may(scope, Shows.AGENTS, item.c.id) if scope.may(Shows.LISTS) else false())
         .order_by(step.c.id)
     )
 
@@ -607,7 +598,7 @@ def _may_see_execution(scope: Scope, execution: FromClause) -> ColumnElement[boo
     """Return the condition that a session sees an execution: its own ones, outside a study the shown ones."""
     own = and_(execution.c.rater_id.is_not(None), execution.c.rater_id == scope.rater_id)
     if scope.sitting is None:
-        return or_(own, ~hides_agents(scope, execution.c.item_id))
+        return or_(own, may(scope, Shows.AGENTS, execution.c.item_id))
     assignment = table_of(Assignment)
     sitting = select(assignment.c.id).where(
         assignment.c.rater_id == scope.rater_id,
@@ -668,7 +659,7 @@ def _raters(connection: Connection, scope: Scope) -> Select[Any]:
     rater = table_of(Rater)
     return (
         select(rater.c.name, rater.c.kind, rater.c.created_at)
-        .where(rater.c.id == scope.rater_id if scope.hides_lists else true())
+        .where(true() if scope.may(Shows.LISTS) else rater.c.id == scope.rater_id)
         .order_by(rater.c.id)
     )
 
@@ -714,7 +705,7 @@ def _assignments(connection: Connection, scope: Scope) -> Select[Any]:
         )
         .order_by(study.c.id, rater.c.id, assignment.c.sitting, assignment.c.position)
     )
-    if scope.hides_lists:
+    if not scope.may(Shows.LISTS):
         found = found.where(assignment.c.rater_id == scope.rater_id)
     if scope.sitting is not None:
         part = scope.sitting
@@ -727,7 +718,7 @@ def _splits(connection: Connection, scope: Scope) -> Select[Any]:
     names = ("name", "question", "kind", "created_at", "digest", "plan", "report")
     return (
         select(*(split.c[name] for name in names))
-        .where(false() if scope.hides_lists else true())
+        .where(true() if scope.may(Shows.LISTS) else false())
         .order_by(split.c.id)
     )
 
@@ -742,7 +733,7 @@ def _split_labels(connection: Connection, scope: Scope) -> Select[Any]:
             .join(item, item.c.id == label.c.item_id)
             .outerjoin(refs, refs.c.id == label.c.response_ref_id)
         )
-        .where(false() if scope.hides_lists else ~hides_agents(scope, item.c.id))
+        .where(may(scope, Shows.AGENTS, item.c.id) if scope.may(Shows.LISTS) else false())
         .order_by(split.c.id, item.c.id, refs.c.letter)
     )
 

@@ -19,7 +19,10 @@ from store.errors import JudgmentRefused, UnknownName, WorkbenchError
 from store.kinds.comparison import PREFERENCE, canonical_scale
 from store.kinds.listing import relation
 from store.kinds.spec import QuestionSpec, question_named, task_kinds
-from store.queries.current import all_values, current_verdicts, first_values, ruling_values
+from store.policy.refusal import refuse
+from store.policy.scope import ADJUDICATE, DISCUSS, REVEAL, RunRef, Scope, Shows, Sitting, Visibility
+from store.policy.words import BLIND, REVEALED, TESTS
+from store.queries.current import all_values, current_verdicts, first_values, not_withdrawn, ruling_values
 from store.queries.executions import load_executions
 from store.queries.item import item_access
 from store.queries.labels import named_question
@@ -27,10 +30,10 @@ from store.queries.questions import refs_with_text
 from store.queries.responses import letter, load_responses, summarize_scores
 from store.queries.sent_back import sent_back
 from store.queries.shown_ids import shown_id
+from store.queries.studies import StudyDetails, find_study
 from store.record.actions import Action, Recorder, new_record
 from store.record.evidence import Citation, readable_citations
 from store.record.rater_ref import RaterRef
-from store.record.scope import ADJUDICATE, DISCUSS, REVEAL, RunRef, Scope, Sitting, Visibility
 from store.record.session import load_session, save_session
 from store.studies.disputes import (
     AgentsLabel,
@@ -41,11 +44,9 @@ from store.studies.disputes import (
     goes_against,
     summary,
 )
-from store.studies.session import refuse_sealed
-from store.studies.studies import StudyDetails, find_study, withdrawn_assignments
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.tables.people import BLIND, REVEALED, TESTS, Assignment, Question, Rater, Study
+from store.tables.people import Assignment, Question, Rater, Study
 from store.tables.record import Judgment, JudgmentRow, MarkRow, QuestionTarget
 from store.tables.runs import ExecutionRow, Run
 from store.workspace.duckdb import Workspace
@@ -138,7 +139,7 @@ def open_adjudication(
         WorkbenchError: The study is a draft.
     """
     with workspace.reading() as connection:
-        refuse_sealed(connection, adjudicator, "Adjudication shows")
+        refuse(connection, Scope(adjudicator), Shows.WHOLE, "Adjudication shows")
         if question is not None:
             named = named_question(question)
             question = named.spec.name
@@ -426,7 +427,7 @@ def _counted(adjudication: Adjudication, study: int | None, only: Collection[int
         .where(
             rater.c.kind != "agent",
             labels.c.origin != "ruling",
-            or_(labels.c.assignment_id.is_(None), labels.c.assignment_id.not_in(withdrawn_assignments())),
+            not_withdrawn(labels),
             # Labels of deleted responses, and of items that got responses since, are left out.
             or_(
                 labels.c.response_ref_id.in_(select(refs.c.id)),

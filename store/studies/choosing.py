@@ -16,9 +16,9 @@ from store.kinds.listing import relation
 from store.kinds.spec import TaskKind, task_kinds
 from store.queries.item import find_item
 from store.queries.sampling import Stratification, sample_single_items
+from store.queries.studies import ChosenItem
 from store.record.response_names import question_name, split_question
 from store.record.scales import scale_value
-from store.studies.studies import ChosenItem
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 

@@ -22,9 +22,10 @@ from store.kinds.pair import MATCH, PAIR
 from store.kinds.spec import task_kinds
 from store.measures.truth import POLICIES, truth
 from store.queries.labels import question_labels
+from store.queries.studies import ChosenItem, StudyDetails
+from store.record.protocol import StudyProtocol
 from store.studies.choosing import read_answers
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, StudyDetails, new_study
+from store.studies.studies import new_study
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.responses import Response, ResponseRef, Score

@@ -19,17 +19,17 @@ from store.kinds.spec import task_kinds
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.rater_quality import Decision, too_fast
 from store.measures.table_agreement import table_agreement
+from store.policy.refusal import refuse
+from store.policy.scope import DISCUSS, GOLD, LABEL, TRAIN, Scope, Shows, Sitting
 from store.queries.current import all_values
 from store.queries.decisions import known_answer, study_decisions
 from store.queries.labels import question_labels
 from store.queries.progress import sitting_statuses
 from store.queries.sources import Rejected, rejected_records
+from store.queries.studies import StudyDetails, StudyMember, find_study, list_studies, study_items
 from store.record.ids import now
+from store.record.protocol import StudyProtocol
 from store.record.rater_ref import RaterRef
-from store.record.scope import DISCUSS, GOLD, LABEL, TRAIN, Scope, Sitting
-from store.studies.protocol import StudyProtocol
-from store.studies.session import refuse_sealed
-from store.studies.studies import StudyDetails, StudyMember, find_study, list_studies, study_items
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Question, StudyLook
 from store.tables.record import JudgmentRow
@@ -278,7 +278,7 @@ def dashboard(connection: Connection, name: str, reader: RaterRef | None) -> Das
         UnknownName: There is no such study.
         HiddenData: The reader is a rater of an open study.
     """
-    refuse_sealed(connection, reader, "The progress of a study shows")
+    refuse(connection, Scope(reader), Shows.WHOLE, "The progress of a study shows")
     study = find_study(connection, name)
     parts, timing = _parts(connection, study), _timing(connection, study)
     decisions = study_decisions(connection, study.id)
@@ -307,7 +307,7 @@ def list_dashboards(connection: Connection, reader: RaterRef | None) -> list[Das
     Raises:
         HiddenData: The reader is a rater of an open study.
     """
-    refuse_sealed(connection, reader, "The list of studies shows")
+    refuse(connection, Scope(reader), Shows.WHOLE, "The list of studies shows")
     return [dashboard(connection, one.name, reader) for one in list_studies(connection)]
 
 

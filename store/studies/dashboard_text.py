@@ -6,9 +6,9 @@ from datetime import datetime
 
 from store.formatting import coefficient, pluralize
 from store.record.ids import now
+from store.record.protocol import StudyProtocol
 from store.studies.dashboard import Dashboard, Look, MemberProgress
 from store.studies.plan import PlanPreview
-from store.studies.protocol import StudyProtocol
 
 WHY_LOGGED = (
     "A look shows the agreement and logs what was seen. Whoever looks often, and stops when the numbers "

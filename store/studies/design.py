@@ -17,9 +17,9 @@ from itertools import combinations
 
 from store.errors import WorkbenchError
 from store.formatting import pluralize
-from store.record.scope import LABEL, REPEAT, REVEAL, TRAIN
+from store.policy.scope import LABEL, REPEAT, REVEAL, TRAIN
+from store.policy.words import BLIND
 from store.studies.allocation import derived_random, share_items, shuffled, spread_conditions
-from store.tables.people import BLIND
 
 Key = str | int
 """What an item is known by."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from sqlalchemy import Connection, insert, select
 
 from store.errors import WorkbenchError
+from store.policy.scope import DISCUSS
 from store.queries.current import first_values
 from store.record.ids import now
 from store.record.late_assignments import assign_late
-from store.record.scope import DISCUSS
 from store.studies.adjudication import Adjudication
 from store.tables.columns import table_of
 from store.tables.people import Assignment, SentBack

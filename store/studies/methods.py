@@ -14,8 +14,8 @@ from store.kinds.comparison_texts import CHANGES
 from store.kinds.spec import task_kinds
 from store.queries.sent_back import sent_back
 from store.queries.sources import rejected_records, rejected_sentence
-from store.studies.protocol import condition_words
-from store.studies.studies import StudyDetails, study_items
+from store.queries.studies import StudyDetails, study_items
+from store.record.protocol import condition_words
 from store.tables.columns import table_of
 from store.tables.people import Assignment, StudyLook
 from store.tables.record import JudgmentRow

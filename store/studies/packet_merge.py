@@ -18,6 +18,7 @@ from sqlalchemy import Connection, select, update
 from store.errors import WorkspaceError
 from store.events import Progress, Report, silent
 from store.formatting import pluralize
+from store.policy.refusal import refuse_packet
 from store.record.actions import journal_line, late_study
 from store.record.checking import Record
 from store.record.expert_runs import add_execution
@@ -37,7 +38,6 @@ from store.tables.responses import ResponseRef
 from store.tables.runs import Execution
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path, member_line
-from store.workspace.packet_fact import refuse_packet
 
 _SHOWN = 5
 _TOGETHER = 50

@@ -17,25 +17,26 @@ from sqlalchemy import Connection, Row, Table, select
 
 from store.errors import WorkspaceError
 from store.kinds.spec import TaskKind, question_named, task_kinds
+from store.policy.conditions import shown_under
+from store.policy.packet_fact import SELECT_FACT, PacketFact
+from store.policy.scope import DISCUSS, REVEAL, Shows
+from store.queries.studies import StudyDetails, StudyMember, find_study
 from store.record.checking import Record, record_fault, with_followers
 from store.record.evidence import as_json, citations_of
 from store.record.ids import now, time_fault
 from store.record.rater_ref import name_fault
 from store.record.revisions import REVISION
 from store.record.scales import Scale
-from store.record.scope import DISCUSS, REVEAL
 from store.studies.packet_contents import digests
 from store.studies.packet_writer import RATER, study_digest
-from store.studies.studies import StudyDetails, StudyMember, find_study
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.tables.people import BLIND, OWN_TEST, Assignment, Packet, Question, Study
+from store.tables.people import Assignment, Packet, Question, Study
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
 from store.workspace.attaching import OTHER, attached
 from store.workspace.connecting import refusal
 from store.workspace.duckdb import Workspace
-from store.workspace.packet_fact import SELECT_FACT, PacketFact
 
 _ORIGINS = frozenset({"independent", "accept", "override", "withdraw", "undo", "redo"})
 LOOKED_UP = 5_000
@@ -68,7 +69,7 @@ class Assigned(NamedTuple):
     @property
     def hides(self) -> bool:
         """Whether its condition hides what agents and others said."""
-        return not {BLIND, OWN_TEST}.isdisjoint(self.condition.split())
+        return not shown_under(self.condition, Shows.AGENTS)
 
 
 @dataclass(slots=True)

@@ -21,23 +21,24 @@ from sqlalchemy import Connection, Row, select
 from store.events import Progress, Report
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
+from store.policy.conditions import shown_under
+from store.policy.packet_fact import FACT
+from store.policy.scope import DISCUSS, Scope, Shows, Sitting
 from store.queries.agent_case import WITHOUT_TESTS
 from store.queries.current import label_questions, shown_runs
 from store.queries.expert_runs import TEST_WRITER
 from store.queries.sent_back import sent_back
 from store.queries.shown_texts import shown_candidates
+from store.queries.studies import StudyDetails, StudyMember
 from store.record.ids import lowest_at, now
+from store.record.protocol import StudyProtocol
 from store.record.revisions import REVISION, changes_of
-from store.record.scope import DISCUSS, Scope, Sitting
 from store.sql import quoted
 from store.studies.packet_contents import digests
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import StudyDetails, StudyMember, digest, shown_guideline
+from store.studies.studies import digest, shown_guideline
 from store.tables.columns import table_of
-from store.tables.people import BLIND, HIDDEN_MODELS, OWN_TEST, TESTS
 from store.tables.record import MarkRow
 from store.tables.runs import Run
-from store.workspace.packet_fact import FACT
 from store.workspace.schema import migrate, migrations
 
 MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
@@ -65,9 +66,9 @@ class Entry:
     phase: str
     sitting: int
 
-    def says(self, *words: str) -> bool:
-        """Return whether its condition has one of some words."""
-        return not set(words).isdisjoint(str(self.assignment.condition).split())
+    def may(self, shows: Shows) -> bool:
+        """Return whether its condition shows something."""
+        return shown_under(self.assignment.condition, shows)
 
 
 def as_text(manifest: Mapping[str, Any]) -> str:
@@ -302,9 +303,9 @@ class PacketWriter:
             (
                 *(entry.place, entry.assignment.item_id, name, key),
                 *(entry.phase, entry.assignment.condition, entry.sitting),
-                not entry.says(BLIND, OWN_TEST),
-                entry.says(TESTS),
-                entry.says(BLIND, OWN_TEST, HIDDEN_MODELS),
+                entry.may(Shows.AGENTS),
+                entry.may(Shows.TESTS),
+                not entry.may(Shows.MODELS),
             )
             for entry, name, key in zip(self.entries, names, keys, strict=True)
         ]
@@ -457,7 +458,7 @@ class PacketWriter:
         ).fetchall()
         if not steps and not verdicts:
             return {"executions": [], "verdicts": []}
-        shown = not all(entry.says(BLIND, OWN_TEST) for entry in self.entries)
+        shown = any(entry.may(Shows.AGENTS) for entry in self.entries)
         name, model = (run.name, run.model) if shown else ("agents", "")
         _insert(cursor, "rater", id=_RUNS_RATER, kind="agent", name=name, pseudonym="", created_at=MOMENT)
         _insert(

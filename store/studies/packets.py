@@ -23,16 +23,16 @@ from sqlalchemy import Connection, Row, delete, insert, select
 from store.errors import WorkspaceError
 from store.events import Report, silent
 from store.formatting import pluralize
+from store.policy.refusal import refuse_packet
+from store.policy.scope import DISCUSS, LABEL, REVEAL, TRAIN, Scope, Sitting
 from store.queries.queue import select_ids
 from store.queries.rows import QueueFilter, QueueSort
-from store.record.scope import DISCUSS, LABEL, REVEAL, TRAIN, Scope, Sitting
+from store.queries.studies import StudyDetails, StudyMember, find_study
 from store.studies.packet_writer import Entry, PacketWriter, as_text
-from store.studies.studies import StudyDetails, StudyMember, find_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Packet
 from store.workspace.copy_merge import check_target
 from store.workspace.duckdb import Workspace
-from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files
 
 

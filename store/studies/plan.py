@@ -12,23 +12,17 @@ from sqlalchemy import Connection, func, select
 
 from store.errors import UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
+from store.policy.conditions import asks_test
+from store.policy.scope import TRAIN
 from store.queries.questions import required_count
-from store.record.scope import TRAIN
+from store.queries.studies import ChosenItem, StudyDetails, study_items
+from store.record.protocol import StudyProtocol
 from store.studies.choosing import ItemChoice, choose_items, read_answers, read_names, read_text
 from store.studies.design import PlannedAssignment, RaterBalance, balance
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import (
-    ChosenItem,
-    StudyDetails,
-    make_design,
-    new_study,
-    sittings,
-    store_guideline,
-    study_items,
-)
+from store.studies.studies import make_design, new_study, sittings, store_guideline
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.tables.people import OWN_TEST, Question
+from store.tables.people import Question
 from store.tables.record import JudgmentRow
 from store.workspace.duckdb import Workspace
 
@@ -197,7 +191,7 @@ def _preview(
     questions = _questions(connection, [one.item_id for one in items])
 
     def needed(one: PlannedAssignment) -> float:
-        is_slow = OWN_TEST in one.condition.split() and one.phase != TRAIN
+        is_slow = asks_test(one.condition) and one.phase != TRAIN
         return OWN_TEST_SECONDS if is_slow else seconds * questions[one.item]
 
     return PlanPreview(

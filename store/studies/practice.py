@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from sqlalchemy import Connection
 
 from store.kinds.spec import question_named
+from store.policy.scope import TRAIN
 from store.queries.decisions import known_answer, study_decisions
+from store.queries.studies import study_items
 from store.record.response_names import split_question
-from store.record.scope import TRAIN
 from store.studies.dashboard import GoldScore
-from store.studies.studies import study_items
 
 BAND = 2.0
 """How far a score on an interval scale may be from the known one."""

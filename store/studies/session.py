@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, func, select
 
 from store.errors import HiddenData, UnknownName
+from store.policy.scope import REVEAL, Scope, Sitting
+from store.policy.sealing import open_studies, packet_of
 from store.queries.progress import progress
+from store.queries.studies import StudyDetails, find_study
 from store.record.rater_ref import RaterRef
-from store.record.scope import REVEAL, Scope, Sitting
-from store.studies.studies import StudyDetails, find_study
 from store.tables.columns import table_of
-from store.tables.people import Assignment, Study, StudyRater
-from store.workspace.packet_fact import packet_of
+from store.tables.people import Assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class StudySession:
     @property
     def scope(self) -> Scope:
         """The scope of the sitting."""
-        return Scope(self.rater, Sitting(self.study.id, self.sitting))
+        return Scope(self.rater, Sitting(self.study.id, self.sitting), sealed=True)
 
     @property
     def needs_consent(self) -> bool:
@@ -54,23 +54,6 @@ class StudySession:
     def finished(self) -> bool:
         """Whether every item is decided."""
         return self.done >= self.total
-
-
-def open_studies(connection: Connection, rater_id: int) -> list[str]:
-    """Return the names of the studies in which a person is a rater now, in the order they were frozen."""
-    study, member = table_of(Study), table_of(StudyRater)
-    found = (
-        select(study.c.name)
-        .join(member, member.c.study_id == study.c.id)
-        .where(
-            member.c.rater_id == rater_id,
-            member.c.withdrawn_at.is_(None),
-            study.c.frozen_at.is_not(None),
-            study.c.closed_at.is_(None),
-        )
-        .order_by(study.c.frozen_at, study.c.id)
-    )
-    return list(connection.execute(found).scalars())
 
 
 def study_session(
@@ -184,29 +167,3 @@ def sitting_progress(connection: Connection, shown: StudySession) -> SittingProg
     return SittingProgress(
         found, counts.total, counts.left, connection.execute(reveals).first() is not None, others
     )
-
-
-def is_sealed(connection: Connection, rater: RaterRef | None) -> bool:
-    """Return whether a session sees only what assignments show: of an open study's rater, or in a packet."""
-    if packet_of(connection) is not None:
-        return True
-    return rater is not None and bool(open_studies(connection, rater.id))
-
-
-def refuse_sealed(connection: Connection, rater: RaterRef | None, subject: str) -> None:
-    """Refuse what tells of others' work to a rater of an open study.
-
-    Args:
-        connection: A reading connection.
-        rater: Whose session it is; None for nobody's.
-        subject: What is refused, with its verb: "Agreement uses".
-
-    Raises:
-        HiddenData: The rater is in an open study, or the workspace is a packet.
-    """
-    if is_sealed(connection, rater):
-        raise HiddenData(
-            "Sealed session",
-            f"{subject} the work of others, which an open study hides from its raters.",
-            "Ask the coordinator, or wait until the study is closed.",
-        )

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from random import Random
 
-from store.record.scope import LABEL, TRAIN
+from store.policy.scope import LABEL, TRAIN
 from store.studies.allocation import derived_random, shuffled
 from store.studies.design import Key, RaterName, StudyDesign
 

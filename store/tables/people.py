@@ -39,7 +39,7 @@ class Guideline(SQLModel, table=True):
 class Study(SQLModel, table=True):
     """A protocol under which items are judged.
 
-    `protocol` is JSON (see store.studies.protocol). A study is a draft until it is frozen, which makes its
+    `protocol` is JSON (see store.record.protocol). A study is a draft until it is frozen, which makes its
     assignments and writes its `manifest`, JSON as well; it is open until it is closed.
     """
 
@@ -112,20 +112,6 @@ class SentBack(SQLModel, table=True):
     rater_id: int = big()
     note: str = string()
     sent_at: datetime = moment()
-
-
-BLIND = "blind"
-"""The word in an assignment's condition that hides the agents' and other raters' work from the rater."""
-HIDDEN_MODELS = "hidden-models"
-"""The word in an assignment's condition that hides the names of models from the rater."""
-REVEALED = "revealed"
-"""The word in an assignment's condition that shows the agents' and other raters' work to the rater."""
-TESTS = "tests"
-"""The word in an assignment's condition that shows the agents' test program and its results to the rater."""
-OWN_TEST = "own-test"
-"""The word in an assignment's condition that has the rater write a test program; it hides as `blind` does."""
-CONDITION_WORDS = (BLIND, REVEALED, TESTS, OWN_TEST, HIDDEN_MODELS)
-"""The words of conditions."""
 
 
 class Assignment(SQLModel, table=True):

@@ -15,6 +15,7 @@ import duckdb
 from store.errors import WorkspaceError
 from store.events import Progress, Report, silent
 from store.formatting import pluralize
+from store.policy.refusal import refuse_packet
 from store.record.expert_runs import journal_line
 from store.record.ids import AHEAD
 from store.record.rater_ref import name_fault
@@ -23,7 +24,6 @@ from store.workspace.comparison import Comparison, RunGain
 from store.workspace.connecting import refusal
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path
-from store.workspace.packet_fact import refuse_packet
 from store.workspace.protected_paths import own_files
 
 _SHOWN = 5

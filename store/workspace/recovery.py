@@ -19,6 +19,8 @@ from sqlalchemy.exc import DataError, IntegrityError
 from store.errors import JudgmentRefused, WorkspaceError
 from store.events import Progress, Report, silent
 from store.kinds.spec import question_named
+from store.policy.sealing import packet_in
+from store.policy.words import BLIND
 from store.record.checking import Record, record_fault
 from store.record.expert_runs import TYPE as EXPERT_RUN
 from store.record.expert_runs import add_execution
@@ -30,7 +32,7 @@ from store.record.response_names import split_question
 from store.record.scales import Scale
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.tables.people import BLIND, Question, Rater, Study, StudyRater
+from store.tables.people import Question, Rater, Study, StudyRater
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
 from store.workspace.duckdb import Workspace
@@ -44,7 +46,6 @@ from store.workspace.journal import (
     read_journal,
     taken_back,
 )
-from store.workspace.packet_fact import packet_in
 
 _BATCH = 200
 _LOOKED_UP = 5_000

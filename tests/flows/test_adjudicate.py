@@ -17,10 +17,11 @@ from screens.adjudicate.screen import AdjudicateScreen
 from screens.home.screen import HomeScreen
 from screens.reports.screen import ReportsScreen
 from screens.widgets.text.view import TextPane
+from store.queries.studies import ChosenItem
 from store.record.evidence import as_json, citations_of, cite
+from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment
 from store.tables.record import JudgmentRow

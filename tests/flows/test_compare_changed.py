@@ -19,10 +19,11 @@ from screens.home.screen import HomeScreen
 from screens.judging.keys import JudgingKeyLine
 from screens.review.bars import ClaimLine
 from store.kinds.comparison_texts import CHANGES
+from store.queries.studies import ChosenItem
 from store.record.evidence import citations_of, digest
+from store.record.protocol import StudyProtocol
 from store.record.raters import question_number
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow
 from store.workspace.duckdb import Workspace

@@ -13,8 +13,8 @@ from textual.widgets import Checkbox, Input, Select
 from screens.studies.compare import NewComparisonsScreen
 from screens.studies.list import StudiesScreen
 from store.ingest.importing import import_files
+from store.queries.studies import find_study
 from store.record.raters import register_kinds
-from store.studies.studies import find_study
 from store.workspace.duckdb import Workspace
 
 

@@ -27,7 +27,7 @@ from screens.queue.screen import QueueScreen
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.screen import ReviewScreen
 from store.first_look import look
-from store.record.scope import RunRef
+from store.policy.scope import RunRef
 from store.record.session import load_session
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow
@@ -308,8 +308,8 @@ async def test_blind_the_jobs_screen_uses_no_run(workspace: Workspace) -> None:
 
 
 def _runs(workspace: Workspace) -> list[Any]:
+    from store.policy.scope import RunRef
     from store.queries.runs import all_runs
-    from store.record.scope import RunRef
 
     with workspace.reading() as connection:
         return [RunRef(run.id, run.name) for run in all_runs(connection)]

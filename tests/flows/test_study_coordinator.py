@@ -17,7 +17,7 @@ from screens.studies.confirm import ConfirmScreen
 from screens.studies.dashboard import DashboardScreen
 from screens.studies.list import StudiesScreen
 from screens.studies.new import NewStudyScreen
-from store.studies.studies import StudyDetails, find_study
+from store.queries.studies import StudyDetails, find_study
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.workspace.duckdb import Workspace

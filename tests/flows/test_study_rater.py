@@ -15,8 +15,9 @@ from screens.home.study import StudyHomeScreen
 from screens.review.bars import PlaceLine
 from screens.review.end_card import EndCard
 from screens.review.screen import ReviewScreen
+from store.queries.studies import find_study
 from store.studies.session import study_session
-from store.studies.studies import find_study, store_guideline, study_guideline
+from store.studies.studies import store_guideline, study_guideline
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow
 

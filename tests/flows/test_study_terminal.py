@@ -14,7 +14,7 @@ from judging import judged_workspace
 from sqlalchemy import select
 from tmux_terminal import TmuxTerminal
 
-from store.studies.studies import find_study
+from store.queries.studies import find_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Rater
 from store.tables.record import JudgmentRow

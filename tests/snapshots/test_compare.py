@@ -18,8 +18,9 @@ from textual.widgets import Input
 
 from screens.judging.judgment_builder import SessionProgress
 from store.kinds.comparison_texts import CHANGES
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.queries.studies import ChosenItem
+from store.record.protocol import StudyProtocol
+from store.studies.studies import freeze_study, new_study
 from store.workspace.duckdb import Workspace
 
 Snap = Callable[..., bool]

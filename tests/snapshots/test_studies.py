@@ -21,12 +21,12 @@ from screens.home.study import StudyHomeScreen
 from screens.judging.judgment_builder import SessionProgress
 from screens.review.screen import ReviewScreen
 from screens.studies.list import StudiesScreen
+from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater
 from store.studies import dashboard, dashboard_text, studies
 from store.studies.choosing import ItemChoice
 from store.studies.dashboard import look
 from store.studies.plan import StudyPlan, save_plan
-from store.studies.protocol import StudyProtocol
 from store.studies.studies import change_member, close_study, withdraw
 from store.workspace.duckdb import Workspace
 

@@ -17,14 +17,15 @@ from store.kinds.spec import question_named
 from store.queries.accuracy import accuracy_report
 from store.queries.item import load_own
 from store.queries.labels import question_labels
+from store.queries.studies import ChosenItem, find_study
+from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, question_number
 from store.studies.adjudication import open_adjudication, rule
 from store.studies.dashboard import Done, dashboard
 from store.studies.disputes import disagreement, find_dispute, goes_against
 from store.studies.methods import methods_table
-from store.studies.protocol import StudyProtocol
 from store.studies.session import study_session
-from store.studies.studies import ChosenItem, close_study, find_study, freeze_study, new_study, withdraw
+from store.studies.studies import close_study, freeze_study, new_study, withdraw
 from store.tables.columns import table_of
 from store.tables.people import Assignment
 from store.workspace.duckdb import Workspace

@@ -14,7 +14,7 @@ from review_bench import CASES, bench
 from several_kinds import SCORED, three_kinds
 from small_workspace import pairs_workspace
 
-from store.record.scope import EVERYTHING
+from store.policy.scope import EVERYTHING
 from store.sql_views.running import SqlRun
 from store.workspace.duckdb import Workspace
 

@@ -11,11 +11,11 @@ from scipy.stats import binomtest
 from store.errors import WorkbenchError
 from store.ingest.importing import import_files
 from store.measures.preference_report import preference_report
+from store.policy.scope import LABEL
 from store.queries.preferences import preference_votes
 from store.record.ids import now
-from store.record.scope import LABEL
+from store.record.protocol import StudyProtocol
 from store.studies.design import StudyItem, design_study
-from store.studies.protocol import StudyProtocol
 from store.studies.sides import draw_sides
 from store.studies.studies import freeze_study
 from store.workspace.duckdb import Workspace

@@ -17,11 +17,12 @@ from store.queries.item import item_texts, load_item
 from store.queries.progress import progress
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import QueueFilter, QueueSort
+from store.queries.studies import ChosenItem
+from store.record.protocol import StudyProtocol
 from store.record.raters import register_kinds
 from store.sql_views.views import views
 from store.studies.packets import make_packet
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.workspace.duckdb import Workspace

@@ -16,7 +16,7 @@ from store.kinds.comparison_texts import (
     normalised,
     without_docstrings,
 )
-from store.studies.protocol import StudyProtocol
+from store.record.protocol import StudyProtocol
 from store.workspace.duckdb import Workspace
 
 

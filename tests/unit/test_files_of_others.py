@@ -8,11 +8,12 @@ import pytest
 from judging import judged_workspace
 
 from store.errors import WorkspaceError
+from store.queries.studies import ChosenItem
+from store.record.protocol import StudyProtocol
 from store.sql import named
 from store.studies.packet_merge import merge_packet
 from store.studies.packets import make_packet
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.workspace.copy_merge import copy_workspace, merge
 from store.workspace.duckdb import Workspace
 

@@ -8,6 +8,7 @@ from scopes import scope
 from several_kinds import COUNTS, three_kinds
 
 from store.kinds.spec import NamedQuestion, task_kinds
+from store.policy.scope import Scope, Visibility
 from store.queries.current import STATUSES
 from store.queries.item import question_ids
 from store.queries.progress import open_among, progress, progress_delta, skipped_in_order
@@ -15,7 +16,6 @@ from store.queries.questions import item_questions, kind_of
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.response_names import ResponseName, question_name, split_question
-from store.record.scope import Scope, Visibility
 from store.tables.record import QuestionTarget
 
 ITEMS = range(1, 7)

@@ -9,11 +9,11 @@ from screens.items.answer import ANSWER_PART
 from store.errors import JudgmentRefused
 from store.kinds.answer import RATING
 from store.kinds.pair import MATCH
+from store.policy.scope import Scope
 from store.queries.responses import ScoreView, summarize_scores
 from store.record.ids import IdClock
 from store.record.raters import ensure_rater, register_kinds
 from store.record.scales import Scale
-from store.record.scope import Scope
 from store.workspace.duckdb import Workspace
 
 

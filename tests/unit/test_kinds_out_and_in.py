@@ -14,10 +14,10 @@ from made_once import built_once
 from store.errors import ExportFailed, RecordsRefused
 from store.export.exporting import export
 from store.ingest.importing import import_files
+from store.policy.scope import Scope
 from store.queries.queue import queue_rows
 from store.record.raters import ensure_rater, register_kinds
 from store.record.response_names import ResponseName, question_name
-from store.record.scope import Scope
 from store.workspace.copy_merge import merge
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import journal_path

@@ -13,12 +13,13 @@ from store.errors import WorkbenchError
 from store.export.exporting import export
 from store.formats.bundle import MANIFEST
 from store.ingest.bundle import import_bundle
+from store.queries.studies import ChosenItem
+from store.record.protocol import StudyProtocol
 from store.record.raters import find_rater
 from store.sql import named, quoted
 from store.studies.packet_merge import merge_packet
 from store.studies.packets import make_packet
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study
+from store.studies.studies import freeze_study, new_study
 from store.tables.columns import table_of
 from store.tables.people import Assignment
 from store.workspace.copy_merge import copy_workspace, merge

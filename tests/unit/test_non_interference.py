@@ -34,16 +34,20 @@ from sealed_bench import (
     session_of,
     study_pair,
 )
-from sqlalchemy import false, true
+from sqlalchemy import true
 
+import store.policy
 import store.queries
 from agents.sandbox.repair import StoredSnapshot
+from screens.exporting.options import read_options
 from screens.home.facts import read_facts
 from screens.items.views import review_parts
 from screens.queue.query import QueueQuery
 from screens.review.next_item import restored_order, resumed_item
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
+from store.policy import rows
+from store.policy.scope import Scope, Shows
 from store.queries import (
     candidates,
     current,
@@ -70,6 +74,7 @@ from workbench import study_session
 from workbench.app_session import run_app
 from workbench.cli.program import program
 from workbench.lazy_config import LazyConfig
+from workbench.run_option import chosen_run
 
 SITTING = ("clear-match", "failing", "environment", "timeout", "tested")
 """The items of ana's first sitting, in their order."""
@@ -414,9 +419,9 @@ def test_what_rests_on_others_is_refused_and_differs_otherwise(ask, copies, monk
         printed, error, code = ask(path, line)
         assert code == 2
         assert "Sealed session" in printed + error
-    # An adjudication is refused a second time, where it is opened.
-    for module in ("session", "adjudication", "dashboard"):
-        monkeypatch.setattr(f"store.studies.{module}.refuse_sealed", lambda *_: None)
+    may = Scope.may
+    others = (Shows.WHOLE, Shows.OTHERS)
+    monkeypatch.setattr(Scope, "may", lambda self, what: what in others or may(self, what))
     assert ask(copies[0], line) != ask(copies[1], line)
 
 
@@ -454,10 +459,9 @@ BUILDERS = {
     # They make statements, which the others run.
     *(
         "is_own",
-        "hides_agents",
-        "hides_models",
+        "may",
         "in_scope",
-        "may_see",
+        "may_read",
         "positions",
         "own_values",
         "own_labels",
@@ -501,8 +505,8 @@ def refused(of):
 
 
 QUERIES = {
-    "hides_anything": lambda w, c, s, ids: current.hides_anything(s, c),
-    "assignment_of": lambda w, c, s, ids: each(c, lambda c, n: current.assignment_of(c, s, n), ids),
+    "may_on_all": lambda w, c, s, ids: [rows.may_on_all(c, s, one) for one in (Shows.AGENTS, Shows.MODELS)],
+    "assignment_of": lambda w, c, s, ids: each(c, lambda c, n: rows.assignment_of(c, s, n), ids),
     "texts_until": lambda w, c, s, ids: current.texts_until(c, s),
     "item_access": lambda w, c, s, ids: each(c, lambda c, n: item.item_access(c, s, n), ids),
     "has_item": lambda w, c, s, ids: each(c, lambda c, n: item.has_item(c, s, n), ids),
@@ -620,10 +624,9 @@ def queried_all(path, study=STUDY, names=tuple(QUERIES)):
 
 def test_every_query_is_asked():
     found = set()
-    for module in pkgutil.iter_modules(store.queries.__path__):
-        for name, function in inspect.getmembers(
-            import_module(f"store.queries.{module.name}"), inspect.isfunction
-        ):
+    packages = ((one.__path__, f"{one.__name__}.") for one in (store.queries, store.policy))
+    for module in (each for package in packages for each in pkgutil.iter_modules(*package)):
+        for name, function in inspect.getmembers(import_module(module.name), inspect.isfunction):
             if "scope" in inspect.signature(function).parameters and not name.startswith("_"):
                 found.add(name)
     screens = {"home", "resume", "study", "views"}
@@ -660,7 +663,7 @@ def off(monkeypatch):
 
 
 OFF = {
-    "conditions that hide": ("store.queries.current._says", lambda *_: false(), "queue_rows"),
+    "conditions that hide": ("store.policy.rows._shown", lambda *_: true(), "queue_rows"),
     "hidden history": ("store.queries.item._in_history", lambda *_: true(), "load_item"),
     "items of the sitting, by name": ("store.queries.item.in_scope", lambda *_: true(), "find_item"),
     "items of the sitting, by number": ("store.queries.item.in_scope", lambda *_: true(), "has_item"),
@@ -670,15 +673,15 @@ OFF = {
     "items of the sitting, by kind": ("store.queries.queue.in_scope", lambda *_: true(), "items_by_kind"),
     "items of the sitting, in rows": ("store.queries.queue.in_scope", lambda *_: true(), "queue_rows"),
     "views of others": ("store.queries.saved_views._may_see_view", lambda *_: true(), "list_views"),
-    "records, in views": ("store.sql_views.views.may_see", lambda *_: true(), "views"),
+    "records, in views": ("store.sql_views.views.may_read", lambda *_: true(), "views"),
     "items of the sitting, in views": ("store.sql_views.views.in_scope", lambda *_: true(), "views"),
-    "agents' work, in views": ("store.sql_views.views.hides_agents", lambda *_: false(), "views"),
+    "agents' work, in views": ("store.sql_views.views.may", lambda *_: true(), "views"),
     "lists without runs, in views": (
-        "store.record.scope.Scope.hides_lists",
-        property(lambda self: self.blind),
+        "store.policy.scope.Scope.may",
+        lambda self, _: not self.blind,
         "views",
     ),
-    "lists without runs": ("store.record.scope.Scope.hides_lists", property(lambda self: self.blind), "home"),
+    "lists without runs": ("store.policy.scope.Scope.may", lambda self, _: not self.blind, "home"),
 }
 
 
@@ -691,6 +694,58 @@ def test_without_a_restriction_queries_differ(made, off, restriction):
         off.setattr("store.queries.current._shown_runs", lambda chosen, _: original(chosen, None))
     off.setattr(name, instead)
     assert queried(made[0], query) != queried(made[1], query)
+
+
+GUARDED = {
+    Shows.AGENTS: ("queue_rows", "load_item", "load_case", "views"),
+    Shows.MODELS: ("judges_scores",),
+    Shows.TESTS: ("shown_by_kind",),
+    Shows.LISTS: ("views", "home"),
+    Shows.RUN: ("the run that is named",),
+    Shows.WHOLE: ("the options of an export",),
+}
+"""Queries that let what is hidden through once the policy shows it."""
+REFUSED_COMMANDS = {
+    Shows.OTHERS: "split WS --name parts --rater ben --ratios 1:1 --json",
+    Shows.RATER: "items WS --rater zoe",
+}
+"""Commands that do."""
+
+
+def switch_off(off, member):
+    """Let the policy show something to everybody."""
+    shown, may = rows._shown, Scope.may
+    off.setattr(rows, "_shown", lambda s, what, item: true() if what is member else shown(s, what, item))
+    off.setattr(Scope, "may", lambda self, what: what is member or may(self, what))
+
+
+@pytest.mark.parametrize("member", GUARDED)
+def test_without_the_policy_queries_differ(made, off, member):
+    off.setitem(
+        QUERIES,
+        "the run that is named",
+        lambda w, c, s, ids: refused(lambda: chosen_run(c, s, "full:scripted")),
+    )
+    off.setitem(QUERIES, "the options of an export", lambda w, c, s, ids: refused(lambda: read_options(c, s)))
+    for query in GUARDED[member]:
+        assert queried(made[0], query) == queried(made[1], query), query
+    switch_off(off, member)
+    current._shown_runs.cache_clear()
+    for query in GUARDED[member]:
+        assert queried(made[0], query) != queried(made[1], query), query
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("member", REFUSED_COMMANDS)
+def test_without_the_policy_commands_differ(ask, copies, off, member):
+    line = REFUSED_COMMANDS[member]
+    assert ask(copies[0], line) == ask(copies[1], line)
+    switch_off(off, member)
+    assert ask(copies[0], line) != ask(copies[1], line)
+
+
+def test_everything_that_may_be_asked_for_is_switched_off_once():
+    assert {*GUARDED, *REFUSED_COMMANDS} == {*Shows}
 
 
 def test_without_the_freezing_texts_differ(made, off):
@@ -734,10 +789,10 @@ COMMANDS_OFF = {
         lambda *_: None,
         f"judge WS {OUTSIDE} match --json",
     ),
-    "other raters": ("store.studies.session.is_sealed", lambda *_: False, "items WS --rater zoe"),
-    "the choice of a run": ("workbench.study_session.refuse_run", None, "items WS --run full:scripted"),
+    "other raters": ("store.policy.refusal.is_sealed", lambda *_: False, "items WS --rater zoe"),
+    "the choice of a run": ("workbench.study_session.refuse", None, "items WS --run full:scripted"),
     "samples": (
-        "workbench.cli.sampling.SampleChoice.refuse_in_study",
+        "workbench.cli.sampling.SampleChoice.refuse_in_sitting",
         lambda _: None,
         "items WS --sample-pairs 3 --stratify label",
     ),
@@ -754,9 +809,7 @@ def test_without_a_restriction_commands_differ(ask, copies, off, restriction):
 
         def looked_up(connection, config, given, run=None, name=None):
             session = original(connection, config, given)
-            from workbench.run_option import chosen_run
-
-            chosen_run(connection, run, blind=False)
+            chosen_run(connection, Scope(), run)
             return session
 
         off.setattr(study_session, "open_session", looked_up)

@@ -16,31 +16,24 @@ from sqlalchemy import select, update
 from store.errors import WorkbenchError, WorkspaceError, WorkspaceTooNew
 from store.ingest.importing import import_files
 from store.kinds.spec import task_kinds
+from store.policy.scope import Scope, Sitting
+from store.policy.sealing import is_sealed
 from store.queries.agent_case import load_case
 from store.queries.item import item_access, item_texts, load_own, question_ids
 from store.queries.questions import item_questions
+from store.queries.studies import ChosenItem, find_study
 from store.record.actions import Action
 from store.record.evidence import as_json, citations_of, cite
 from store.record.expert_runs import record_expert_run
 from store.record.ids import AHEAD, lowest_at, now
+from store.record.protocol import StudyProtocol
 from store.record.raters import find_rater, register_kinds
-from store.record.scope import Scope, Sitting
 from store.studies.dashboard import dashboard
 from store.studies.packet_merge import merge_packet
 from store.studies.packet_records import LATE
 from store.studies.packets import make_packet
-from store.studies.protocol import StudyProtocol
-from store.studies.session import is_sealed, study_session
-from store.studies.studies import (
-    ChosenItem,
-    agree,
-    change_member,
-    close_study,
-    find_study,
-    freeze_study,
-    new_study,
-    withdraw,
-)
+from store.studies.session import study_session
+from store.studies.studies import agree, change_member, close_study, freeze_study, new_study, withdraw
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Assignment, StudyItem
@@ -248,7 +241,7 @@ def test_three_raters_judge_in_packets_and_every_record_comes_back_under_its_own
 
 def study_of(workspace):
     with workspace.reading() as connection:
-        from store.studies.studies import find_study
+        from store.queries.studies import find_study
 
         return find_study(connection, "rq2")
 

@@ -5,9 +5,9 @@ from recorded import RATERS, recorded_workspace
 from scopes import scope
 from sqlalchemy import select
 
+from store.policy.scope import RunRef, Scope
 from store.queries.current import all_values, current_verdicts, label_questions, own_labels, own_marks
 from store.queries.runs import shown_by_kind
-from store.record.scope import RunRef, Scope
 
 
 @pytest.fixture(scope="module", params=[1, 2])

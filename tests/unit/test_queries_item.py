@@ -14,11 +14,11 @@ from screens.items.pair import load
 from screens.items.reader import ItemReader
 from store.errors import UnknownName
 from store.kinds.pair import PAIR
+from store.policy.scope import RunRef, Scope
 from store.queries.agent_case import OtherVerdict, load_case
 from store.queries.item import ItemAccess, OwnLabel, find_item, load_history, load_item, load_own
 from store.record.actions import Action
 from store.record.ids import now
-from store.record.scope import RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.record import QuestionTarget
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, Verdict, VerdictRow

@@ -6,10 +6,10 @@ import pytest
 from judging import Desk, judged_workspace
 from recorded import RATERS, recorded_workspace
 
+from store.policy.scope import REVIEW, Scope, Visibility
 from store.queries.progress import pace, progress
 from store.record.ids import now
 from store.record.raters import find_rater
-from store.record.scope import REVIEW, Scope, Visibility
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ from sqlalchemy import update
 from store.errors import ExportFailed, HiddenData, UnknownName, WorkbenchError
 from store.export.exporting import ViewItems, export
 from store.ingest.bundle import import_bundle
+from store.policy.scope import Scope, Visibility
 from store.queries.rows import QueueFilter, QueueSort, ViewQuery
 from store.queries.saved_views import find_view, list_views, view_ids
 from store.record.raters import ensure_rater
 from store.record.saved_views import delete_view, rename_view, save_view
-from store.record.scope import Scope, Visibility
 from store.tables.columns import table_of
 from store.tables.views import SavedView
 from store.workspace.duckdb import Workspace

@@ -9,13 +9,14 @@ from sqlalchemy import insert, select
 from screens.items.pair import load
 from store.errors import HiddenData
 from store.kinds.pair import PAIR
+from store.policy.words import BLIND, HIDDEN_MODELS
 from store.queries.current import own_labels, own_marks
 from store.queries.item import item_access, load_item, load_own
 from store.queries.progress import progress
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import QueueFilter, QueueSort
 from store.tables.columns import table_of
-from store.tables.people import BLIND, HIDDEN_MODELS, Assignment
+from store.tables.people import Assignment
 
 BY_AGENTS = [
     (QueueFilter(agent="1"), QueueSort()),

@@ -7,15 +7,15 @@ import pytest
 from judging import Desk
 from review_bench import bench
 from several_kinds import ANSWERED, SCORED, three_kinds
-from sqlalchemy import true
+from sqlalchemy import false, true
 
 from store.errors import SqlError
 from store.kinds.spec import task_kinds
+from store.policy.scope import EVERYTHING, Scope, Shows, Visibility
 from store.queries.item import find_item
 from store.queries.responses import load_responses
 from store.record.raters import register_kinds
 from store.record.revisions import REVISION
-from store.record.scope import EVERYTHING, Scope, Visibility
 from store.sql_views import running
 from store.sql_views.checking import CheckedStatement, check_statement
 from store.sql_views.running import SqlRun
@@ -104,7 +104,8 @@ def test_responses_have_the_letters_of_the_screen(kinds, monkeypatch):
     statement = f"SELECT letter, model, text FROM responses WHERE number = {number} ORDER BY letter"
     for hidden in (False, True):
         if hidden:
-            monkeypatch.setattr("store.sql_views.views.hides_models", lambda *_: true())
+            without = lambda _, shows, __: true() if shows is not Shows.MODELS else false()  # noqa: E731
+            monkeypatch.setattr("store.sql_views.views.may", without)
         with kinds.reading() as connection:
             shown = load_responses(connection, number, scope, blind=False, hidden=hidden)
         found = rows(kinds, statement, scope)

@@ -12,26 +12,19 @@ from sqlalchemy import select
 
 from store.errors import JudgmentRefused, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
-from store.queries.current import first_values
+from store.policy.scope import Scope, Sitting
+from store.policy.sealing import is_sealed
+from store.queries.current import first_values, withdrawn_assignments
 from store.queries.item import item_access
 from store.queries.progress import progress
 from store.queries.queue import queue_ids
+from store.queries.studies import ChosenItem, find_study
+from store.record.protocol import StudyProtocol, condition
 from store.record.raters import find_rater, register_kinds
-from store.record.scope import Scope, Sitting
 from store.studies.choosing import ItemChoice
 from store.studies.plan import StudyPlan, save_plan
-from store.studies.protocol import StudyProtocol, condition
-from store.studies.session import is_sealed, study_session
-from store.studies.studies import (
-    ChosenItem,
-    close_study,
-    find_study,
-    freeze_study,
-    new_study,
-    study_guideline,
-    withdraw,
-    withdrawn_assignments,
-)
+from store.studies.session import study_session
+from store.studies.studies import close_study, freeze_study, new_study, study_guideline, withdraw
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Question
 

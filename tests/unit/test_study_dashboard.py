@@ -15,12 +15,13 @@ from study_app import assigned, give, open_study
 from store.errors import HiddenData
 from store.kinds.spec import task_kinds
 from store.queries.questions import item_questions
+from store.queries.studies import ChosenItem
+from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, question_number, register_kinds
 from store.studies.choosing import ItemChoice, choose_items
 from store.studies.dashboard import dashboard, list_dashboards, look
 from store.studies.plan import PlanPreview, StudyPlan, preview_plan, save_plan
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, close_study, freeze_study, new_study, withdraw
+from store.studies.studies import close_study, freeze_study, new_study, withdraw
 from store.workspace.duckdb import Workspace
 
 

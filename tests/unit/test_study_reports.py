@@ -17,17 +17,18 @@ from study_app import open_study
 from study_bench import STUDY, frozen_study
 
 from store.measures.rater_quality import Decision, ListPart, Score, rater_quality
+from store.policy.scope import GOLD, LABEL, REPEAT, TRAIN
 from store.queries.accuracy import accuracy_report
 from store.queries.agreement import agreement
 from store.queries.rater_quality import raters_report
+from store.queries.studies import ChosenItem
 from store.record.actions import Action, Recorder
 from store.record.ids import now
+from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, question_number
-from store.record.scope import GOLD, LABEL, REPEAT, TRAIN
 from store.studies.choosing import read_answers
 from store.studies.dashboard import GoldScore, dashboard
-from store.studies.protocol import StudyProtocol
-from store.studies.studies import ChosenItem, freeze_study, new_study, withdraw
+from store.studies.studies import freeze_study, new_study, withdraw
 from store.tables.columns import table_of
 from store.tables.people import Assignment
 from store.tables.record import Judgment, Mark

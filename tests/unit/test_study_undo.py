@@ -7,7 +7,7 @@ from pathlib import Path
 from judging import Desk, judged_workspace
 from study_app import assigned, give, open_study
 
-from store.record.scope import Sitting
+from store.policy.scope import Sitting
 
 
 def test_each_sitting_and_what_is_outside_is_undone_apart(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import blind_review
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
@@ -75,22 +76,20 @@ def adjudicate_command(
     from workbench.output import note, print_json, print_table, say
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
-    blind = loaded.screens.blind
-    if blind:
-        raise blind_review("Adjudication shows")
     name = rater_name(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Adjudication shows", given_rater(rater))
+            asking = viewer(connection, loaded, given_rater(rater))
+            refuse(connection, asking, Shows.OTHERS, "Adjudication shows")
         register_kinds(opened)
         if agents or back is not None:
             who = ensure_rater(opened, name or "")
         with opened.reading() as connection:
             who = who if agents or back is not None else reader(connection, None, name)
-            chosen = chosen_run(connection, run, blind=blind)
+            chosen = chosen_run(connection, asking, run)
         found, disputes = open_adjudication(opened, who, study, question=question, run=chosen, assign=agents)
         if agents and disputes:
             found.reveal(opened, {one.item_id for one in disputes})
@@ -187,19 +186,17 @@ def rule_command(
     from workbench.output import note, print_json, say
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
-    blind = loaded.screens.blind
-    if blind:
-        raise blind_review("Adjudication shows")
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Adjudication shows", given_rater(rater))
+            asking = viewer(connection, loaded, given_rater(rater))
+            refuse(connection, asking, Shows.OTHERS, "Adjudication shows")
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)
-            chosen = chosen_run(connection, run, blind=blind)
+            chosen = chosen_run(connection, asking, run)
         who = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
         found, disputes = open_adjudication(opened, who, study, run=chosen)
         dispute = find_dispute(disputes, number, question, response)

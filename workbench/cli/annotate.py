@@ -133,12 +133,14 @@ def annotate_command(
     Ctrl-C stops it; the same command goes on where it stopped. A budget is that of the run, all its jobs
     together: when it is reached, the command ends with exit code 3, and goes on when it is given more.
     """
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.record.raters import register_kinds
     from store.workspace.duckdb import Workspace
     from workbench.cli.items import find_kind
     from workbench.job_settings import annotation_settings, check_models
     from workbench.output import note, print_json
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     kind = kind and find_kind(kind)
@@ -160,7 +162,8 @@ def annotate_command(
     reports: list[JobReport] = []
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Annotating uses", given_rater(None))
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "Annotating uses")
         register_kinds(opened)
         drawn: Sequence[int] | None
         configurations = [loaded.agents.chosen(name)[0] for name in names if name]
@@ -328,7 +331,7 @@ def _of_study(opened: OpenWorkspace, name: str, kind: str | None) -> tuple[str, 
         UnknownName: No study is called so.
         WorkbenchError: It is of another kind than the one asked for.
     """
-    from store.studies.studies import find_study, study_items
+    from store.queries.studies import find_study, study_items
 
     with opened.reading() as connection:
         study = find_study(connection, name)

@@ -21,7 +21,7 @@ from workbench.cli.options import (
 
 if TYPE_CHECKING:
     from store.ingest.report import ImportReport
-    from store.studies.studies import StudyDetails
+    from store.queries.studies import StudyDetails
 
 
 class ScaleName(StrEnum):
@@ -130,14 +130,16 @@ def compare_new(
     freeze WS NAME.
     """
     from store.kinds.comparison import COMPARISON
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
+    from store.record.protocol import StudyProtocol
     from store.record.raters import register_kinds
     from store.studies.comparing import ComparisonPlan, carry_out
     from store.studies.plan import people
-    from store.studies.protocol import StudyProtocol
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.rater import rater_name
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     own = rater_name(given_rater(rater), loaded)
@@ -167,7 +169,8 @@ def compare_new(
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "A comparison uses", given_rater(rater))
+            asking = viewer(connection, loaded, given_rater(rater))
+            refuse(connection, asking, Shows.WHOLE, "A comparison uses")
         report, ids, study = carry_out(opened, plan)
     if as_json:
         print_json(

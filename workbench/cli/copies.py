@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import pluralize
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.exchange import progress_callback
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 
@@ -31,11 +33,12 @@ def copy_command(
     from store.workspace.copy_merge import copy_workspace
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        refuse_in_study(connection, loaded, "A copy contains", given_rater(None))
+        asking = viewer(connection, loaded, given_rater(None))
+        refuse(connection, asking, Shows.WHOLE, "A copy contains")
     size = copy_workspace(workspace, copy)
     if as_json:
         print_json({"workspace": workspace, "copy": copy, "bytes": size})
@@ -60,12 +63,13 @@ def merge_command(
     from store.workspace.copy_merge import merge
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "A merge uses", given_rater(None))
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "A merge uses")
         report = merge(opened, copy, dry_run=dry_run, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})

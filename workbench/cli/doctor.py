@@ -28,7 +28,8 @@ def doctor_command(
     facts = diagnose(given_config(config))
     facts["workspace"] = None
     if workspace is not None:
-        from store.studies.session import refuse_sealed
+        from store.policy.refusal import refuse
+        from store.policy.scope import Scope, Shows
         from store.workspace.duckdb import Workspace
         from workbench.health import health
         from workbench.study_session import known_rater
@@ -37,7 +38,8 @@ def doctor_command(
             with opened.reading() as connection:
                 # The configuration may be what is wrong, so that the rater is not asked of it.
                 for name in filter(None, (facts["rater"], given_rater(None))):
-                    refuse_sealed(connection, known_rater(connection, name), "The check of a workspace shows")
+                    asking = Scope(known_rater(connection, name))
+                    refuse(connection, asking, Shows.WHOLE, "The check of a workspace shows")
             facts["workspace"] = health(opened).to_dict()
         facts["problems"] += facts["workspace"]["problems"]
     if as_json:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import ExportFailed, WorkbenchError, WorkspaceError, blind_review
+from store.errors import ExportFailed, WorkbenchError, WorkspaceError
 from workbench.cli.options import AsJson, ConfigFile, command, given_rater, names_in, settings
 from workbench.cli.ranking import (
     ByQuery,
@@ -285,13 +285,14 @@ def _delete(source: Path, methods: list[str], config: Path | None, *, as_json: b
 
 def _refuse(opened: Workspace, config: Path | None) -> None:
     """Refuse in a blind review and for the raters of an open study."""
-    from workbench.study_session import refuse_in_study
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with opened.reading() as connection:
-        refuse_in_study(connection, loaded, "An evaluation uses", given_rater(None))
-    if loaded.screens.blind:
-        raise blind_review("An evaluation uses")
+        asking = viewer(connection, loaded, given_rater(None))
+        refuse(connection, asking, Shows.OTHERS, "An evaluation uses")
 
 
 def _export(
@@ -308,9 +309,9 @@ def _export(
 ) -> None:
     """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder."""
     from store.export.exporting import export
+    from store.policy.refusal import refuse_packet
     from store.retrieval.labels import LabelSource
     from store.workspace.duckdb import Workspace
-    from store.workspace.packet_fact import refuse_packet
 
     LabelSource(rater, policy, split).check("An evaluation")
     with Workspace.open(source) as opened:

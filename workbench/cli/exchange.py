@@ -17,6 +17,8 @@ from typer.core import TyperCommand, TyperOption
 
 from store.errors import HiddenData, WorkbenchError
 from store.formatting import pluralize
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
@@ -177,7 +179,7 @@ def import_command(
     from store.ingest.importing import import_files
     from store.processes import tuned_for_throughput
     from workbench.output import Bar, print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     if format == BUNDLE.name or (format is None and len(files) == 1 and is_bundle(files[0])):
         chosen = (label_as, match_from, mapping, prefix, licence, model, setting, rejects)
@@ -189,7 +191,8 @@ def import_command(
     opening = workspace_for_import(workspace, dry_run=dry_run)
     with tuned_for_throughput(), opening as opened, Bar("importing") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "An import uses", given_rater(None))
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "An import uses")
         report = _with_command(
             partial(import_files, opened, files),
             ["workbench", "import", *map(str, (workspace, *files))],
@@ -371,13 +374,13 @@ def export_command(
     from store.export.exporting import ViewItems, export
     from store.export.summary import export_lines, reveals, uncounted, without_counts
     from store.kinds.pair import PAIR
+    from store.policy.scope import RunRef, Shows
     from store.queries.runs import all_runs, named_run
     from store.queries.saved_views import find_view, view_ids
-    from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
     from workbench.rater import rater_name
-    from workbench.study_session import open_session, refuse_in_study
+    from workbench.study_session import open_session, viewer
 
     if str(destination) == "-":
         raise WorkbenchError(
@@ -397,7 +400,8 @@ def export_command(
         raise HiddenData("Blind review", uncounted(hidden), "Write the file, and read it after your review.")
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "An export contains", given_rater(None))
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "An export contains")
         chosen: RunRef | None = None
         if run is not None:
             with opened.reading() as connection:
@@ -461,17 +465,18 @@ def recover_command(
     as_json: AsJson = False,
 ) -> None:
     """Restore people's judgments from the journal beside the workspace file."""
+    from store.policy.sealing import packet_of
     from store.workspace.duckdb import Workspace
-    from store.workspace.packet_fact import packet_of
     from store.workspace.recovery import recover
     from workbench.output import Bar, print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     with Workspace.open(workspace) as opened, Bar("recovering") as bar:
         with opened.reading() as connection:
             # What a packet's own journal holds is its rater's.
             if packet_of(connection) is None:
-                refuse_in_study(connection, settings(None), "Recovery uses", given_rater(None))
+                asking = viewer(connection, settings(None), given_rater(None))
+                refuse(connection, asking, Shows.WHOLE, "Recovery uses")
         report = recover(opened, journal, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})

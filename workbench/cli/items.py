@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import UnknownName, WorkbenchError
+from store.policy.scope import Shows
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
@@ -52,8 +53,8 @@ def reader(connection: Connection, given: str | None, configured: str | None) ->
     Raises:
         UnknownName: The rater was named on the command line and is not in the workspace.
     """
+    from store.policy.sealing import packet_of
     from store.record.raters import find_rater
-    from store.workspace.packet_fact import packet_of
     from workbench.study_session import known_rater
 
     if (packet := packet_of(connection)) is not None:
@@ -87,29 +88,6 @@ def viewed_session(
     return session
 
 
-def check_view(given: str | None, loaded: Config) -> None:
-    """Refuse a view of another rater's labels in a blind review.
-
-    Args:
-        given: The rater that was named on the command line; None for nobody.
-        loaded: The configuration.
-
-    Raises:
-        WorkbenchError: The review is blind, and the rater is another one than the configuration's.
-    """
-    from workbench.rater import rater_name
-
-    own = rater_name(None, loaded)
-    if loaded.screens.blind and given is not None and given.strip() != own:
-        raise WorkbenchError(
-            "Blind review",
-            f"{given.strip()} is not {own or 'the rater of this session'}: a blind review hides "
-            "the labels of others.",
-            "Leave --rater out to see your own labels; if this is you, set rater in the configuration. After "
-            "the review, set screens.blind = false.",
-        )
-
-
 @command
 def items_command(
     workspace: Workspace,
@@ -137,6 +115,7 @@ def items_command(
 ) -> None:
     """List the items of a workspace with a rater's labels and the agents'."""
     from store.kinds.pair import PAIR
+    from store.policy.refusal import refuse
     from store.queries.executions import executions_of_verdicts
     from store.queries.expert_runs import expert_runs
     from store.queries.item import item_texts
@@ -148,6 +127,7 @@ def items_command(
     from store.queries.sent_back import notes_for
     from store.workspace.duckdb import Workspace
     from workbench.output import harmless, print_json, print_table, say
+    from workbench.study_session import configured_viewer
 
     loaded = settings(config)
     blind = loaded.screens.blind
@@ -159,7 +139,7 @@ def items_command(
         raise WorkbenchError(
             "View or filter", "A view says which items are listed.", "Leave --kind, --status and --text out."
         )
-    check_view(given_rater(rater), loaded)
+    refuse(None, configured_viewer(loaded), Shows.RATER, given_rater(rater))
     choice = SampleChoice(sample_pairs, seed, stratify)
     choice.check(blind=blind)
     with Workspace.open(workspace) as opened:
@@ -167,8 +147,8 @@ def items_command(
             session = viewed_session(connection, loaded, given_rater(rater), run, study)
             scope = session.scope
             if session.study is not None:
-                choice.refuse_in_study()
-            shown = {} if scope.hides_lists else shown_by_kind(connection, scope)
+                choice.refuse_in_sitting()
+            shown = shown_by_kind(connection, scope) if scope.may(Shows.LISTS) else {}
             if view is not None:
                 found_view = find_view(connection, scope, view)
                 refuse_hidden_view(scope, found_view.query)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from store.policy.scope import Scope
     from store.record.actions import Action
-    from store.record.scope import Scope
     from store.tables.record import Judgment
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
@@ -84,11 +84,12 @@ def judge_command(
     In place of a label: `workbench judge study.duckdb q-0042 --cannot-decide --comment "no query"`.
     Many at once: `workbench judge study.duckdb --from-stdin < labels.jsonl`.
     """
+    from store.policy.refusal import refuse
+    from store.policy.scope import Scope, Shows, Visibility
     from store.record.raters import ensure_rater, register_kinds
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
     from workbench.rater import rater_name_in
-    from workbench.run_option import refuse_blind
     from workbench.study_session import open_session
 
     if from_stdin:
@@ -105,7 +106,7 @@ def judge_command(
         mark = _mark_instead(value, cannot_decide=cannot_decide, skip=skip, of_label=of_label)
         lines = [JudgmentLine("", item, value or "", question, comment)]
     loaded = settings(config)
-    refuse_blind(run, blind=loaded.screens.blind)
+    refuse(None, Scope(visibility=Visibility(loaded.screens.blind)), Shows.RUN, run)
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import pluralize
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.exchange import progress_callback
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.studying import StudyName
@@ -53,12 +55,13 @@ def packet_make(
     from store.studies.packets import make_packet
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("packet") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "A packet contains", given_rater(None))
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "A packet contains")
         register_kinds(opened)
         made = make_packet(opened, study, whose, out, again=again, progress=progress_callback(bar))
     if as_json:
@@ -91,12 +94,13 @@ def packet_merge(
     from store.studies.packet_merge import merge_packet
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say, show_error
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Merging packets uses", given_rater(None))
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "Merging packets uses")
         reports: list[PacketReport] = []
         refused: dict[str, WorkbenchError] = {}
         for path in packets:

@@ -53,9 +53,8 @@ def _rejected(path: Path, config: Path | None) -> tuple[Rejected, ...]:
 
 def rejected_for(connection: Connection, loaded: Config) -> tuple[Rejected, ...]:
     """Return what was rejected of imported files, without their names where the session hides these."""
+    from store.policy.scope import Shows
     from store.queries.sources import rejected_records
-    from store.studies.session import is_sealed
-    from workbench.study_session import session_rater
+    from workbench.study_session import viewer
 
-    hidden = loaded.screens.blind or is_sealed(connection, session_rater(connection, loaded, None))
-    return rejected_records(connection, named=not hidden)
+    return rejected_records(connection, named=viewer(connection, loaded).may(Shows.OTHERS))

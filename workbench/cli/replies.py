@@ -27,15 +27,18 @@ def replies_command(
     Whatever run asks the same again is answered from them at no cost. The totals are those of all of them.
     A blind review has no list, since whose turns they were tells what was found unclear.
     """
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.queries.replies import list_replies, reply_totals
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     blind = loaded.screens.blind
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        refuse_in_study(connection, loaded, "The list of replies shows", given_rater(None))
+        asking = viewer(connection, loaded, given_rater(None))
+        refuse(connection, asking, Shows.WHOLE, "The list of replies shows")
         totals, listed = reply_totals(connection), [] if blind else list_replies(connection, limit)
     if as_json:
         print_json({**_totals_as_json(totals), "blind": blind, "listed": [_as_json(one) for one in listed]})

@@ -15,6 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from store.errors import WorkbenchError
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
@@ -205,19 +207,17 @@ def all_command(
     People have the pseudonyms of a published bundle: made from that bundle, the files are the same.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from store.errors import blind_review
     from store.reports.paper import write_paper
     from store.workspace.duckdb import Workspace
     from workbench.cli.exchange import progress_callback
     from workbench.output import Bar, print_json, say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(_workspace(context)) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "The reports use", given_rater(None))
-        if loaded.screens.blind:
-            raise blind_review("The reports use")
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.OTHERS, "The reports use")
         opened.share_cores()
         with Bar("writing") as bar:
             paper = write_paper(opened, study, output, progress_callback(bar))
@@ -323,11 +323,10 @@ def _read(
     from store.reports.catalogue import check_blind
     from store.reports.value import in_workspace
     from store.workspace.duckdb import Workspace
-    from workbench.cli.items import check_view, viewed_session
+    from workbench.cli.items import viewed_session
     from workbench.cli.rejected import rejected_for
     from workbench.rater import rater_name
-    from workbench.run_option import refuse_blind
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import configured_viewer, viewer
 
     options = _options(spec, given)
     blind, views = loaded.screens.blind, spec.name in VIEWERS
@@ -340,15 +339,16 @@ def _read(
         opened.share_cores()
         with opened.reading() as connection:
             if spec.name == PROGRESS:
-                check_view(options.rater, loaded)
+                refuse(None, configured_viewer(loaded), Shows.RATER, options.rater)
                 session = viewed_session(connection, loaded, options.rater, options.run)
                 options = replace(options, scope=session.scope)
             else:
                 asks = options.rater if views else given_rater(None)
-                refuse_in_study(connection, loaded, f"The report {spec.name} uses", asks)
+                asking = viewer(connection, loaded, asks)
+                refuse(connection, asking, Shows.WHOLE, f"The report {spec.name} uses")
                 own = None
                 if blind and spec.own and views:
-                    check_view(options.rater, loaded)
+                    refuse(None, configured_viewer(loaded), Shows.RATER, options.rater)
                     own = rater_name(None, loaded)
                     if not own:
                         raise WorkbenchError(
@@ -357,7 +357,7 @@ def _read(
                             "Set rater in the configuration.",
                         )
                 if spec.name != "pipeline":
-                    refuse_blind(options.run, blind=blind)
+                    refuse(connection, asking, Shows.RUN, options.run)
                 options = replace(options, own=own)
             options = replace(options, blind=blind)
             check_blind(spec, options)

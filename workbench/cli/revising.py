@@ -30,13 +30,14 @@ def revise_command(
     as_json: AsJson = False,
 ) -> None:
     """Rewrite a text of an item: `workbench revise study.duckdb q-7 --part reference --file better.md`."""
+    from store.policy.refusal import refuse, refuse_packet
+    from store.policy.scope import Shows
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.workspace.duckdb import Workspace
-    from store.workspace.packet_fact import refuse_packet
     from workbench.output import print_json, say
     from workbench.rater import rater_name
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     text = _text_of(file)
@@ -44,7 +45,8 @@ def revise_command(
         refuse_packet(opened, "Texts are revised by command")
         register_kinds(opened)
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Revising a text uses", given_rater(rater))
+            asking = viewer(connection, loaded, given_rater(rater))
+            refuse(connection, asking, Shows.WHOLE, "Revising a text uses")
             number = find_item(connection, item)
         rated_by = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
         facts = _revise(opened, number, part, text, rated_by)
@@ -81,10 +83,10 @@ def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: Rat
     from sqlalchemy import select
 
     from store.kinds.spec import task_kinds
+    from store.policy.scope import REVIEW
     from store.queries.item import item_texts
     from store.record.actions import Action, Recorder, new_record
     from store.record.revisions import REVISION, refused_text, without_added_end
-    from store.record.scope import REVIEW
     from store.tables.columns import table_of
     from store.tables.imported import Item
     from store.tables.record import Mark

@@ -10,8 +10,8 @@ import typer
 from store.errors import HiddenData, WorkbenchError
 
 if TYPE_CHECKING:
+    from store.policy.scope import RunRef
     from store.queries.sampling import ItemSample
-    from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
 
 SamplePairs = Annotated[
@@ -77,7 +77,7 @@ class SampleChoice:
                 "Leave --stratify out. After the review, set screens.blind = false.",
             )
 
-    def refuse_in_study(self) -> None:
+    def refuse_in_sitting(self) -> None:
         """Refuse a sample in the session of a rater of an open study: it is one of all items.
 
         Raises:

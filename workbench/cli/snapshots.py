@@ -52,10 +52,12 @@ def snapshots_command(
     both are given. With neither nothing can.
     """
     from store.errors import WorkbenchError
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.queries.executions import snapshot_uses
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     if remove and not workspaces and older_than is None:
         raise WorkbenchError(
@@ -73,7 +75,8 @@ def snapshots_command(
         for path in workspaces or ():
             opened = open_ones.enter_context(Workspace.open(path))
             with opened.reading() as connection:
-                refuse_in_study(connection, configured, "The list of snapshots uses", given_rater(None))
+                asking = viewer(connection, configured, given_rater(None))
+                refuse(connection, asking, Shows.WHOLE, "The list of snapshots uses")
                 uses.update(snapshot_uses(connection))
         before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
         for name, place in _places(loaded, open_ones, unread).items():

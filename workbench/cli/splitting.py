@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from store.errors import WorkbenchError, blind_review
+from store.errors import WorkbenchError
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, named, settings
 from workbench.cli.rejected import says_rejected
 
@@ -202,11 +202,12 @@ def _in_shell(*words: object) -> str:
 
 def _refuse(connection: Connection, loaded: Config) -> None:
     """Refuse what rests on others' labels in a sealed session and in a blind review."""
-    from workbench.study_session import refuse_in_study
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
+    from workbench.study_session import viewer
 
-    refuse_in_study(connection, loaded, "A split uses", given_rater(None))
-    if loaded.screens.blind:
-        raise blind_review("A split uses")
+    asking = viewer(connection, loaded, given_rater(None))
+    refuse(connection, asking, Shows.OTHERS, "A split uses")
 
 
 def _source(rater: str | None, policy: str | None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.items import MOST_FOR_PEOPLE, check_view, viewed_session
+from workbench.cli.items import MOST_FOR_PEOPLE, viewed_session
 from workbench.cli.options import (
     AsJson,
     ConfigFile,
@@ -61,9 +61,12 @@ def sql_command(
 
     It reads nothing but what your session may see, and writes nothing.
     """
+    from store.policy.refusal import refuse
+    from store.policy.scope import Shows
     from store.sql_views.running import SqlRun
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
+    from workbench.study_session import configured_viewer
 
     if list_views:
         _print_views(as_json=as_json)
@@ -81,7 +84,7 @@ def sql_command(
             "SQL error", f"The statement is no UTF-8: {error}", "Save it as UTF-8."
         ) from error
     loaded = settings(config)
-    check_view(given_rater(rater), loaded)
+    refuse(None, configured_viewer(loaded), Shows.RATER, given_rater(rater))
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
             scope = viewed_session(connection, loaded, given_rater(rater), run, study).scope

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import WorkbenchError
+from store.policy.refusal import refuse
+from store.policy.scope import Shows
 from workbench.cli.comparing import FormatAlike, MaskNames, ScaleName, StripDocstrings, text_changes
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SamplePairs, Seed, Stratify
 
 if TYPE_CHECKING:
+    from store.queries.studies import StudyDetails
     from store.studies.dashboard import Dashboard, Done
     from store.studies.plan import PlanPreview
-    from store.studies.studies import StudyDetails
 
 study_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 StudyName = Annotated[str, typer.Argument(help="The study's name.", show_default=False)]
@@ -121,17 +123,17 @@ def study_new(
     For example `workbench study new WS rq2 --raters ana,ben,chi --sample-pairs 400`. It can be made again
     until it is frozen.
     """
+    from store.queries.studies import list_studies
+    from store.record.protocol import StudyProtocol
     from store.record.raters import register_kinds
     from store.studies.choosing import ItemChoice
     from store.studies.plan import StudyPlan, names, numbers, people, preview_draft, save_plan
-    from store.studies.protocol import StudyProtocol
-    from store.studies.studies import list_studies
     from store.workspace.duckdb import Workspace
     from workbench.cli.items import find_kind
     from workbench.cli.sampling import SampleChoice
     from workbench.output import note
     from workbench.rater import rater_name
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     kind = find_kind(kind)
@@ -169,7 +171,8 @@ def study_new(
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "Making a study uses", given_rater(rater))
+            asking = viewer(connection, loaded, given_rater(rater))
+            refuse(connection, asking, Shows.WHOLE, "Making a study uses")
             replaced = any(one.name == name.strip() for one in list_studies(connection))
         found = save_plan(opened, plan)
         with opened.reading() as connection:
@@ -186,8 +189,8 @@ def study_list(
     workspace: Workspace, *, rater: RaterName = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
     """List the studies; a rater of an open study sees their own."""
-    from store.studies.session import open_studies
-    from store.studies.studies import list_studies
+    from store.policy.sealing import open_studies
+    from store.queries.studies import list_studies
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, print_table, say
     from workbench.study_session import session_rater
@@ -227,14 +230,15 @@ def study_show(
     as_json: AsJson = False,
 ) -> None:
     """Show a study: its protocol, and what is asked of each rater."""
+    from store.queries.studies import find_study
     from store.studies.plan import preview_draft
-    from store.studies.studies import find_study
     from store.workspace.duckdb import Workspace
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        refuse_in_study(connection, loaded, "The study's details show", given_rater(rater))
+        asking = viewer(connection, loaded, given_rater(rater))
+        refuse(connection, asking, Shows.WHOLE, "The study's details show")
         found = find_study(connection, name)
         preview = preview_draft(connection, found) if found.frozen_at is None else None
     _print(found, preview, as_json=as_json)
@@ -257,16 +261,16 @@ def study_status(
     from store.studies import dashboard
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
-    from workbench.study_session import refuse_in_study, session_rater
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
-            refuse_in_study(connection, loaded, "The progress of a study shows", given_rater(rater))
-            own = session_rater(connection, loaded, given_rater(rater))
-            found = dashboard.dashboard(connection, name, own)
+            asking = viewer(connection, loaded, given_rater(rater))
+            refuse(connection, asking, Shows.WHOLE, "The progress of a study shows")
+            found = dashboard.dashboard(connection, name, asking.rater)
         if look:
-            found = dashboard.look(opened, name, own)
+            found = dashboard.look(opened, name, asking.rater)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -353,11 +357,11 @@ def study_withdraw(
 
     Those under the study are meant. They stay in the workspace, and nobody else's assignments change.
     """
-    from store.studies.session import open_studies
+    from store.policy.sealing import open_studies
     from store.studies.studies import withdraw
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
-    from workbench.study_session import refuse_in_study, session_rater
+    from workbench.study_session import session_rater, viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened:
@@ -365,7 +369,8 @@ def study_withdraw(
             own = session_rater(connection, loaded, given_rater(None))
             by_rater = own.name == whose and name in open_studies(connection, own.id)
             if not by_rater:
-                refuse_in_study(connection, loaded, "The list of raters shows", given_rater(None))
+                asking = viewer(connection, loaded, given_rater(None))
+                refuse(connection, asking, Shows.WHOLE, "The list of raters shows")
         found = withdraw(opened, name, whose)
     if not by_rater:
         _print(found, as_json=as_json)
@@ -391,15 +396,16 @@ def study_manifest(
 
     For example `workbench study manifest WS rq2 methods.md`.
     """
+    from store.queries.studies import find_study
     from store.reports.paper import methods
-    from store.studies.studies import find_study
     from store.workspace.duckdb import Workspace
     from workbench.output import say
-    from workbench.study_session import refuse_in_study
+    from workbench.study_session import viewer
 
     loaded = settings(config)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
-        refuse_in_study(connection, loaded, "The study's details show", given_rater(rater))
+        asking = viewer(connection, loaded, given_rater(rater))
+        refuse(connection, asking, Shows.WHOLE, "The study's details show")
         text = methods(connection, find_study(connection, name), "" if out is None else out.suffix.lower())
     if out is None:
         say(text.rstrip("\n"))
@@ -419,8 +425,8 @@ def study_manifest(
 def _print_status(found: Dashboard, command: str) -> None:
     """Print how far a study is; `command` takes a look, and is empty where none is advised."""
     from store.queries.sources import rejected_sentence
+    from store.record.protocol import condition_words
     from store.studies.dashboard_text import ended, looked, progress_words, stopping_words
-    from store.studies.protocol import condition_words
     from workbench.output import print_facts, print_table, say
 
     study = found.study
@@ -480,8 +486,8 @@ def _of(part: Done | None) -> str | None:
 
 def _print(found: StudyDetails, preview: PlanPreview | None = None, *, as_json: bool, hint: str = "") -> None:
     """Print a study; `preview` is what a freeze of a draft makes."""
+    from store.record.protocol import condition_words
     from store.studies.dashboard_text import plan_words
-    from store.studies.protocol import condition_words
     from workbench.output import print_facts, print_json, print_table, say
 
     if as_json:

@@ -23,9 +23,9 @@ from workbench.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from store.policy.scope import Scope
     from store.queries.rows import QueueSort
     from store.queries.saved_views import ViewDetails
-    from store.record.scope import Scope
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from uuid import UUID
 
 from store.record.rater_ref import RaterRef
@@ -26,6 +27,30 @@ DISCUSS = "discuss"
 
 FIRST_PHASES = (REVIEW, LABEL)
 """The phases whose labels count in measures: those of a rater's first presentation of an item."""
+
+
+class Shows(Enum):
+    """What a viewer may ask for.
+
+    Attributes:
+        AGENTS: The agents' and other raters' work on an item.
+        MODELS: The names of models on an item.
+        TESTS: The agents' test programs on an item.
+        LISTS: Lists that are filtered or ordered by the agents' labels, or that name a run.
+        OTHERS: Figures that rest on the work of others.
+        WHOLE: All of the workspace, as an export holds it.
+        RUN: The choice of a run.
+        RATER: Another rater's view.
+    """
+
+    AGENTS = "agents"
+    MODELS = "models"
+    TESTS = "tests"
+    LISTS = "lists"
+    OTHERS = "others"
+    WHOLE = "whole"
+    RUN = "run"
+    RATER = "rater"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +108,8 @@ class Scope:
         visibility: Which work of others may be seen.
         run: The run whose verdicts are the agents' labels; None for the default one of each kind
             (`store.queries.current.shown_runs`).
+        sealed: Whether it is known that an open study or a packet shows the viewer what assignments show, and
+            no more (`store.policy.sealing`).
     """
 
     rater: RaterRef | None = None
@@ -90,6 +117,17 @@ class Scope:
     phase: str = REVIEW
     visibility: Visibility = Visibility()
     run: RunRef | None = None
+    sealed: bool = False
+
+    def may(self, shows: Shows) -> bool:
+        """Return whether the whole session may see something; an item can hide it all the same."""
+        if shows is Shows.WHOLE:
+            return not self.sealed
+        if shows is Shows.LISTS:
+            return not self.blind and self.sitting is None
+        if shows in (Shows.OTHERS, Shows.RUN, Shows.RATER):
+            return not (self.sealed or self.blind)
+        return not self.blind
 
     @property
     def rater_id(self) -> int:
@@ -110,11 +148,6 @@ class Scope:
     def revealed(self) -> Scope:
         """The scope in which an item is read that the rater has answered, where that reveals it."""
         return replace(self, visibility=replace(self.visibility, blind=False))
-
-    @property
-    def hides_lists(self) -> bool:
-        """Whether lists are neither filtered nor ordered by the agents' labels, nor name a run."""
-        return self.blind or self.sitting is not None
 
 
 EVERYTHING = Scope()

@@ -13,7 +13,8 @@ from store.errors import WorkbenchError
 from store.kinds.comparison import scale_values
 from store.kinds.comparison_texts import CHANGES
 from store.kinds.spec import task_kinds
-from store.tables.people import BLIND, CONDITION_WORDS, OWN_TEST, REVEALED
+from store.policy.conditions import asks_test
+from store.policy.words import BLIND, CONDITION_WORDS, OWN_TEST, REVEALED
 
 IDLE_MINUTES = 5.0
 """After how many minutes without a key a rater is taken to be away, by default."""
@@ -30,7 +31,7 @@ class StudyProtocol:
         questions: The names of the questions that are compared; all of the kind.
         sample: How the items were chosen, as a phrase.
         overlap: How many raters judge each item; None for all of them.
-        conditions: The conditions, each of words of `store.tables.people.CONDITION_WORDS`.
+        conditions: The conditions, each of words of `store.policy.words.CONDITION_WORDS`.
         block_size: Items of a block in which each condition occurs equally often; None for one of each.
         repeats: How many items each rater meets again.
         repeat_distance: How far after its first presentation an item may come again, as a share of the
@@ -135,7 +136,7 @@ class StudyProtocol:
                 "Leave --scale, --mask-names, --strip-docstrings and --format-alike away.",
             )
         if (kind is None or not kind.own_tests) and any(
-            OWN_TEST in condition(one).split() for one in (*self.conditions, self.reveal or BLIND)
+            asks_test(condition(one)) for one in (*self.conditions, self.reveal or BLIND)
         ):
             raise WorkbenchError(
                 "No own tests",

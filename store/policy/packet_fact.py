@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import UUID
 
-from store.errors import UnknownName, WorkspaceError
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from store.workspace.duckdb import Workspace
+from store.errors import UnknownName
 
 FACT = "packet"
 """The name under which a packet holds its manifest."""
@@ -65,38 +59,3 @@ class PacketFact:
                 "Leave --rater out, or open the packet that was made for you.",
             )
         return self.rater
-
-
-def packet_of(connection: Connection) -> PacketFact | None:
-    """Return what a packet says of itself; None where the workspace is no packet."""
-    text = connection.exec_driver_sql(SELECT_FACT).scalar()
-    return None if text is None else PacketFact.from_json(str(text))
-
-
-def packet_in(workspace: Workspace) -> PacketFact | None:
-    """Return what a packet says of itself; None where the workspace is no packet."""
-    cursor = workspace.native()
-    try:
-        row = cursor.execute(SELECT_FACT).fetchone()
-    finally:
-        cursor.close()
-    return None if row is None else PacketFact.from_json(row[0])
-
-
-def refuse_packet(workspace: Workspace, what: str) -> None:
-    """Refuse in a packet what belongs into the workspace that it was made of.
-
-    Args:
-        workspace: The open workspace.
-        what: What is refused, with its verb: "Files are imported".
-
-    Raises:
-        WorkspaceError: The workspace is a packet.
-    """
-    packet = packet_in(workspace)
-    if packet is not None:
-        raise WorkspaceError(
-            "This is a packet",
-            f"{what} in the workspace of {packet.study}, not in a packet of it.",
-            f"In a packet {packet.rater} judges: workbench {workspace.path.name}",
-        )

@@ -1,0 +1,132 @@
+"""What a viewer may see of each item and record, as conditions on rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    Subquery,
+    and_,
+    false,
+    func,
+    or_,
+    select,
+    true,
+)
+
+from store.policy.conditions import HIDING, SHOWING
+from store.policy.scope import REVEAL, Scope, Shows
+from store.policy.words import OWN_TEST
+from store.tables.columns import table_of
+from store.tables.people import Assignment, Study, StudyRater
+
+
+def may(scope: Scope, shows: Shows, item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that a viewer may see something of an item.
+
+    In the sitting of a study nothing is shown of the items that are not in it.
+
+    Args:
+        scope: The viewer.
+        shows: What of the item: `AGENTS`, `MODELS` or `TESTS`.
+        item_id: The item.
+    """
+    return false() if scope.blind else _shown(scope, shows, item_id)
+
+
+def may_on_all(connection: Connection, scope: Scope, shows: Shows) -> bool:
+    """Return whether no item of a scope hides something (see `may`)."""
+    hidden = select(_assigned(scope, *HIDING[shows]).exists())
+    return not scope.blind and not connection.execute(hidden).scalar()
+
+
+def may_read(scope: Scope, records: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a judgment or a mark is in what a session sees of its item's history.
+
+    Others' records are where the agents' work is shown. In a study the own ones are those of the sitting; on
+    an item that comes again to be revealed all of them are.
+    """
+    shown = may(scope, Shows.AGENTS, records.c.item_id)
+    if scope.sitting is None:
+        return or_(records.c.rater_id == scope.rater_id, shown)
+    again = _assignments(scope).where(table_of(Assignment).c.phase == REVEAL)
+    of_others = or_(records.c.rater_id != scope.rater_id, records.c.item_id.in_(again))
+    return in_scope(scope, records.c.item_id) & or_(is_own(scope, records), and_(shown, of_others))
+
+
+def is_own(scope: Scope, records: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a judgment or a mark was made in a scope."""
+    of_rater = records.c.rater_id == scope.rater_id
+    if scope.sitting is None:
+        return of_rater & (records.c.phase == scope.phase) & records.c.assignment_id.is_(None)
+    return of_rater & records.c.assignment_id.in_(
+        _assignments(scope).with_only_columns(table_of(Assignment).c.id)
+    )
+
+
+def in_scope(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that an item is in a scope: in its sitting, any item outside a study."""
+    return true() if scope.sitting is None else item_id.in_(_assignments(scope))
+
+
+def assignment_of(connection: Connection, scope: Scope, item_id: int) -> Row[Any] | None:
+    """Return the assignment (id, phase, condition) under which an item is judged; None outside a study."""
+    if scope.sitting is None:
+        return None
+    assignment = table_of(Assignment)
+    columns = (assignment.c.id, assignment.c.phase, assignment.c.condition)
+    found: Select[Any] = _assignments(scope).with_only_columns(*columns)
+    found = found.where(assignment.c.item_id == item_id)
+    return connection.execute(found).first()
+
+
+def positions(scope: Scope) -> Subquery:
+    """Return (item_id, position) of the items of a scope's sitting."""
+    assignment = table_of(Assignment)
+    columns = (assignment.c.item_id, assignment.c.position)
+    return _assignments(scope).with_only_columns(*columns).subquery("positions")
+
+
+def writes_test(assignment: FromClause) -> ColumnElement[bool]:
+    """Return the condition that an assignment has the rater write a test program."""
+    return _says(assignment.c.condition, OWN_TEST)
+
+
+def _shown(scope: Scope, shows: Shows, item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    if shows in SHOWING:
+        # Outside a study nothing asks for a word that shows.
+        there = item_id.in_(_assigned(scope, *SHOWING[shows]))
+        return _shown(scope, Shows.AGENTS, item_id) if scope.sitting is None else there
+    shown = item_id.not_in(_assigned(scope, *HIDING[shows]))
+    return shown if scope.sitting is None else and_(in_scope(scope, item_id), shown)
+
+
+def _says(condition: ColumnElement[str], *words: str) -> ColumnElement[bool]:
+    padded = func.concat(" ", condition, " ")
+    return or_(*(func.strpos(padded, f" {word} ") > 0 for word in words))
+
+
+def _assigned(scope: Scope, *words: str) -> Select[tuple[int]]:
+    """Select the items whose assignment has one of some words in its condition."""
+    return _assignments(scope).where(_says(table_of(Assignment).c.condition, *words))
+
+
+def _assignments(scope: Scope) -> Select[tuple[int]]:
+    """Select the items that are assigned to the rater; outside a study those of every open study."""
+    assignment, study = table_of(Assignment), table_of(Study)
+    found = select(assignment.c.item_id).where(assignment.c.rater_id == scope.rater_id)
+    if scope.sitting is not None:
+        part = scope.sitting
+        return found.where(assignment.c.study_id == part.study, assignment.c.sitting == part.number)
+    over, member = select(study.c.id).where(study.c.closed_at.is_not(None)), table_of(StudyRater)
+    left = select(member.c.study_id).where(
+        member.c.rater_id == scope.rater_id, member.c.withdrawn_at.is_not(None)
+    )
+    # What an adjudicator may not see outlasts a withdrawal.
+    kept = (assignment.c.sitting == 0) | assignment.c.study_id.not_in(left)
+    return found.where(assignment.c.study_id.not_in(over), kept)
