@@ -6,9 +6,10 @@ import sys
 from io import StringIO
 
 import pytest
+import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.program import COMMANDS
+from workbench.cli.program import COMMANDS, program
 from workbench.start import COMMANDS as KNOWN
 from workbench.start import in_terminal, open_app
 
@@ -54,7 +55,17 @@ def test_it_runs_as_a_module():
 
 
 def test_every_command_is_known_to_the_one_that_suggests_them():
-    assert tuple(name for name, _, _ in COMMANDS) == KNOWN
+    assert tuple(name for commands in COMMANDS.values() for name, _, _ in commands) == KNOWN
+
+
+def test_the_help_lists_every_command_in_one_group_in_80_columns(workbench, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    told = workbench("--help").out
+    listed = [line.split()[0] for line in told.partition("Data:")[2].splitlines() if line.startswith("  ")]
+    commands = typer.main.get_command(program).commands.items()
+    assert sorted(listed) == sorted(name for name, command in commands if not command.hidden)
+    assert [line[:-1] for line in told.splitlines() if line[:-1] in COMMANDS] == [*COMMANDS]
+    assert all(len(line) <= 80 and not line.endswith("...") for line in told.splitlines())
 
 
 @pytest.mark.parametrize(
