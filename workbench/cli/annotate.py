@@ -11,8 +11,8 @@ import typer
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS as ANNOTATING
 from agents.pipelines.pairwise_judging.configurations import CONFIGURATIONS as JUDGING
 from store.errors import WorkbenchError
-from workbench.cli.estimating import print_estimates
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.estimating import estimates
+from workbench.cli.options import Answer, AsJson, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def annotate_command(
     estimate_only: EstimateOnly = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
-) -> None:
+) -> Answer | None:
     """Run the agents on every item that the run has no outcome for.
 
     Ctrl-C stops it; the same command goes on where it stopped. A budget is that of the run, all its jobs
@@ -213,8 +213,7 @@ def annotate_command(
             print_strata(sample)
         if estimate_only:
             drawn_jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
-            print_estimates(opened, drawn_jobs, asked, blind=loaded.screens.blind, as_json=as_json)
-            return
+            return estimates(opened, drawn_jobs, asked, blind=loaded.screens.blind)
         for job in jobs:
             chosen = replace(job, item_ids=drawn, missing_at=missing_at)
             reports.append(annotate(opened, chosen, loaded.agents.limits))
@@ -228,6 +227,7 @@ def annotate_command(
     if left := [job.asked for job in jobs[len(reports) :]]:
         note(f"Not begun: {', '.join(left)}.")
     report_end(*reports, as_json=as_json)
+    return None
 
 
 @command

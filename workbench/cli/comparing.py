@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from store.formatting import pluralize
 from workbench.cli.options import (
-    AsJson,
+    Answer,
     ConfigFile,
     RaterName,
     Workspace,
@@ -18,10 +19,6 @@ from workbench.cli.options import (
     settings,
     several,
 )
-
-if TYPE_CHECKING:
-    from store.ingest.report import ImportReport
-    from store.studies.studies import StudyDetails
 
 
 class ScaleName(StrEnum):
@@ -121,8 +118,7 @@ def compare_new(
     ] = None,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Make comparisons, and a draft of a study of them: `workbench compare new WS rq1 --codes-from A:B`.
 
     Of two sets of codes that share queries, one pair of codes labelled 1 is drawn for each query. Comparisons
@@ -135,7 +131,6 @@ def compare_new(
     from store.studies.plan import people
     from store.studies.protocol import StudyProtocol
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json
     from workbench.rater import rater_name
     from workbench.study_session import refuse_in_study
 
@@ -169,28 +164,19 @@ def compare_new(
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "A comparison uses", given_rater(rater))
         report, ids, study = carry_out(opened, plan)
-    if as_json:
-        print_json(
-            {
-                "comparisons": name,
-                "made": len(ids),
-                "added": sum(one.items_added for one in report.files),
-                "seed": seed,
-                "study": None if study is None else study.to_dict(),
-            }
-        )
-    else:
-        _print(workspace, name, report, len(ids), study)
-
-
-def _print(workspace: Path, name: str, report: ImportReport, number: int, study: StudyDetails | None) -> None:
-    from store.formatting import pluralize
-    from workbench.output import say
-
     added = sum(one.items_added for one in report.files)
-    say(f"{name}: {pluralize(number, 'comparison')}, {added:,} of them new.")
-    if study is None:
-        say(f"A study of them: workbench compare new {workspace} {name} ... --raters A,B,C")
-    else:
-        raters = ", ".join(one.rater.name for one in study.members)
-        say(f"A draft of a study for {raters}. Freeze it: workbench study freeze {workspace} {name}")
+    further = f"A study of them: workbench compare new {workspace} {name} ... --raters A,B,C"
+    if study is not None:
+        members = ", ".join(one.rater.name for one in study.members)
+        further = f"A draft of a study for {members}. Freeze it: workbench study freeze {workspace} {name}"
+    return Answer(
+        {
+            "comparisons": name,
+            "made": len(ids),
+            "added": added,
+            "seed": seed,
+            "study": None if study is None else study.to_dict(),
+        },
+        f"{name}: {pluralize(len(ids), 'comparison')}, {added:,} of them new.",
+        further,
+    )

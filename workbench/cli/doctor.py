@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.options import AsJson, ConfigFile, command, given_config, given_rater
+from workbench.cli.options import Answer, ConfigFile, command, given_config, given_rater
 
 
 @command
@@ -16,14 +17,12 @@ def doctor_command(
         Path | None, typer.Argument(help="A workspace to check as well.", show_default=False)
     ] = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Check sandboxes, API keys, terminal, configuration, plug-ins, and a workspace.
 
     Ends with exit code 1 when something is wrong.
     """
     from workbench.diagnosis import diagnose
-    from workbench.output import print_json
 
     facts = diagnose(given_config(config))
     facts["workspace"] = None
@@ -40,12 +39,7 @@ def doctor_command(
                     refuse_sealed(connection, known_rater(connection, name), "The check of a workspace shows")
             facts["workspace"] = health(opened).to_dict()
         facts["problems"] += facts["workspace"]["problems"]
-    if as_json:
-        print_json(facts)
-    else:
-        _print(facts)
-    if facts["problems"]:
-        raise typer.Exit(1)
+    return Answer(facts, partial(_print, facts), code=1 if facts["problems"] else 0)
 
 
 def _print(facts: dict[str, Any]) -> None:
