@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,34 +17,17 @@ from workbench.cli.options import (
     settings,
     several,
 )
-
-
-class ScaleName(StrEnum):
-    """The scales of comparisons."""
-
-    forced = "forced"
-    tie = "tie"
-    five = "five"
-
-
-MaskNames = Annotated[
-    bool, typer.Option("--mask-names", help="Raters see no names of the sets and of models in the texts.")
-]
-StripDocstrings = Annotated[
-    bool, typer.Option("--strip-docstrings", help="Raters see Python code without its docstrings.")
-]
-FormatAlike = Annotated[
-    bool, typer.Option("--format-alike", help="Raters see both sides in one format, without comments.")
-]
-
-
-def text_changes(*, mask_names: bool, strip_docstrings: bool, format_alike: bool) -> tuple[str, ...]:
-    """Return the changes of the texts of comparisons that were asked for."""
-    from store.kinds.comparison_texts import FORMATTED, MASKED_NAMES, NO_DOCSTRINGS
-
-    changes = {MASKED_NAMES: mask_names, NO_DOCSTRINGS: strip_docstrings, FORMATTED: format_alike}
-    return tuple(change for change, wanted in changes.items() if wanted)
-
+from workbench.cli.study_options import (
+    Coordinators,
+    FormatAlike,
+    Gold,
+    MaskNames,
+    Overlap,
+    Repeats,
+    ScaleName,
+    StripDocstrings,
+    text_changes,
+)
 
 compare_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -96,16 +77,9 @@ def compare_new(
     raters: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="Make a study of them for these raters.")
     ] = None,
-    overlap: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Raters of each comparison; all by default.")
-    ] = None,
-    gold: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Comparisons with known answers, mixed in: lines `item,value`."),
-    ] = None,
-    repeats: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Comparisons that each rater meets again, unannounced.")
-    ] = 0,
+    overlap: Overlap = None,
+    gold: Gold = None,
+    repeats: Repeats = 0,
     scale: Annotated[
         ScaleName,
         typer.Option(help="forced: one is better; tie: or the same; five: or much better."),
@@ -113,9 +87,7 @@ def compare_new(
     mask_names: MaskNames = False,
     strip_docstrings: StripDocstrings = False,
     format_alike: FormatAlike = False,
-    coordinators: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Who coordinates the study; you by default.")
-    ] = None,
+    coordinators: Coordinators = None,
     rater: RaterName = None,
     config: ConfigFile = None,
 ) -> Answer:

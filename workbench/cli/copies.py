@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import pluralize
-from workbench.cli.exchange import progress_callback
+from workbench.cli.exchange import DryRun, progress_callback
 from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, in_shell, settings
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def merge_command(
     workspace: Workspace,
     copy: Annotated[Path, typer.Argument(help="A copy of it, in which agents have worked since.")],
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and merge nothing.")] = False,
+    dry_run: DryRun = False,
     config: ConfigFile = None,
 ) -> Answer:
     """Merge what agents recorded in a copy of the workspace into it.

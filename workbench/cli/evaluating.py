@@ -27,6 +27,7 @@ from workbench.cli.ranking import (
     write_by_query,
 )
 from workbench.cli.rejected import says_rejected
+from workbench.cli.study_options import Policy, TrueRater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,13 +74,8 @@ def evaluate_retrieval(
             "--part", metavar="NAME", help="The part of a folder's qrels, or of --split; test by default."
         ),
     ] = None,
-    rater: Annotated[
-        str | None, typer.Option("--rater", metavar="NAME", help="Whose labels are true: a person or a run.")
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(metavar="P", help="What makes one label of several: majority, unanimous, ..."),
-    ] = None,
+    rater: TrueRater = None,
+    policy: Policy = None,
     question: Annotated[
         str | None,
         typer.Option(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
 
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and count everything; change nothing.")]
+
 _SHOWN = 20
 """How many lines of a journal are named one by one."""
 
@@ -157,7 +159,7 @@ def import_command(
         Path | None,
         typer.Option(metavar="FILE", help="Import the good records; write the others here, with reasons."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and import nothing.")] = False,
+    dry_run: DryRun = False,
     all_functions: Annotated[
         bool,
         typer.Option("--all-functions", help="A corpus takes functions without parameter or result too."),
@@ -354,9 +356,7 @@ def export_command(
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything and count it; write nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     config: ConfigFile = None,
 ) -> Answer:

@@ -9,7 +9,7 @@ import itertools
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.config import Config
 
 P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., None])
 
 Workspace = Annotated[Path, typer.Argument(help="The workspace file.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -175,6 +176,17 @@ def command(function: Callable[P, Answer | None]) -> Callable[..., None]:
         kind = inspect.Parameter.KEYWORD_ONLY
         set_parameters(guarded, [*own, inspect.Parameter("as_json", kind, default=False, annotation=AsJson)])
     return guarded
+
+
+def with_options_of(whole: Callable[..., None], *, without: Sequence[str]) -> Callable[[F], F]:
+    """Give a command the arguments and options of another one, without some, to pass them on to it."""
+
+    def given(function: F) -> F:
+        every = inspect.signature(whole, eval_str=True).parameters
+        set_parameters(function, [one for name, one in every.items() if name not in without])
+        return function
+
+    return given
 
 
 def set_parameters(function: Any, parameters: Sequence[inspect.Parameter]) -> None:

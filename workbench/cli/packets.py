@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import pluralize
-from workbench.cli.exchange import progress_callback
+from workbench.cli.exchange import DryRun, progress_callback
 from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, in_shell, settings
-from workbench.cli.studying import StudyName
+from workbench.cli.study_options import StudyName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def packet_merge(
         list[Path], typer.Argument(metavar="PACKET...", help="Packets that came back.", show_default=False)
     ],
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and merge nothing.")] = False,
+    dry_run: DryRun = False,
     config: ConfigFile = None,
 ) -> Answer:
     """Merge what raters recorded in packets; merging again adds nothing, and finishes what was interrupted.

@@ -22,6 +22,7 @@ from workbench.cli.options import (
     settings,
 )
 from workbench.cli.rejected import says_rejected
+from workbench.cli.study_options import Policy, TrueRater
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -54,16 +55,8 @@ def split_command(
         typer.Option(metavar="R", help="Shares of train, dev and test; or named: train=8,test=2."),
     ] = "8:1:1",
     seed: Annotated[int, typer.Option(metavar="S", help="The seed.")] = 0,
-    rater: Annotated[
-        str | None, typer.Option("--rater", metavar="NAME", help="Whose labels are true: a person or a run.")
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="P",
-            help="What makes one label of several: majority, unanimous, adjudicated, dawid-skene, ...",
-        ),
-    ] = None,
+    rater: TrueRater = None,
+    policy: Policy = None,
     disjoint: Annotated[
         DisjointBy | None,
         typer.Option(help="What no two parts share; by default queries, or repositories without queries."),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.comparing import FormatAlike, MaskNames, ScaleName, StripDocstrings, text_changes
 from workbench.cli.options import (
     Answer,
     ConfigFile,
@@ -21,6 +20,18 @@ from workbench.cli.options import (
     settings,
 )
 from workbench.cli.sampling import SamplePairs, Seed, Stratify
+from workbench.cli.study_options import (
+    Coordinators,
+    FormatAlike,
+    Gold,
+    MaskNames,
+    Overlap,
+    Repeats,
+    ScaleName,
+    StripDocstrings,
+    StudyName,
+    text_changes,
+)
 
 if TYPE_CHECKING:
     from store.studies.dashboard import Dashboard, Done
@@ -28,7 +39,6 @@ if TYPE_CHECKING:
     from store.studies.studies import StudyDetails
 
 study_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-StudyName = Annotated[str, typer.Argument(help="The study's name.", show_default=False)]
 
 
 @study_commands.callback()
@@ -58,9 +68,7 @@ def study_new(
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
-    overlap: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Raters of each item; all by default.")
-    ] = None,
+    overlap: Overlap = None,
     conditions: Annotated[
         str,
         typer.Option(
@@ -73,16 +81,8 @@ def study_new(
         int | None,
         typer.Option(metavar="N", help="Items of a block in which each condition is equally frequent."),
     ] = None,
-    repeats: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Items that each rater meets again, unannounced.")
-    ] = 0,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Items with known answers, mixed in: lines `item,value` or `item,question,value`.",
-        ),
-    ] = None,
+    repeats: Repeats = 0,
+    gold: Gold = None,
     training: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Items to practise on, in the form of --gold.")
     ] = None,
@@ -98,9 +98,7 @@ def study_new(
     consent: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The text that raters agree to at first.")
     ] = None,
-    coordinators: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Who coordinates it; you by default.")
-    ] = None,
+    coordinators: Coordinators = None,
     half_width: Annotated[
         float | None,
         typer.Option(metavar="W", help="Stop where the interval of alpha is this narrow at a look."),
