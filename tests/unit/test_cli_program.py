@@ -9,7 +9,9 @@ import pytest
 import typer
 
 from store.errors import WorkbenchError
+from workbench.cli.options import Answer, command
 from workbench.cli.program import COMMANDS, program
+from workbench.output import say
 from workbench.start import COMMANDS as KNOWN
 from workbench.start import in_terminal, open_app
 
@@ -216,3 +218,18 @@ def test_a_job_that_fails_says_so_once(workbench, in_folder):
     assert done.code == 2
     assert done.json()["error"]["title"]
     assert "╭" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "printed"), [((), "two lines\nof it\ndrawn\n"), (("--json",), '{\n  "lines": 2\n}\n')]
+)
+def test_what_a_command_answers_is_printed_as_text_or_as_json(capsys, options, printed):
+    @command
+    def told(number: int = 2) -> Answer:
+        return Answer({"lines": number}, "two lines\nof it", lambda: say("drawn"), code=3)
+
+    single = typer.Typer()
+    single.command()(told)
+    with pytest.raises(SystemExit) as ended:
+        single(args=[*options], prog_name="told")
+    assert (capsys.readouterr().out, ended.value.code) == (printed, 3)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from workbench.cli.exchange import DryRun, progress_callback
 from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, in_shell, settings
 
@@ -63,7 +64,7 @@ def merge_command(
         with opened.reading() as connection:
             refuse_in_study(connection, loaded, "A merge uses", given_rater(None))
         report = merge(opened, copy, dry_run=dry_run, progress=progress_callback(bar))
-    return Answer({"workspace": workspace, **report.to_dict()}, *_printed(workspace, report))
+    return Answer({"workspace": workspace, **json_fields(report)}, *_printed(workspace, report))
 
 
 def _printed(workspace: Path, report: MergeReport) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from store.json_fields import json_fields
 from workbench.cli.options import Answer, ConfigFile, command, given_config, given_rater
 
 
@@ -37,7 +38,7 @@ def doctor_command(
                 # The configuration may be what is wrong, so that the rater is not asked of it.
                 for name in filter(None, (facts["rater"], given_rater(None))):
                     refuse_sealed(connection, known_rater(connection, name), "The check of a workspace shows")
-            facts["workspace"] = health(opened).to_dict()
+            facts["workspace"] = json_fields(health(opened))
         facts["problems"] += facts["workspace"]["problems"]
     return Answer(facts, partial(_print, facts), code=1 if facts["problems"] else 0)
 

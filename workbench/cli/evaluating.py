@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import ExportFailed, WorkbenchError, WorkspaceError, blind_review
+from store.json_fields import json_fields
 from workbench.cli.options import Answer, ConfigFile, command, given_rater, names_in, settings
 from workbench.cli.ranking import (
     ByQuery,
@@ -242,7 +243,7 @@ def evaluate_retrieval(
         },
         "pool": pool,
         "stored": not source.is_dir() and not not_stored,
-        "differences": [each.to_dict() for each in differences],
+        "differences": [json_fields(each) for each in differences],
         "unjudged": None if unjudged is None else {"depth": add_unjudged, **asdict(unjudged)},
     }
     tables = (

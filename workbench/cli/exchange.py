@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperOption
 
 from store.errors import HiddenData, WorkbenchError
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
@@ -221,7 +222,7 @@ def import_command(
         lines.append(f"{pluralize(report.rejected, 'record')} would be refused, and written to {rejects}.")
     lines += report.beside_files()
     lines.append(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
-    return Answer({"workspace": workspace, **report.to_dict()}, *lines)
+    return Answer({"workspace": workspace, **json_fields(report)}, *lines)
 
 
 def _with_command(run: Callable[..., ImportReport], words: list[str], **options: Any) -> ImportReport:
@@ -274,7 +275,7 @@ def _import_bundle(workspace: Path, files: list[Path], has_choices: bool, *, dry
     if report.migrated:
         lines.append(f"It had schema {report.workspace_schema}, and was migrated to the newest.")
     lines.append(_end(workspace, dry_run=dry_run, adds=True, all_good=True))
-    return Answer({"workspace": workspace, **report.to_dict()}, *lines)
+    return Answer({"workspace": workspace, **json_fields(report)}, *lines)
 
 
 @command
@@ -435,7 +436,7 @@ def export_command(
             dry_run=dry_run,
         )
     revealed = reveals(report.format, report.rater, own) if loaded.screens.blind else None
-    fields = without_counts(report) if revealed else report.to_dict()
+    fields = without_counts(report) if revealed else json_fields(report)
     lines = list(export_lines(report, revealed))
     if revealed:
         lines.append(f"You review blind, and this export holds {revealed}: read it after your review.")
@@ -482,7 +483,7 @@ def recover_command(
         placeless = pluralize(len(report.rejected), "record")
         lines.append(f"{placeless} cannot be restored here, and can be read in {report.rejects}:")
         lines += (f"  line {number}: {reason}" for number, reason in report.rejected[:_SHOWN])
-    return Answer({"workspace": workspace, **report.to_dict()}, *lines)
+    return Answer({"workspace": workspace, **json_fields(report)}, *lines)
 
 
 def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from store.errors import WorkbenchError
+from store.json_fields import json_fields
 from workbench.cli.options import Answer, command, named, names_in
 from workbench.cli.ranking import (
     ByQuery,
@@ -129,7 +130,7 @@ def agreement_command(
     table = read_ratings(file, asked)
     found = table_agreement(table, level=level.value, bootstrap=Bootstrap(bootstrap, seed), block=blocks)
     return Answer(
-        {"measure": "agreement", "file": file, "columns": asdict(table.columns), **found.to_dict()},
+        {"measure": "agreement", "file": file, "columns": asdict(table.columns), **json_fields(found)},
         lambda: print_report(file.name, ratings_report(found, table.columns, blocks)),
     )
 
@@ -188,7 +189,7 @@ def preference_command(
     read = Preferences(found, votes, notes=votes.notes)
     title = ", ".join(one.name for one in files)
     return Answer(
-        {"measure": "preference", "files": files, "notes": votes.notes, **found.to_dict()},
+        {"measure": "preference", "files": files, "notes": votes.notes, **json_fields(found)},
         lambda: print_report(title, preference_of("preference", *WHOLE)(read, options)),
     )
 
@@ -264,7 +265,7 @@ def ranking_command(
             "qrels": qrels,
             "preset": preset.value,
             **({"run": runs[0], **found[next(iter(found))]} if len(found) == 1 else {"runs": found}),
-            "differences": [each.to_dict() for each in differences],
+            "differences": [json_fields(each) for each in differences],
         },
         partial(print_report, qrels.name, report),
     )

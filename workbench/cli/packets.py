@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from workbench.cli.exchange import DryRun, progress_callback
 from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, in_shell, settings
 from workbench.cli.study_options import StudyName
@@ -62,7 +63,7 @@ def packet_make(
         made = make_packet(opened, study, whose, out, again=again, progress=progress_callback(bar))
     part = "the reveal" if made.reveal else pluralize(made.sittings, "sitting")
     return Answer(
-        {"workspace": workspace, **made.to_dict()},
+        {"workspace": workspace, **json_fields(made)},
         f"{out}: {pluralize(made.items, 'item')} of {made.study} for {made.rater} · {part}.",
         f"{made.rater} opens it by: {in_shell(out.name)}",
         f"What comes back is merged by: {in_shell('packet', 'merge', workspace, out)}",
@@ -109,7 +110,7 @@ def packet_merge(
         {
             "workspace": workspace,
             "dry_run": dry_run,
-            "packets": [report.to_dict() for report in reports],
+            "packets": [json_fields(report) for report in reports],
             "refused": {path: refusal.message for path, refusal in refused.items()},
         },
         *(line for report in reports for line in _printed(report)),
