@@ -190,9 +190,9 @@ class Baseline:
 
     def product(self) -> None:
         """Store what the product offers: commands, settings, actions."""
-        self.keep("product/help.txt", self.run("--help"))
-        commands = re.findall(r"^  ([a-z]+) ", self.run("--help").partition("Commands:")[2], re.MULTILINE)
-        for command in commands:
+        told = self.run("--help")
+        self.keep("product/help.txt", told)
+        for command in re.findall(r"^  ([a-z][a-z-]*)  +[A-Z]", told, re.MULTILINE):
             self.keep(f"product/{command}.txt", self.run(command, "--help"))
         told = json.loads(self.run("doctor", "--json"))
         settings = [f"{one['name']} = {one['value']}\n" for one in told["configuration"]["settings"]]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from store.json_fields import json_fields
 from store.kinds.counting import in_order
 from store.kinds.pair import MATCH
 from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
@@ -93,8 +94,8 @@ class DemoReport:
         return {
             **fields,
             "agreement_with_majority": self.with_majority.to_dict(),
-            "agreement_among_raters": self.among_raters.to_dict(),
-            "krippendorff_alpha_of_raters": self.alpha.to_dict(),
+            "agreement_among_raters": json_fields(self.among_raters),
+            "krippendorff_alpha_of_raters": json_fields(self.alpha),
         }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import Connection, Table, TableClause, Uuid, cast, column, exists, func, select, table, text
 from sqlmodel import SQLModel
@@ -100,6 +100,8 @@ class Health:
         journal_ahead: Records that the journal has and the workspace lacks.
     """
 
+    JSON_ALSO: ClassVar = ("problems", "notes")
+
     path: str
     bytes: int
     schema: int
@@ -137,10 +139,6 @@ class Health:
             "their comparisons, or from an export, are right; import the others again with the name of the "
             "favoured candidate in the column `of`."
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {**asdict(self), "problems": self.problems, "notes": self.notes}
 
 
 def health(workspace: Workspace) -> Health:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,22 +43,9 @@ BESIDE_CELLS = 48
 """Cells around a bar's detail: the word before the bar, a short bar, the share, two times."""
 
 
-_beside: dict[str, Any] = {}
-
-
-@contextmanager
-def beside(**fields: Any) -> Iterator[None]:
-    """Add fields to what is printed as JSON meanwhile."""
-    _beside.update(fields)
-    try:
-        yield
-    finally:
-        _beside.clear()
-
-
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object; nothing but printable ASCII, so that no text can command a terminal."""
-    text = json.dumps({**value, **_beside}, indent=2, ensure_ascii=True, allow_nan=False, default=_plain)
+    text = json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False, default=_plain)
     sys.stdout.write(text + "\n")
 
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -114,10 +114,6 @@ class ExportReport:
     unread: int = 0
     file: str = ""
     added: Sequence[str] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values for JSON."""
-        return asdict(self)
 
 
 def export(

@@ -10,6 +10,7 @@ from store.export.exporting import ExportReport
 from store.export.labels import count_by_kind
 from store.formats.protocol import find_format
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from store.measures.truth import POLICIES
 from store.splits.changes_text import change_lines
 
@@ -41,7 +42,7 @@ def without_counts(report: ExportReport) -> dict[str, Any]:
     """Return a report as plain values, without what tells of labels that a blind review does not show."""
     told = {"destination", "format", "folder", "rater", "setting", "study", "pseudonyms", "split", "parts"}
     told |= {"view", "dry_run", "file", "added"}
-    return {name: value if name in told else None for name, value in report.to_dict().items()}
+    return {name: value if name in told else None for name, value in json_fields(report).items()}
 
 
 def export_lines(report: ExportReport, hidden: str | None = None) -> Iterator[str]:

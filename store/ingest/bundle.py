@@ -7,9 +7,8 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -59,10 +58,6 @@ class BundleReport:
     replies: bool
     left_out: Mapping[str, int]
     dry_run: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values for JSON."""
-        return asdict(self)
 
 
 def import_bundle(

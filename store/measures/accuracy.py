@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from store.measures.agreement import cohen_of_patterns, cohen_statistic
@@ -58,13 +58,6 @@ class Accuracy:
     accuracy_undecided_wrong: float | None
     intervals: Mapping[str, Interval]
     classes: tuple[float, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        fields = asdict(self)
-        for name, interval in self.intervals.items():
-            fields["intervals"][name]["warning"] = interval.warning
-        return fields
 
 
 def accuracy(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
@@ -45,10 +45,6 @@ class Agreement:
     dropped: int
     values: int
     why_none: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return asdict(self)
 
 
 def majority(values: Iterable[float | None]) -> float | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import numpy
@@ -45,6 +45,8 @@ class Interval:
         resamples: The resamples in which the measure is defined.
         undefined: Those in which it is not.
     """
+
+    JSON_ALSO: ClassVar = ("warning",)
 
     low: float | None
     high: float | None

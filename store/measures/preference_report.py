@@ -161,10 +161,6 @@ class PreferenceReport:
         }
     )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return asdict(self)
-
 
 def preference_report(votes: Votes, options: Options = Options()) -> PreferenceReport:
     """Compute the report of some votes.

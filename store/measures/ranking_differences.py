@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 from store.measures.intervals import Bootstrap
 from store.measures.ranking import RankingScores
@@ -37,10 +36,6 @@ class RankingDifference:
     high: float | None
     p_value: float
     adjusted: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
 
 def ranking_differences(

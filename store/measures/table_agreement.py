@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -132,13 +132,6 @@ class TableAgreement:
     def interval(self) -> Interval | None:
         """The interval of alpha; None where none was asked for."""
         return self.intervals.get("alpha")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        fields = asdict(self)
-        for name, interval in self.intervals.items():
-            fields["intervals"][name]["warning"] = interval.warning
-        return fields
 
 
 def table_agreement(

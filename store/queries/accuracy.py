@@ -13,6 +13,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from store.errors import WorkbenchError
+from store.json_fields import NOT_IN_JSON, SPREAD, json_fields, json_name
 from store.kinds.comparison import PREFERENCE
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
 from store.measures.alternative_test import Alignment, AlternativeTest, alternative_test
@@ -88,9 +89,9 @@ class RaterAccuracy:
         wrong: Which of these labels are not the true one.
     """
 
-    name: str
+    name: str = field(metadata=json_name("rater"))
     kind: str
-    figures: Accuracy
+    figures: Accuracy = field(metadata=SPREAD)
     left_out: bool
     true_units: int
     tied: int
@@ -99,20 +100,8 @@ class RaterAccuracy:
     replaces: AlternativeTest | None
     population: SampleEstimates | None
     anchoring: Anchoring | None
-    known: Array = field(repr=False)
-    wrong: Array = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        fields = asdict(self)
-        for name in ("figures", "known", "wrong"):
-            del fields[name]
-        return {
-            "rater": fields.pop("name"),
-            "kind": fields.pop("kind"),
-            **self.figures.to_dict(),
-            **fields,
-        }
+    known: Array = field(repr=False, metadata=NOT_IN_JSON)
+    wrong: Array = field(repr=False, metadata=NOT_IN_JSON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +132,7 @@ class AccuracyReport:
             "cluster": self.labels.cluster,
             "equal_texts": self.labels.equal_texts,
             "truth": asdict(self.truth),
-            "raters": [one.to_dict() for one in self.raters],
+            "raters": [json_fields(one) for one in self.raters],
             "comparisons": [asdict(one) for one in self.comparisons],
             "by_condition": [asdict(one) for one in self.by_condition],
         }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from store.json_fields import json_fields
 from store.kinds.spec import task_kinds
 from store.measures.agreement import Agreement, cohen_kappa
 from store.measures.intervals import INTERVALS, Bootstrap
@@ -177,7 +178,7 @@ class AgreementReport:
             "by_pair": [pair.to_dict() for pair in self.by_pair],
             "by_condition": [asdict(one) for one in self.by_condition],
             **({} if self.by_item is None else {"by_item": [asdict(one) for one in self.by_item]}),
-            **{measure.name: found.to_dict() for measure, found in self.measures.items()},
+            **{measure.name: json_fields(found) for measure, found in self.measures.items()},
         }
 
 
@@ -285,7 +286,7 @@ def agreement_by_question(
 
 def _figures(found: TableAgreement) -> dict[str, Any]:
     """Return the figures of some raters as JSON-able fields."""
-    fields = found.to_dict()
+    fields = json_fields(found)
     for name in ("form", "by_pair"):
         del fields[name]
     return fields

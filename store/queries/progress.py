@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Connection, case, func, literal, select
 
+from store.json_fields import NOT_IN_JSON, json_fields
 from store.kinds.counting import in_order
 from store.policy.rows import in_scope, may
 from store.policy.scope import EVERYTHING, Scope, Shows
@@ -51,7 +52,9 @@ class KindProgress:
             not of items that were assigned blind; None in a blind review.
     """
 
-    kind: str
+    JSON_ALSO: ClassVar = ("left",)
+
+    kind: str = field(metadata=NOT_IN_JSON)
     items: int
     judged: int
     cannot_decide: int
@@ -63,12 +66,6 @@ class KindProgress:
     def left(self) -> int:
         """Items that the rater has neither judged nor marked as undecidable."""
         return self.items - self.judged - self.cannot_decide
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields, with derived ones."""
-        fields = asdict(self)
-        del fields["kind"]
-        return {**fields, "left": self.left}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +153,7 @@ class Progress:
         fields |= {
             "items": self.total,
             "items_by_kind": self.items,
-            "kinds": {one.kind: one.to_dict() for one in self.kinds},
+            "kinds": {one.kind: json_fields(one) for one in self.kinds},
             **{name: getattr(self, name) for name in _SUMS},
             "cost": fields.pop("money"),
             "cost_unknown_steps": fields.pop("unpriced"),

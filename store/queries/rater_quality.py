@@ -78,10 +78,6 @@ class RatersReport:
     raters: tuple[RaterRow, ...]
     withdrawn: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {**asdict(self), "raters": [one.to_dict() for one in self.raters]}
-
 
 def raters_report(connection: Connection, name: str, question: str | None = None) -> RatersReport:
     """Compute the figures of each rater of a study.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import fmean, median, quantiles
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import func, select
 
 from store.errors import UnknownName
+from store.json_fields import NOT_IN_JSON, json_fields
 from store.kinds.spec import task_kinds
 from store.policy.scope import FIRST_PHASES
 from store.queries.current import all_values
@@ -67,12 +68,14 @@ class TimeBin:
         items: The items, one for each time.
     """
 
+    JSON_ALSO: ClassVar = ("n",)
+
     low: float
     high: float | None
     median: float | None
     quarter: float | None
     three_quarters: float | None
-    items: tuple[int, ...] = field(repr=False)
+    items: tuple[int, ...] = field(repr=False, metadata=NOT_IN_JSON)
 
     @property
     def n(self) -> int:
@@ -88,12 +91,6 @@ class TimeBin:
         if self.high is None:
             return f"{self.low:g} and more"
         return f"{self.low:g} to {self.high:g}" if self.low or places else f"under {self.high:g}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        fields = asdict(self)
-        del fields["items"]
-        return {**fields, "n": self.n}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +137,8 @@ class TimesReport:
             "median_seconds": self.median,
             "mean_seconds": self.mean,
             "sessions": self.sessions,
-            "histogram": [one.to_dict() for one in self.histogram],
-            "by_place": [one.to_dict() for one in self.by_place],
+            "histogram": [json_fields(one) for one in self.histogram],
+            "by_place": [json_fields(one) for one in self.by_place],
         }
 
 

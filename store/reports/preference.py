@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from store.measures import preference_report as measured
 from store.measures.battles import MOST_CANDIDATES
 from store.measures.preference import SideVerdict, in_both_orders, side_verdicts
@@ -68,7 +69,7 @@ class Preferences:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
-        return {"study": self.study, **self.found.to_dict()}
+        return {"study": self.study, **json_fields(self.found)}
 
 
 def measured_as(options: Options) -> measured.Options:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from store.measures.ranking import PRESETS, measure_named
 from store.reports.options import Options
 from store.reports.ranking import STEP, differences_tables, left_out_table, score_fields, scores_tables
@@ -113,7 +114,7 @@ def retrieval_fields(found: RetrievalReport | QueryComparison, options: Options)
             for name, scores in found.scores.items()
         },
         "pool": POOL,
-        "differences": [each.to_dict() for each in found.differences],
+        "differences": [json_fields(each) for each in found.differences],
         "intervals": {
             name: {"measure": found.measure, "low": one.low, "high": one.high}
             for name, one in found.intervals.items()

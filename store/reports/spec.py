@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from store.json_fields import json_fields
 from store.reports.options import NAMES, Options
 from store.reports.value import Report
 
@@ -36,8 +37,7 @@ Choices = Mapping[str, Choice]
 
 def as_found(found: Any, options: Options) -> dict[str, Any]:
     """Return what was read as its own JSON-able fields."""
-    fields: dict[str, Any] = found.to_dict()
-    return fields
+    return json_fields(found)
 
 
 def as_asked(connection: Connection, options: Options) -> Options:

@@ -9,11 +9,12 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Connection, func, insert, select
 
 from store.errors import WorkbenchError
+from store.json_fields import json_fields
 from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
 from store.measures.intervals import INTERVALS, Bootstrap
@@ -154,6 +155,8 @@ class Look:
         planned: Whether it was named before the freeze, or was taken when everything was judged.
     """
 
+    JSON_ALSO: ClassVar = ("half_width",)
+
     question: str
     looked_at: datetime
     judgments: int
@@ -169,10 +172,6 @@ class Look:
         if self.ci_low is None or self.ci_high is None:
             return None
         return (self.ci_high - self.ci_low) / 2
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {**asdict(self), "half_width": self.half_width}
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +260,7 @@ class Dashboard:
             "planned_looks": list(study.protocol.looks),
             "look_due": self.due,
             "stopping_rule_met": self.is_met,
-            "looks": [one.to_dict() for one in self.looks],
+            "looks": [json_fields(one) for one in self.looks],
             "rejected": [asdict(one) for one in self.rejected],
         }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -85,10 +85,6 @@ class PacketReport:
     def adds(self) -> bool:
         """Whether anything is new."""
         return bool(self.judgments or self.marks or self.expert_runs or self.consent)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values for JSON."""
-        return asdict(self)
 
 
 def merge_packet(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -59,10 +59,6 @@ class MadePacket:
     items: int
     sittings: int
     bytes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values for JSON."""
-        return asdict(self)
 
 
 def make_packet(

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +65,6 @@ class MergeReport:
     def adds(self) -> bool:
         """Whether anything is new."""
         return any(self.added.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values for JSON."""
-        return asdict(self)
 
 
 def copy_workspace(path: Path | str, target: Path | str) -> int:

@@ -6,9 +6,12 @@ import sys
 from io import StringIO
 
 import pytest
+import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.program import COMMANDS
+from workbench.cli.options import Answer, command
+from workbench.cli.program import COMMANDS, program
+from workbench.output import say
 from workbench.start import COMMANDS as KNOWN
 from workbench.start import in_terminal, open_app
 
@@ -54,7 +57,17 @@ def test_it_runs_as_a_module():
 
 
 def test_every_command_is_known_to_the_one_that_suggests_them():
-    assert tuple(name for name, _, _ in COMMANDS) == KNOWN
+    assert tuple(name for commands in COMMANDS.values() for name, _, _ in commands) == KNOWN
+
+
+def test_the_help_lists_every_command_in_one_group_in_80_columns(workbench, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    told = workbench("--help").out
+    listed = [line.split()[0] for line in told.partition("Data:")[2].splitlines() if line.startswith("  ")]
+    commands = typer.main.get_command(program).commands.items()
+    assert sorted(listed) == sorted(name for name, command in commands if not command.hidden)
+    assert [line[:-1] for line in told.splitlines() if line[:-1] in COMMANDS] == [*COMMANDS]
+    assert all(len(line) <= 80 and not line.endswith("...") for line in told.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -205,3 +218,18 @@ def test_a_job_that_fails_says_so_once(workbench, in_folder):
     assert done.code == 2
     assert done.json()["error"]["title"]
     assert "╭" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "printed"), [((), "two lines\nof it\ndrawn\n"), (("--json",), '{\n  "lines": 2\n}\n')]
+)
+def test_what_a_command_answers_is_printed_as_text_or_as_json(capsys, options, printed):
+    @command
+    def told(number: int = 2) -> Answer:
+        return Answer({"lines": number}, "two lines\nof it", lambda: say("drawn"), code=3)
+
+    single = typer.Typer()
+    single.command()(told)
+    with pytest.raises(SystemExit) as ended:
+        single(args=[*options], prog_name="told")
+    assert (capsys.readouterr().out, ended.value.code) == (printed, 3)

@@ -12,6 +12,7 @@ import pytest
 
 from store.ingest.importing import import_files
 from store.ingest.votes import read_votes
+from store.json_fields import json_fields
 from store.kinds.comparison import BOTH_BAD, in_canonical_order
 from store.measures.preference_report import Options, preference_report
 from store.queries.preferences import preference_votes
@@ -216,7 +217,7 @@ def test_a_file_gives_the_same_votes_with_and_without_a_workspace(name, tmp_path
         for prompt, one, other, _ in texts
     )
     of_file, of_workspace = (
-        preference_report(one, Options(resamples=20)).to_dict() for one in (votes, stored)
+        json_fields(preference_report(one, Options(resamples=20))) for one in (votes, stored)
     )
     assert json.dumps(of_file, default=str) == json.dumps(of_workspace, default=str)
 

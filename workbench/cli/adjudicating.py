@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
 from workbench.cli.options import (
-    AsJson,
+    Answer,
     ConfigFile,
     RaterName,
     RunName,
@@ -60,8 +61,7 @@ def adjudicate_command(
     run: RunName = None,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """List what raters disagree about, the largest disagreement first: `workbench adjudicate WS --study rq2`.
 
     Raters have pseudonyms, and the agents' labels stay hidden unless they are asked for. An item is sent back
@@ -73,7 +73,6 @@ def adjudicate_command(
     from store.studies.discussion import send_back
     from store.workspace.duckdb import Workspace
     from workbench.cli.items import reader
-    from workbench.output import note, print_json, print_table, say
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
     from workbench.study_session import viewer
@@ -99,24 +98,27 @@ def adjudicate_command(
                 number = find_item(connection, back)
             asked = send_back(opened, found, number, remark)
     if back is not None:
-        if as_json:
-            print_json({"study": study, "item": back, "raters": asked, "note": remark})
-        else:
-            say(f"↩ {back}: sent back to {', '.join(asked)}, who find it at the end of their lists.")
-        return
-    open_still = sum(not one.rulings for one in disputes)
-    if as_json:
-        print_json(
-            {
-                "study": study,
-                "question": found.question,
-                "disputes": len(disputes),
-                "without_ruling": open_still,
-                "warnings": list(found.warnings),
-                "items": [one.to_dict(names=names) for one in disputes],
-            }
+        return Answer(
+            {"study": study, "item": back, "raters": asked, "note": remark},
+            f"↩ {back}: sent back to {', '.join(asked)}, who find it at the end of their lists.",
         )
-        return
+    open_still = sum(not one.rulings for one in disputes)
+    fields = {
+        "study": study,
+        "question": found.question,
+        "disputes": len(disputes),
+        "without_ruling": open_still,
+        "warnings": list(found.warnings),
+        "items": [one.to_dict(names=names) for one in disputes],
+    }
+    return Answer(fields, partial(_print, found, disputes, open_still, agents=agents, names=names))
+
+
+def _print(
+    found: Adjudication, disputes: list[Dispute], open_still: int, *, agents: bool, names: bool
+) -> None:
+    from workbench.output import note, print_table, say
+
     if disputes:
         print_table(
             ("item", "question", "labels", "ruling", *(["agents"] if agents else []), "title"),
@@ -170,8 +172,7 @@ def rule_command(
     run: RunName = None,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Record a ruling: `workbench rule WS q-0042 match --study rq2 --comment "the 3 is lost"`.
 
     A ruling is a record of its own: no label changes. A later ruling of yours replaces it.
@@ -183,7 +184,7 @@ def rule_command(
     from store.studies.adjudication import open_adjudication, rule
     from store.studies.disputes import find_dispute
     from store.workspace.duckdb import Workspace
-    from workbench.output import note, print_json, say
+    from workbench.output import note
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
     from workbench.study_session import viewer
@@ -207,26 +208,23 @@ def rule_command(
             given, reason = scale_value(scale, value), ""
         made = rule(opened, found, dispute, given, comment, reason=reason)
     word = BOTH_BAD_WORD if made.reason == BOTH_BAD else scale.word(made.value)
-    if as_json:
-        print_json(
-            {
-                "judgment": made.id,
-                "item": dispute.external_id,
-                "number": number,
-                "question": dispute.spec.name,
-                "response": dispute.response or None,
-                "study": study,
-                "value": made.value,
-                "word": word,
-                "adjudicator": who.name,
-                "comment": made.comment,
-                "blind": made.blind,
-                "supersedes": made.supersedes,
-                "created_at": made.created_at,
-                "warnings": list(found.warnings),
-            }
-        )
-        return
-    say(f"● {dispute.external_id}: {word} · {dispute.spec.name} · ruling of {who.name}")
-    for warning in found.warnings:
-        note(warning)
+    return Answer(
+        {
+            "judgment": made.id,
+            "item": dispute.external_id,
+            "number": number,
+            "question": dispute.spec.name,
+            "response": dispute.response or None,
+            "study": study,
+            "value": made.value,
+            "word": word,
+            "adjudicator": who.name,
+            "comment": made.comment,
+            "blind": made.blind,
+            "supersedes": made.supersedes,
+            "created_at": made.created_at,
+            "warnings": list(found.warnings),
+        },
+        f"● {dispute.external_id}: {word} · {dispute.spec.name} · ruling of {who.name}",
+        *(partial(note, warning) for warning in found.warnings),
+    )

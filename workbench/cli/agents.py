@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from store.errors import UnknownName, WorkbenchError
-from workbench.cli.options import AsJson, ConfigFile, command, remember_config, settings
+from workbench.cli.options import Answer, ConfigFile, command, remember_config, settings
 
 if TYPE_CHECKING:
     from agents.prompts import Prompt
@@ -19,23 +20,27 @@ agents_commands = typer.Typer(rich_markup_mode=None, invoke_without_command=True
 
 @agents_commands.callback()
 @command
-def agents_command(context: typer.Context, *, config: ConfigFile = None, as_json: AsJson = False) -> None:
+def agents_command(context: typer.Context, *, config: ConfigFile = None) -> Answer | None:
     """List the configurations of agents: ours, and your own from the configuration file.
 
     For each: its roles in the order of their turns, with the prompt, the model and the temperature of each.
     """
     if context.invoked_subcommand is not None:
         remember_config(config)
-        return
+        return None
+    from agents.pipelines.registry import kinds_with_agents
+
+    found = configurations(settings(config))
+    fields = {"kinds": sorted(kinds_with_agents()), "configurations": found}
+    return Answer(fields, partial(_print_configurations, found))
+
+
+def _print_configurations(found: list[dict[str, Any]]) -> None:
     from agents.pipelines.registry import kinds_with_agents
     from store.kinds.counting import in_order, joined
     from store.kinds.spec import task_kinds
-    from workbench.output import harmless, print_facts, print_json, say
+    from workbench.output import harmless, print_facts, say
 
-    found = configurations(settings(config))
-    if as_json:
-        print_json({"kinds": sorted(kinds_with_agents()), "configurations": found})
-        return
     known = task_kinds()
     work_on = joined([known[kind].plural for kind in in_order(kinds_with_agents()) if kind in known])
     say(f"Agents work on {work_on or 'nothing here'}.", "")
@@ -114,31 +119,29 @@ def prompts_command(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Print the prompts of the agents: system and user section, places, version, digest, configurations.
 
     A prompt that agents.prompts of the configuration replaces is printed as your file has it.
     """
-    from workbench.output import print_facts, print_json, print_table, say
-
     loaded = settings(config)
     known = _known_prompts(loaded)
     chosen = known if name is None else _chosen(known, name)
     if export is not None:
         written = _export([each["name"] for each in chosen], export, force=force)
-        if as_json:
-            print_json({"written": written})
-        else:
-            say(*(f"written: {path}" for path in written))
-            say(
-                f"Edit them, and name them in the configuration, in the table [agents.prompts]: "
-                f'{chosen[0]["name"]} = "PATH"'
-            )
-        return
-    if as_json:
-        print_json({"prompts": chosen})
-    elif name is None:
+        return Answer(
+            {"written": written},
+            *(f"written: {path}" for path in written),
+            "Edit them, and name them in the configuration, in the table [agents.prompts]: "
+            f'{chosen[0]["name"]} = "PATH"',
+        )
+    return Answer({"prompts": chosen}, partial(_print_prompts, chosen, listed=name is None))
+
+
+def _print_prompts(chosen: list[dict[str, Any]], *, listed: bool) -> None:
+    from workbench.output import print_facts, print_table, say
+
+    if listed:
         print_table(
             ("prompt", "version", "digest", "configurations", "file"),
             [

@@ -11,8 +11,17 @@ import typer
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS as ANNOTATING
 from agents.pipelines.pairwise_judging.configurations import CONFIGURATIONS as JUDGING
 from store.errors import WorkbenchError
-from workbench.cli.estimating import print_estimates
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.estimating import estimates
+from workbench.cli.options import (
+    Answer,
+    AsJson,
+    ConfigFile,
+    Workspace,
+    command,
+    given_rater,
+    settings,
+    with_options_of,
+)
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
@@ -26,56 +35,15 @@ if TYPE_CHECKING:
 
 NAMES = [each.name for each in (*ANNOTATING, *JUDGING)]
 
-Model = Annotated[
-    str | None,
-    typer.Option(metavar="PROVIDER:NAME", help="openai:NAME, anthropic:NAME or scripted:FILE."),
-]
-Study = Annotated[str | None, typer.Option(metavar="NAME", help="Only the items of this study.")]
-ItemsFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Only these items: a name or number a line.")
-]
-SourceName = Annotated[
-    str | None,
-    typer.Option(
-        "--source",
-        metavar="NAME",
-        help="Only the items of this source: a file's name, or what candidates names.",
-    ),
-]
-OnlyMissing = Annotated[
-    bool,
-    typer.Option("--only-missing", help="Only items that no agents have labelled when the command starts."),
-]
-Limit = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="At most so many items, for each configuration.")
-]
-Concurrency = Annotated[
-    int | None, typer.Option(min=1, max=256, metavar="N", help="Items worked on at the same time.")
-]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Only items that failed in the run.")]
-NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Ask models again, without the cached replies of other runs.")
-]
-BudgetMoney = Annotated[
-    float | None, typer.Option(min=0, metavar="DOLLARS", help="What the run may cost, in US dollars.")
-]
-BudgetTokens = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Input and output tokens that the run may take.")
-]
-BudgetRequests = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Requests that the run may send to models.")
-]
-BudgetPairs = Annotated[int | None, typer.Option(min=0, metavar="N", help="Pairs that the run may label.")]
-EstimateOnly = Annotated[
-    bool, typer.Option("--estimate", help="Estimate requests, tokens and cost; asks no service.")
-]
-
 
 @command
 def annotate_command(
     workspace: Workspace,
     *,
-    model: Model = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="PROVIDER:NAME", help="openai:NAME, anthropic:NAME or scripted:FILE."),
+    ] = None,
     agents: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,18 +59,36 @@ def annotate_command(
             help="Which items: pair or comparison; by default the first kind of which some are not labelled.",
         ),
     ] = None,
-    study: Study = None,
-    items: ItemsFile = None,
-    source: SourceName = None,
-    only_missing: OnlyMissing = False,
+    study: Annotated[str | None, typer.Option(metavar="NAME", help="Only the items of this study.")] = None,
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Only these items: a name or number a line.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            metavar="NAME",
+            help="Only the items of this source: a file's name, or what candidates names.",
+        ),
+    ] = None,
+    only_missing: Annotated[
+        bool,
+        typer.Option(
+            "--only-missing", help="Only items that no agents have labelled when the command starts."
+        ),
+    ] = False,
     sample_queries: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only the items of N randomly sampled queries.")
     ] = None,
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
-    limit: Limit = None,
-    concurrency: Concurrency = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="At most so many items, for each configuration.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Items worked on at the same time.")
+    ] = None,
     sandbox: Annotated[
         str | None,
         typer.Option(
@@ -118,16 +104,30 @@ def annotate_command(
             show_default=False,
         ),
     ] = None,
-    retry_failed: RetryFailed = False,
-    no_cache: NoCache = False,
-    budget_money: BudgetMoney = None,
-    budget_tokens: BudgetTokens = None,
-    budget_requests: BudgetRequests = None,
-    budget_pairs: BudgetPairs = None,
-    estimate_only: EstimateOnly = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Only items that failed in the run.")
+    ] = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Ask models again, without the cached replies of other runs.")
+    ] = False,
+    budget_money: Annotated[
+        float | None, typer.Option(min=0, metavar="DOLLARS", help="What the run may cost, in US dollars.")
+    ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Input and output tokens that the run may take.")
+    ] = None,
+    budget_requests: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Requests that the run may send to models.")
+    ] = None,
+    budget_pairs: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Pairs that the run may label.")
+    ] = None,
+    estimate_only: Annotated[
+        bool, typer.Option("--estimate", help="Estimate requests, tokens and cost; asks no service.")
+    ] = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
-) -> None:
+) -> Answer | None:
     """Run the agents on every item that the run has no outcome for.
 
     Ctrl-C stops it; the same command goes on where it stopped. A budget is that of the run, all its jobs
@@ -216,8 +216,7 @@ def annotate_command(
             print_strata(sample)
         if estimate_only:
             drawn_jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
-            print_estimates(opened, drawn_jobs, asked, blind=loaded.screens.blind, as_json=as_json)
-            return
+            return estimates(opened, drawn_jobs, asked, blind=loaded.screens.blind)
         for job in jobs:
             chosen = replace(job, item_ids=drawn, missing_at=missing_at)
             reports.append(annotate(opened, chosen, loaded.agents.limits))
@@ -231,52 +230,17 @@ def annotate_command(
     if left := [job.asked for job in jobs[len(reports) :]]:
         note(f"Not begun: {', '.join(left)}.")
     report_end(*reports, as_json=as_json)
+    return None
 
 
 @command
-def judge_pairs_command(
-    workspace: Workspace,
-    *,
-    model: Model = None,
-    study: Study = None,
-    items: ItemsFile = None,
-    sample_pairs: SamplePairs = None,
-    seed: Seed = None,
-    only_missing: OnlyMissing = False,
-    limit: Limit = None,
-    concurrency: Concurrency = None,
-    retry_failed: RetryFailed = False,
-    no_cache: NoCache = False,
-    budget_money: BudgetMoney = None,
-    budget_tokens: BudgetTokens = None,
-    budget_requests: BudgetRequests = None,
-    budget_pairs: BudgetPairs = None,
-    estimate_only: EstimateOnly = False,
-    config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+@with_options_of(
+    annotate_command,
+    without=("agents", "kind", "source", "sample_queries", "stratify", "sandbox", "repairs"),
+)
+def judge_pairs_command(**given: Any) -> None:
     """Have a model say which of two candidates is better, in both orders; as annotate --kind comparison."""
-    annotate_command(
-        workspace,
-        model=model,
-        kind="comparison",
-        study=study,
-        items=items,
-        sample_pairs=sample_pairs,
-        seed=seed,
-        only_missing=only_missing,
-        limit=limit,
-        concurrency=concurrency,
-        retry_failed=retry_failed,
-        no_cache=no_cache,
-        budget_money=budget_money,
-        budget_tokens=budget_tokens,
-        budget_requests=budget_requests,
-        budget_pairs=budget_pairs,
-        estimate_only=estimate_only,
-        config=config,
-        as_json=as_json,
-    )
+    annotate_command(kind="comparison", **given)
 
 
 def _kind(opened: OpenWorkspace, configurations: Sequence[str]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
+from workbench.cli.options import Answer, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +39,7 @@ def candidates_command(
         typer.Option(help="mean: of the cosines; z: of the z-scores, so that none dominates, and with bm25."),
     ] = Combination.mean,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Find the best codes of each query, and add them as pairs: `workbench candidates WS --models minilm`.
 
     All queries and codes of the workspace are compared, with items or without. Pairs that are there already
@@ -55,7 +55,7 @@ def candidates_command(
     from store.ingest.candidates import add_candidates
     from store.workspace.duckdb import Workspace
     from workbench.cli.progress_reporter import progress_of_work
-    from workbench.output import Bar, note, print_json
+    from workbench.output import Bar, note
     from workbench.study_session import open_unsealed
 
     loaded = settings(config)
@@ -86,12 +86,8 @@ def candidates_command(
         },
         "warnings": list(finder.warnings),
     }
-    if as_json:
-        print_json(facts)
-        return
-    for one in finder.warnings:
-        note(f"warning: {one}")
-    _print(workspace, facts, truncated_lines(found))
+    warnings = (partial(note, f"warning: {one}") for one in finder.warnings)
+    return Answer(facts, *warnings, partial(_print, workspace, facts, truncated_lines(found)))
 
 
 def _print(workspace: Path, facts: dict[str, Any], truncated: list[str]) -> None:

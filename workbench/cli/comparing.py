@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from store.formatting import pluralize
 from workbench.cli.options import (
-    AsJson,
+    Answer,
     ConfigFile,
     RaterName,
     Workspace,
@@ -18,38 +17,17 @@ from workbench.cli.options import (
     settings,
     several,
 )
-
-if TYPE_CHECKING:
-    from store.ingest.report import ImportReport
-    from store.queries.studies import StudyDetails
-
-
-class ScaleName(StrEnum):
-    """The scales of comparisons."""
-
-    forced = "forced"
-    tie = "tie"
-    five = "five"
-
-
-MaskNames = Annotated[
-    bool, typer.Option("--mask-names", help="Raters see no names of the sets and of models in the texts.")
-]
-StripDocstrings = Annotated[
-    bool, typer.Option("--strip-docstrings", help="Raters see Python code without its docstrings.")
-]
-FormatAlike = Annotated[
-    bool, typer.Option("--format-alike", help="Raters see both sides in one format, without comments.")
-]
-
-
-def text_changes(*, mask_names: bool, strip_docstrings: bool, format_alike: bool) -> tuple[str, ...]:
-    """Return the changes of the texts of comparisons that were asked for."""
-    from store.kinds.comparison_texts import FORMATTED, MASKED_NAMES, NO_DOCSTRINGS
-
-    changes = {MASKED_NAMES: mask_names, NO_DOCSTRINGS: strip_docstrings, FORMATTED: format_alike}
-    return tuple(change for change, wanted in changes.items() if wanted)
-
+from workbench.cli.study_options import (
+    Coordinators,
+    FormatAlike,
+    Gold,
+    MaskNames,
+    Overlap,
+    Repeats,
+    ScaleName,
+    StripDocstrings,
+    text_changes,
+)
 
 compare_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -99,16 +77,9 @@ def compare_new(
     raters: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="Make a study of them for these raters.")
     ] = None,
-    overlap: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Raters of each comparison; all by default.")
-    ] = None,
-    gold: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Comparisons with known answers, mixed in: lines `item,value`."),
-    ] = None,
-    repeats: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Comparisons that each rater meets again, unannounced.")
-    ] = 0,
+    overlap: Overlap = None,
+    gold: Gold = None,
+    repeats: Repeats = 0,
     scale: Annotated[
         ScaleName,
         typer.Option(help="forced: one is better; tie: or the same; five: or much better."),
@@ -116,13 +87,10 @@ def compare_new(
     mask_names: MaskNames = False,
     strip_docstrings: StripDocstrings = False,
     format_alike: FormatAlike = False,
-    coordinators: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Who coordinates the study; you by default.")
-    ] = None,
+    coordinators: Coordinators = None,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Make comparisons, and a draft of a study of them: `workbench compare new WS rq1 --codes-from A:B`.
 
     Of two sets of codes that share queries, one pair of codes labelled 1 is drawn for each query. Comparisons
@@ -137,7 +105,6 @@ def compare_new(
     from store.studies.comparing import ComparisonPlan, carry_out
     from store.studies.plan import people
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json
     from workbench.rater import rater_name
     from workbench.study_session import viewer
 
@@ -172,28 +139,19 @@ def compare_new(
             asking = viewer(connection, loaded, given_rater(rater))
             refuse(connection, asking, Shows.WHOLE, "A comparison uses")
         report, ids, study = carry_out(opened, plan)
-    if as_json:
-        print_json(
-            {
-                "comparisons": name,
-                "made": len(ids),
-                "added": sum(one.items_added for one in report.files),
-                "seed": seed,
-                "study": None if study is None else study.to_dict(),
-            }
-        )
-    else:
-        _print(workspace, name, report, len(ids), study)
-
-
-def _print(workspace: Path, name: str, report: ImportReport, number: int, study: StudyDetails | None) -> None:
-    from store.formatting import pluralize
-    from workbench.output import say
-
     added = sum(one.items_added for one in report.files)
-    say(f"{name}: {pluralize(number, 'comparison')}, {added:,} of them new.")
-    if study is None:
-        say(f"A study of them: workbench compare new {workspace} {name} ... --raters A,B,C")
-    else:
-        raters = ", ".join(one.rater.name for one in study.members)
-        say(f"A draft of a study for {raters}. Freeze it: workbench study freeze {workspace} {name}")
+    further = f"A study of them: workbench compare new {workspace} {name} ... --raters A,B,C"
+    if study is not None:
+        members = ", ".join(one.rater.name for one in study.members)
+        further = f"A draft of a study for {members}. Freeze it: workbench study freeze {workspace} {name}"
+    return Answer(
+        {
+            "comparisons": name,
+            "made": len(ids),
+            "added": added,
+            "seed": seed,
+            "study": None if study is None else study.to_dict(),
+        },
+        f"{name}: {pluralize(len(ids), 'comparison')}, {added:,} of them new.",
+        further,
+    )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
-from workbench.cli.exchange import progress_callback
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.exchange import DryRun, progress_callback
+from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, in_shell, settings
 
 if TYPE_CHECKING:
     from store.workspace.copy_merge import MergeReport
@@ -24,15 +24,13 @@ def copy_command(
     copy: Annotated[Path, typer.Argument(help="Where the copy is made.")],
     *,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Copy a workspace, for agents to work in the copy while experts judge here; see merge.
 
     Nobody else may have it open. The journal stays where it is; the copy begins its own.
     """
     from store.workspace.copy_merge import copy_workspace
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
     from workbench.study_session import viewer
 
     loaded = settings(config)
@@ -40,11 +38,11 @@ def copy_command(
         asking = viewer(connection, loaded, given_rater(None))
         refuse(connection, asking, Shows.WHOLE, "A copy contains")
     size = copy_workspace(workspace, copy)
-    if as_json:
-        print_json({"workspace": workspace, "copy": copy, "bytes": size})
-    else:
-        say(f"{copy}: a copy of {workspace}, {size:,} bytes.")
-        say(f"What agents do in it comes back by: {_line('merge', workspace, copy)}")
+    return Answer(
+        {"workspace": workspace, "copy": copy, "bytes": size},
+        f"{copy}: a copy of {workspace}, {size:,} bytes.",
+        f"What agents do in it comes back by: {in_shell('merge', workspace, copy)}",
+    )
 
 
 @command
@@ -52,17 +50,16 @@ def merge_command(
     workspace: Workspace,
     copy: Annotated[Path, typer.Argument(help="A copy of it, in which agents have worked since.")],
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and merge nothing.")] = False,
+    dry_run: DryRun = False,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Merge what agents recorded in a copy of the workspace into it.
 
     All or nothing; merging again adds nothing. The copy is only read. Judgments come by export and import.
     """
     from store.workspace.copy_merge import merge
     from store.workspace.duckdb import Workspace
-    from workbench.output import Bar, print_json, say
+    from workbench.output import Bar
     from workbench.study_session import viewer
 
     loaded = settings(config)
@@ -71,14 +68,7 @@ def merge_command(
             asking = viewer(connection, loaded, given_rater(None))
             refuse(connection, asking, Shows.WHOLE, "A merge uses")
         report = merge(opened, copy, dry_run=dry_run, progress=progress_callback(bar))
-    if as_json:
-        print_json({"workspace": workspace, **report.to_dict()})
-    else:
-        say(*_printed(workspace, report))
-
-
-def _line(*words: object) -> str:
-    return "workbench " + shlex.join(map(str, words))
+    return Answer({"workspace": workspace, **json_fields(report)}, *_printed(workspace, report))
 
 
 def _printed(workspace: Path, report: MergeReport) -> list[str]:
@@ -99,8 +89,8 @@ def _printed(workspace: Path, report: MergeReport) -> list[str]:
         lines += [
             f"Left: {pluralize(left, 'judgment or mark', 'judgments and marks')} made in the copy. To bring "
             "them too:",
-            "  " + _line("export", report.copy, "judgments.jsonl", "--format", "jsonl"),
-            "  " + _line("import", workspace, "judgments.jsonl"),
+            "  " + in_shell("export", report.copy, "judgments.jsonl", "--format", "jsonl"),
+            "  " + in_shell("import", workspace, "judgments.jsonl"),
         ]
     if report.imported_left:
         beside = pluralize(

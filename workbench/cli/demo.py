@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.options import AsJson, ConfigFile, RaterName, command, given_rater, settings
+from workbench.cli.options import Answer, AsJson, ConfigFile, RaterName, command, emit, given_rater, settings
 from workbench.start import in_terminal
 
 if TYPE_CHECKING:
@@ -55,17 +56,15 @@ def demo_command(
     from workbench.cli.annotate import annotate, report_end
     from workbench.demo_report import demo_report
     from workbench.job_settings import SAMPLE_KINDS, sample_annotation
-    from workbench.output import note, print_json
+    from workbench.output import note
 
     if not headless:
         note("No terminal: the demo runs without the app, as with --headless.")
     jobs = [sample_annotation(loaded, kind) for kind in SAMPLE_KINDS]
     with build_demo(demo_path(at), fresh=fresh, own_place=at is None) as workspace:
         report = demo_report(workspace, *(annotate(workspace, job) for job in jobs))
-    if as_json:
-        print_json(report.to_dict(blind=loaded.screens.blind))
-    else:
-        _print(report, blind=loaded.screens.blind)
+    blind = loaded.screens.blind
+    emit(Answer(report.to_dict(blind=blind), partial(_print, report, blind=blind)), as_json=as_json)
     if report.annotation.sandbox == RESTRICTED:
         note(
             "Plain processes install nothing, so the programs that lack a package were not repaired. "

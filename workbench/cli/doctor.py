@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.options import AsJson, ConfigFile, command, given_config, given_rater
+from store.json_fields import json_fields
+from workbench.cli.options import Answer, ConfigFile, command, given_config, given_rater
 
 
 @command
@@ -16,14 +18,12 @@ def doctor_command(
         Path | None, typer.Argument(help="A workspace to check as well.", show_default=False)
     ] = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Check sandboxes, API keys, terminal, configuration, plug-ins, and a workspace.
 
     Ends with exit code 1 when something is wrong.
     """
     from workbench.diagnosis import diagnose
-    from workbench.output import print_json
 
     facts = diagnose(given_config(config))
     facts["workspace"] = None
@@ -40,14 +40,9 @@ def doctor_command(
                 for name in filter(None, (facts["rater"], given_rater(None))):
                     asking = Scope(known_rater(connection, name))
                     refuse(connection, asking, Shows.WHOLE, "The check of a workspace shows")
-            facts["workspace"] = health(opened).to_dict()
+            facts["workspace"] = json_fields(health(opened))
         facts["problems"] += facts["workspace"]["problems"]
-    if as_json:
-        print_json(facts)
-    else:
-        _print(facts)
-    if facts["problems"]:
-        raise typer.Exit(1)
+    return Answer(facts, partial(_print, facts), code=1 if facts["problems"] else 0)
 
 
 def _print(facts: dict[str, Any]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from store.formatting import dollars
+from workbench.cli.options import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,30 +16,26 @@ if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
 
 
-def print_estimates(
-    opened: Workspace, jobs: Sequence[JobSettings], asked: Mapping[str, Any], *, blind: bool, as_json: bool
-) -> None:
-    """Print the estimates of some jobs.
+def estimates(
+    opened: Workspace, jobs: Sequence[JobSettings], asked: Mapping[str, Any], *, blind: bool
+) -> Answer:
+    """Return the estimates of some jobs.
 
     Args:
         opened: The open workspace.
         jobs: The settings of each job.
         asked: Which items were asked for, for programs.
         blind: Leave out what tells how earlier items were assessed.
-        as_json: Whether a program reads it.
     """
     from agents.jobs.estimate import estimate
-    from workbench.output import print_json
 
     found = [estimate(opened, job) for job in jobs]
-    if as_json:
-        fields = [{**each.to_dict(blind=blind), "asked": asked} for each in found]
-        print_json({"runs": fields} if len(fields) > 1 else fields[0])
-        return
-    for each in found:
-        _print(each, blind=blind)
-    if len(found) > 1:
-        _print_sum(found)
+    fields = [{**each.to_dict(blind=blind), "asked": asked} for each in found]
+    return Answer(
+        {"runs": fields} if len(fields) > 1 else fields[0],
+        *(partial(_print, each, blind=blind) for each in found),
+        *([partial(_print_sum, found)] if len(found) > 1 else []),
+    )
 
 
 _UNKNOWN = "unknown: set the models' prices in models.prices of the configuration"

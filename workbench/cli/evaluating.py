@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import ExportFailed, WorkbenchError, WorkspaceError
-from workbench.cli.options import AsJson, ConfigFile, command, given_rater, names_in, settings
+from store.json_fields import json_fields
+from workbench.cli.options import Answer, ConfigFile, command, given_rater, names_in, settings
 from workbench.cli.ranking import (
     ByQuery,
     Level,
@@ -27,6 +28,7 @@ from workbench.cli.ranking import (
     write_by_query,
 )
 from workbench.cli.rejected import says_rejected
+from workbench.cli.study_options import Policy, TrueRater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,13 +75,8 @@ def evaluate_retrieval(
             "--part", metavar="NAME", help="The part of a folder's qrels, or of --split; test by default."
         ),
     ] = None,
-    rater: Annotated[
-        str | None, typer.Option("--rater", metavar="NAME", help="Whose labels are true: a person or a run.")
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(metavar="P", help="What makes one label of several: majority, unanimous, ..."),
-    ] = None,
+    rater: TrueRater = None,
+    policy: Policy = None,
     question: Annotated[
         str | None,
         typer.Option(
@@ -121,8 +118,7 @@ def evaluate_retrieval(
     seed: Seed = 0,
     by_query: ByQuery = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Rank the codes for judged queries: `workbench evaluate retrieval WS --methods bm25,bow --rater dana`.
 
     Labels come from pooled methods, so a code that nobody judged is no wrong one: see judged@10, the measures
@@ -135,7 +131,7 @@ def evaluate_retrieval(
     from store.reports.ranking import differences_tables, left_out_table, score_fields, scores_tables
     from store.reports.value import Report, filled
     from workbench.cli.progress_reporter import MethodProgress, progress_of_work
-    from workbench.output import Bar, note, print_json, print_report
+    from workbench.output import Bar, note, print_report
 
     options = ranking_options(
         preset=preset,
@@ -163,8 +159,7 @@ def evaluate_retrieval(
                 "--delete ranks nothing: there is nothing to add to the items, or to write.",
                 "Leave --add-unjudged, --run-out and --by-query out, or leave --delete out.",
             )
-        _delete(source, names, config, as_json=as_json)
-        return
+        return _delete(source, names, config)
     if run_out is not None:
         _check_empty(run_out)
     loaded = settings(config)
@@ -237,50 +232,44 @@ def evaluate_retrieval(
     unjudged = None
     if add_unjudged is not None:
         unjudged = _add_unjudged(source, benchmark, rankings, add_unjudged)
-    if as_json:
-        print_json(
-            {
-                "benchmark": source,
-                "part": benchmark.part,
-                "codes": len(benchmark.codes.ids),
-                "preset": preset.value,
-                "methods": {
-                    name: {
-                        **score_fields(found),
-                        "left_out_of_pool": asdict(left_out[name]) if left_out else None,
-                    }
-                    for name, found in scores.items()
-                },
-                "pool": pool,
-                "stored": not source.is_dir() and not not_stored,
-                "differences": [each.to_dict() for each in differences],
-                "unjudged": None if unjudged is None else {"depth": add_unjudged, **asdict(unjudged)},
-            }
-        )
-        return
+    fields = {
+        "benchmark": source,
+        "part": benchmark.part,
+        "codes": len(benchmark.codes.ids),
+        "preset": preset.value,
+        "methods": {
+            name: {**score_fields(found), "left_out_of_pool": asdict(left_out[name]) if left_out else None}
+            for name, found in scores.items()
+        },
+        "pool": pool,
+        "stored": not source.is_dir() and not not_stored,
+        "differences": [json_fields(each) for each in differences],
+        "unjudged": None if unjudged is None else {"depth": add_unjudged, **asdict(unjudged)},
+    }
     tables = (
         *scores_tables(scores, complete=True, zero_ideal=options.preset.zero_ideal),
         left_out_table(options.preset.measures[0], left_out, pool),
         *differences_tables(differences),
     )
-    print_report(f"{source.name}: {len(benchmark.codes.ids):,} codes", Report((), (), filled(*tables)))
+    report = Report((), (), filled(*tables))
+    printed = [partial(print_report, f"{source.name}: {len(benchmark.codes.ids):,} codes", report)]
     if unjudged is not None:
-        _print_unjudged(source, unjudged, add_unjudged)
+        printed.append(partial(_print_unjudged, source, unjudged, add_unjudged))
+    return Answer(fields, *printed)
 
 
-def _delete(source: Path, methods: list[str], config: Path | None, *, as_json: bool) -> None:
+def _delete(source: Path, methods: list[str], config: Path | None) -> Answer:
     """Delete the stored rankings of methods, where they could be made."""
     from store.retrieval.rankings import delete_rankings
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
 
     with Workspace.open(source) as opened:
         _refuse(opened, config)
         delete_rankings(opened, methods)
-    if as_json:
-        print_json({"workspace": source, "methods": methods, "deleted": True})
-    else:
-        say(f"Deleted the rankings of {', '.join(methods)}; items and labels stay.")
+    return Answer(
+        {"workspace": source, "methods": methods, "deleted": True},
+        f"Deleted the rankings of {', '.join(methods)}; items and labels stay.",
+    )
 
 
 def _refuse(opened: Workspace, config: Path | None) -> None:

@@ -17,9 +17,10 @@ from typer.core import TyperCommand, TyperOption
 
 from store.errors import HiddenData, WorkbenchError
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from store.ingest.report import ImportReport
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and count everything; change nothing.")]
 
 _SHOWN = 20
 """How many lines of a journal are named one by one."""
@@ -159,7 +162,7 @@ def import_command(
         Path | None,
         typer.Option(metavar="FILE", help="Import the good records; write the others here, with reasons."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and import nothing.")] = False,
+    dry_run: DryRun = False,
     all_functions: Annotated[
         bool,
         typer.Option("--all-functions", help="A corpus takes functions without parameter or result too."),
@@ -168,8 +171,7 @@ def import_command(
         int, typer.Option(min=1, max=1024, metavar="MIB", help="The most that one record may have, in MiB.")
     ] = 64,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Import items of any kind, models' responses, labels, or a corpus; the format is detected.
 
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
@@ -178,13 +180,12 @@ def import_command(
     from store.ingest.choices import parse_label_words
     from store.ingest.importing import import_files
     from store.processes import tuned_for_throughput
-    from workbench.output import Bar, print_json, say
+    from workbench.output import Bar
     from workbench.study_session import viewer
 
     if format == BUNDLE.name or (format is None and len(files) == 1 and is_bundle(files[0])):
         chosen = (label_as, match_from, mapping, prefix, licence, model, setting, rejects)
-        _import_bundle(workspace, files, any(chosen), dry_run=dry_run, as_json=as_json)
-        return
+        return _import_bundle(workspace, files, any(chosen), dry_run=dry_run)
     loaded = settings(config)
     fields = parse_mapping(mapping or [])
     words = parse_label_words(label_words) if label_words else {}
@@ -211,18 +212,20 @@ def import_command(
             all_functions=all_functions,
             progress=progress_callback(bar),
         )
-    if as_json:
-        print_json({"workspace": workspace, **report.to_dict()})
-    else:
-        say(*(file.sentence(dry_run=dry_run) for file in report.files))
-        if report.rejects:
-            say(f"Refused: {pluralize(report.rejected, 'record')}, in {report.rejects} with the reasons.")
-            if report.adds and report.rejected:
-                say(f"Figures are without {'it' if report.rejected == 1 else 'them'}, as every report says.")
-        elif rejects:
-            say(f"{pluralize(report.rejected, 'record')} would be refused, and written to {rejects}.")
-        say(*report.beside_files())
-        say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
+    lines = [file.sentence(dry_run=dry_run) for file in report.files]
+    if report.rejects:
+        lines.append(
+            f"Refused: {pluralize(report.rejected, 'record')}, in {report.rejects} with the reasons."
+        )
+        if report.adds and report.rejected:
+            lines.append(
+                f"Figures are without {'it' if report.rejected == 1 else 'them'}, as every report says."
+            )
+    elif rejects:
+        lines.append(f"{pluralize(report.rejected, 'record')} would be refused, and written to {rejects}.")
+    lines += report.beside_files()
+    lines.append(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
+    return Answer({"workspace": workspace, **json_fields(report)}, *lines)
 
 
 def _with_command(run: Callable[..., ImportReport], words: list[str], **options: Any) -> ImportReport:
@@ -246,16 +249,14 @@ def _with_command(run: Callable[..., ImportReport], words: list[str], **options:
         raise
 
 
-def _import_bundle(
-    workspace: Path, files: list[Path], has_choices: bool, *, dry_run: bool, as_json: bool
-) -> None:
-    """Make a workspace of a bundle, and say what it holds.
+def _import_bundle(workspace: Path, files: list[Path], has_choices: bool, *, dry_run: bool) -> Answer:
+    """Make a workspace of a bundle, and return what it holds.
 
     Raises:
         WorkbenchError: Something else is to be imported with it, or it cannot be imported.
     """
     from store.ingest.bundle import import_bundle
-    from workbench.output import Bar, print_json, say
+    from workbench.output import Bar
 
     if len(files) != 1 or has_choices:
         raise WorkbenchError(
@@ -265,19 +266,19 @@ def _import_bundle(
         )
     with Bar("importing") as bar:
         report = import_bundle(workspace, files[0], dry_run=dry_run, progress=progress_callback(bar))
-    if as_json:
-        print_json({"workspace": workspace, **report.to_dict()})
-        return
     rows = pluralize(sum(report.tables.values()), "row")
-    say(f"{report.bundle}: a whole workspace of {report.made_at}, {rows} of {len(report.tables)} tables.")
+    lines = [
+        f"{report.bundle}: a whole workspace of {report.made_at}, {rows} of {len(report.tables)} tables."
+    ]
     if report.pseudonyms:
-        say("People have pseudonyms in place of their names.")
+        lines.append("People have pseudonyms in place of their names.")
     if report.left_out:
         parts = ", ".join(f"{table} {number:,}" for table, number in report.left_out.items())
-        say(f"Rows that were left out when it was written: {parts}.")
+        lines.append(f"Rows that were left out when it was written: {parts}.")
     if report.migrated:
-        say(f"It had schema {report.workspace_schema}, and was migrated to the newest.")
-    say(_end(workspace, dry_run=dry_run, adds=True, all_good=True))
+        lines.append(f"It had schema {report.workspace_schema}, and was migrated to the newest.")
+    lines.append(_end(workspace, dry_run=dry_run, adds=True, all_good=True))
+    return Answer({"workspace": workspace, **json_fields(report)}, *lines)
 
 
 @command
@@ -359,13 +360,10 @@ def export_command(
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything and count it; write nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Export your own table with its labels, every judgment, current labels, or items with models' responses.
 
     Pairs with the labels of one rater are written without the rater's name: give it when they are imported,
@@ -378,7 +376,7 @@ def export_command(
     from store.queries.runs import all_runs, named_run
     from store.queries.saved_views import find_view, view_ids
     from store.workspace.duckdb import Workspace
-    from workbench.output import Bar, print_json, say
+    from workbench.output import Bar
     from workbench.rater import rater_name
     from workbench.study_session import open_session, viewer
 
@@ -442,16 +440,14 @@ def export_command(
             dry_run=dry_run,
         )
     revealed = reveals(report.format, report.rater, own) if loaded.screens.blind else None
-    if as_json:
-        fields = without_counts(report) if revealed else report.to_dict()
-        print_json({"workspace": workspace, **fields, "reveals": revealed})
-        return
-    print_strata(sample)
-    say(*export_lines(report, revealed))
+    fields = without_counts(report) if revealed else json_fields(report)
+    lines = list(export_lines(report, revealed))
     if revealed:
-        say(f"You review blind, and this export holds {revealed}: read it after your review.")
+        lines.append(f"You review blind, and this export holds {revealed}: read it after your review.")
     if dry_run:
-        say("This was a dry run: nothing was written.")
+        lines.append("This was a dry run: nothing was written.")
+    fields = {"workspace": workspace, **fields, "reveals": revealed}
+    return Answer(fields, partial(print_strata, sample), *lines)
 
 
 @command
@@ -461,14 +457,12 @@ def recover_command(
         Path | None,
         typer.Argument(help="The journal; by default the one beside the workspace.", show_default=False),
     ] = None,
-    *,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Restore people's judgments from the journal beside the workspace file."""
     from store.policy.sealing import packet_of
     from store.workspace.duckdb import Workspace
     from store.workspace.recovery import recover
-    from workbench.output import Bar, print_json, say
+    from workbench.output import Bar
     from workbench.study_session import viewer
 
     with Workspace.open(workspace) as opened, Bar("recovering") as bar:
@@ -478,23 +472,23 @@ def recover_command(
                 asking = viewer(connection, settings(None), given_rater(None))
                 refuse(connection, asking, Shows.WHOLE, "Recovery uses")
         report = recover(opened, journal, progress=progress_callback(bar))
-    if as_json:
-        print_json({"workspace": workspace, **report.to_dict()})
-        return
     back = pluralize(report.added, "record")
-    say(f"{report.journal}: {pluralize(report.lines, 'line')}, {back} restored into {workspace}.")
-    say(f"Already there: {report.known:,}.")
+    lines = [
+        f"{report.journal}: {pluralize(report.lines, 'line')}, {back} restored into {workspace}.",
+        f"Already there: {report.known:,}.",
+    ]
     if report.taken_back:
-        say(f"Undone before they were saved, and left out: {report.taken_back:,}.")
+        lines.append(f"Undone before they were saved, and left out: {report.taken_back:,}.")
     if report.unreadable:
         shown = ", ".join(map(str, report.unreadable[:_SHOWN])) + (
             "..." if report.unreadable[_SHOWN:] else ""
         )
-        say(f"{pluralize(len(report.unreadable), 'line')} cannot be read: {shown}")
+        lines.append(f"{pluralize(len(report.unreadable), 'line')} cannot be read: {shown}")
     if report.rejected:
         placeless = pluralize(len(report.rejected), "record")
-        say(f"{placeless} cannot be restored here, and can be read in {report.rejects}:")
-        say(*(f"  line {number}: {reason}" for number, reason in report.rejected[:_SHOWN]))
+        lines.append(f"{placeless} cannot be restored here, and can be read in {report.rejects}:")
+        lines += (f"  line {number}: {reason}" for number, reason in report.rejected[:_SHOWN])
+    return Answer({"workspace": workspace, **json_fields(report)}, *lines)
 
 
 def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:

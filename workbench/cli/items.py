@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from store.errors import UnknownName, WorkbenchError
 from store.policy.scope import Shows
 from workbench.cli.options import (
+    Answer,
     AsJson,
     ConfigFile,
     OwnStudy,
@@ -24,6 +26,8 @@ from workbench.cli.options import (
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection
 
     from store.queries.executions import ExecutionView
@@ -112,7 +116,7 @@ def items_command(
     run: RunName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """List the items of a workspace with a rater's labels and the agents'."""
     from store.kinds.pair import PAIR
     from store.policy.refusal import refuse
@@ -121,12 +125,11 @@ def items_command(
     from store.queries.item import item_texts
     from store.queries.queue import queue_ids, queue_rows
     from store.queries.responses import judges_scores
-    from store.queries.rows import QueueFilter, QueueSort, phrase_of
+    from store.queries.rows import QueueFilter, QueueSort
     from store.queries.runs import shown_by_kind
     from store.queries.saved_views import find_view, refuse_hidden_view
     from store.queries.sent_back import notes_for
     from store.workspace.duckdb import Workspace
-    from workbench.output import harmless, print_json, print_table, say
     from workbench.study_session import configured_viewer
 
     loaded = settings(config)
@@ -178,32 +181,37 @@ def items_command(
                     by_experts |= expert_runs(connection, revealed, scope.rater_id)
                     scores |= judges_scores(connection, scope, revealed)
                     notes |= notes_for(connection, scope)
-    if as_json:
-        print_json(
+    fields = {
+        "rater": rater_of,
+        "study": None if session.study is None else session.study.study.name,
+        "view": view,
+        "filter": wanted.sentence(),
+        "blind": blind,
+        "runs": {kind: run.name for kind, run in shown.items()},
+        "total": len(ids),
+        "strata": None if sample is None else sample.strata_as_json(),
+        "items": [
             {
-                "rater": rater_of,
-                "study": None if session.study is None else session.study.study.name,
-                "view": view,
-                "filter": wanted.sentence(),
-                "blind": blind,
-                "runs": {kind: run.name for kind, run in shown.items()},
-                "total": len(ids),
-                "strata": None if sample is None else sample.strata_as_json(),
-                "items": [
-                    {
-                        **_row_facts(row, sealed=session.study is not None),
-                        "execution": _execution_facts(executions.get(row.item_id)),
-                        "expert_runs": [_run_facts(run) for run in by_experts.get(row.item_id, ())],
-                        "scores": scores.get(row.item_id, []),
-                        **({"asked_again": notes[row.item_id]} if row.item_id in notes else {}),
-                        **texts.get(row.item_id, {}),
-                    }
-                    for row in rows
-                ],
+                **_row_facts(row, sealed=session.study is not None),
+                "execution": _execution_facts(executions.get(row.item_id)),
+                "expert_runs": [_run_facts(run) for run in by_experts.get(row.item_id, ())],
+                "scores": scores.get(row.item_id, []),
+                **({"asked_again": notes[row.item_id]} if row.item_id in notes else {}),
+                **texts.get(row.item_id, {}),
             }
-        )
-        return
-    print_strata(sample)
+            for row in rows
+        ],
+    }
+    parts = [f"{len(rows):,} of {len(ids):,}", wanted.sentence(), f"rater {rater_of or 'nobody'}"]
+    parts += [f"agents' run {run.name}" for run in shown.values()]
+    parts += [session.where] if session.where else []
+    return Answer(fields, partial(print_strata, sample), partial(_print, rows), " · ".join(parts))
+
+
+def _print(rows: Sequence[QueueRow]) -> None:
+    from store.queries.rows import phrase_of
+    from workbench.output import print_table
+
     print_table(
         ("item", "kind", "status", "label", "agents", "by", "title", "detail"),
         [
@@ -221,10 +229,6 @@ def items_command(
         ],
         wide=("title",),
     )
-    parts = [f"{len(rows):,} of {len(ids):,}", wanted.sentence(), f"rater {rater_of or 'nobody'}"]
-    parts += [f"agents' run {run.name}" for run in shown.values()]
-    parts += [session.where] if session.where else []
-    say(harmless(" · ".join(parts)))
 
 
 def find_kind(name: str) -> str:

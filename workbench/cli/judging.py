@@ -13,7 +13,7 @@ import typer
 from store.errors import JudgmentRefused, UnknownName
 from store.formatting import pluralize
 from workbench.cli.options import (
-    AsJson,
+    Answer,
     ConfigFile,
     OwnStudy,
     RaterName,
@@ -77,8 +77,7 @@ def judge_command(
     ] = None,
     run: RunName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`.
 
     In place of a label: `workbench judge study.duckdb q-0042 --cannot-decide --comment "no query"`.
@@ -88,7 +87,6 @@ def judge_command(
     from store.policy.scope import Scope, Shows, Visibility
     from store.record.raters import ensure_rater, register_kinds
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
     from workbench.rater import rater_name_in
     from workbench.study_session import open_session
 
@@ -130,17 +128,13 @@ def judge_command(
                 for line in lines
             ]
             recorded = _judge(opened, scope, lines, numbers, evidence or [], without_test=without_test)
-    if as_json:
-        print_json({"judgments": recorded} if from_stdin else recorded[0])
-        return
     where = f" · rater {recorded[0]['rater']}" + (session.where and f" · {session.where}")
     if from_stdin:
-        say(f"● {pluralize(len(recorded), 'judgment')} recorded{where}")
-        return
+        return Answer({"judgments": recorded}, f"● {pluralize(len(recorded), 'judgment')} recorded{where}")
     (facts,) = recorded
     done = mark.replace("_", " ") if mark else f"{facts['word']} · {facts['question']}"
     reason = f" · {facts['reason']}" if facts.get("reason") else ""
-    say(f"● {facts['item']}: {done}{reason}{where}")
+    return Answer(facts, f"● {facts['item']}: {done}{reason}{where}")
 
 
 def _refuse_beside_stdin(item: str | None, *, mark: bool, cites: bool) -> None:

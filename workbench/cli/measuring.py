@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.options import AsJson, command, named, names_in
+from store.json_fields import json_fields
+from workbench.cli.options import Answer, command, named, names_in
 from workbench.cli.ranking import (
     ByQuery,
     Level,
@@ -103,8 +105,7 @@ def agreement_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="The seed of the resamples.")] = 0,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Compute the agreement of raters in a CSV file: Krippendorff's alpha, Fleiss, Gwet's AC1 and others.
 
     The columns that were used and left out are named. A file with a column that cannot be a rater's is
@@ -116,7 +117,7 @@ def agreement_command(
     from store.measures.rating_table import NamedColumns, read_ratings
     from store.measures.table_agreement import table_agreement
     from store.reports.rating_file import ratings_report
-    from workbench.output import print_json, print_report
+    from workbench.output import print_report
 
     asked = NamedColumns(
         raters=names_in(raters),
@@ -128,12 +129,10 @@ def agreement_command(
     )
     table = read_ratings(file, asked)
     found = table_agreement(table, level=level.value, bootstrap=Bootstrap(bootstrap, seed), block=blocks)
-    if as_json:
-        print_json(
-            {"measure": "agreement", "file": file, "columns": asdict(table.columns), **found.to_dict()}
-        )
-    else:
-        print_report(file.name, ratings_report(found, table.columns, blocks))
+    return Answer(
+        {"measure": "agreement", "file": file, "columns": asdict(table.columns), **json_fields(found)},
+        lambda: print_report(file.name, ratings_report(found, table.columns, blocks)),
+    )
 
 
 @measure_commands.command("preference", short_help="Ratings and biases of files of comparisons.")
@@ -162,8 +161,7 @@ def preference_command(
         typer.Option("--bootstrap", min=0, max=100_000, metavar="N", help="Resamples; 0 for no intervals."),
     ] = 1000,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="The seed of resamples and orders.")] = 0,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Compute ratings of candidates and biases of raters from files of comparisons.
 
     Bradley-Terry by maximum likelihood with bootstrap intervals over prompts, Elo, win rates with sign tests,
@@ -174,7 +172,7 @@ def preference_command(
     from store.measures.preference_report import preference_report
     from store.reports.options import Options
     from store.reports.preference import WHOLE, Preferences, measured_as, preference_of
-    from workbench.output import print_json, print_report
+    from workbench.output import print_report
 
     options = Options(
         elo_k=elo_k,
@@ -188,12 +186,12 @@ def preference_command(
     )
     votes = read_votes(files, format_, group_by=group_by)
     found = preference_report(votes, measured_as(options))
-    if as_json:
-        names = [str(one) for one in files]
-        print_json({"measure": "preference", "files": names, "notes": votes.notes, **found.to_dict()})
-        return
     read = Preferences(found, votes, notes=votes.notes)
-    print_report(", ".join(one.name for one in files), preference_of("preference", *WHOLE)(read, options))
+    title = ", ".join(one.name for one in files)
+    return Answer(
+        {"measure": "preference", "files": files, "notes": votes.notes, **json_fields(found)},
+        lambda: print_report(title, preference_of("preference", *WHOLE)(read, options)),
+    )
 
 
 @measure_commands.command("ranking", short_help="NDCG, MRR, MAP, recall and others of TREC runs.")
@@ -223,8 +221,7 @@ def ranking_command(
     bootstrap: Resamples = 1000,
     seed: Seed = 0,
     by_query: ByQuery = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Compute measures of runs against qrels: `workbench measure ranking qrels.txt run.txt`.
 
     NDCG, MRR, MAP, precision, recall and success as trec_eval has them, and more. Several runs are compared
@@ -234,7 +231,7 @@ def ranking_command(
     from store.measures.ranking_differences import ranking_differences
     from store.reports.ranking import differences_tables, score_fields, scores_tables
     from store.reports.value import Report, filled
-    from workbench.output import print_json, print_report
+    from workbench.output import print_report
 
     options = ranking_options(
         preset=preset,
@@ -259,17 +256,16 @@ def ranking_command(
     differences = ranking_differences(scores, options.tested, options.bootstrap)
     if by_query is not None:
         write_by_query(by_query, scores)
-    if as_json:
-        found = {name: score_fields(each) for name, each in scores.items()}
-        print_json(
-            {
-                "measure": "ranking",
-                "qrels": qrels,
-                "preset": preset.value,
-                **({"run": runs[0], **found[next(iter(found))]} if len(found) == 1 else {"runs": found}),
-                "differences": [each.to_dict() for each in differences],
-            }
-        )
-        return
+    found = {name: score_fields(each) for name, each in scores.items()}
     tables = scores_tables(scores, complete=complete, zero_ideal=options.preset.zero_ideal)
-    print_report(qrels.name, Report((), (), filled(*tables, *differences_tables(differences))))
+    report = Report((), (), filled(*tables, *differences_tables(differences)))
+    return Answer(
+        {
+            "measure": "ranking",
+            "qrels": qrels,
+            "preset": preset.value,
+            **({"run": runs[0], **found[next(iter(found))]} if len(found) == 1 else {"runs": found}),
+            "differences": [json_fields(each) for each in differences],
+        },
+        partial(print_report, qrels.name, report),
+    )

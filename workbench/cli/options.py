@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import functools
+import inspect
 import itertools
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.config import Config
 
 P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., None])
 
 Workspace = Annotated[Path, typer.Argument(help="The workspace file.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -84,6 +87,11 @@ def several(raters: str) -> list[str]:
     return names
 
 
+def in_shell(*words: object) -> str:
+    """Return a command of ours as it is typed in a shell."""
+    return "workbench " + shlex.join(map(str, words))
+
+
 def wants_json(arguments: Sequence[str]) -> bool:
     """Return whether JSON is among the options of a command line that was not read yet."""
     options = [*itertools.takewhile(lambda argument: argument != "--", arguments)]
@@ -120,13 +128,68 @@ def settings(config: Path | None) -> Config:
     return load_config(given_config(config)).config
 
 
-def command(function: Callable[P, None]) -> Callable[P, None]:
-    """Make errors that a user can mend a panel and exit code 2, and signals a clean end."""
+class Answer:
+    """What a command answers.
+
+    Args:
+        fields: The object that `--json` prints.
+        text: What people read: lines, and functions that print what is more than lines.
+        code: The exit code.
+    """
+
+    def __init__(self, fields: dict[str, Any], *text: str | Callable[[], object], code: int = 0) -> None:
+        self.fields, self.text, self.code = fields, text, code
+
+
+def emit(answer: Answer, *, as_json: bool) -> int:
+    """Print an answer, as text or as JSON; return the exit code."""
+    from workbench.output import print_json, say
+
+    if as_json:
+        print_json(answer.fields)
+    for part in () if as_json else answer.text:
+        say(part) if isinstance(part, str) else part()
+    return answer.code
+
+
+def command(function: Callable[P, Answer | None]) -> Callable[..., None]:
+    """Print what a command answers, make errors that a user can mend a panel, and signals a clean end.
+
+    A command that returns an answer has the option `--json`, in a parameter `as_json` if it needs to know.
+    """
+    signature = inspect.signature(function)
+    knows = "as_json" in signature.parameters
 
     @functools.wraps(function)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-        code = ended(lambda: function(*args, **kwargs), as_json=bool(kwargs.get("as_json")))
-        if code:
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        as_json = bool(kwargs.get("as_json") if knows else kwargs.pop("as_json", False))
+
+        def run() -> int:
+            answer = function(*args, **kwargs)
+            return 0 if answer is None else emit(answer, as_json=as_json)
+
+        if code := ended(run, as_json=as_json):
             raise typer.Exit(code)
 
+    if signature.return_annotation != "None" and not knows:
+        own = inspect.signature(function, eval_str=True).parameters.values()
+        kind = inspect.Parameter.KEYWORD_ONLY
+        set_parameters(guarded, [*own, inspect.Parameter("as_json", kind, default=False, annotation=AsJson)])
     return guarded
+
+
+def with_options_of(whole: Callable[..., None], *, without: Sequence[str]) -> Callable[[F], F]:
+    """Give a command the arguments and options of another one, without some, to pass them on to it."""
+
+    def given(function: F) -> F:
+        every = inspect.signature(whole, eval_str=True).parameters
+        set_parameters(function, [one for name, one in every.items() if name not in without])
+        return function
+
+    return given
+
+
+def set_parameters(function: Any, parameters: Sequence[inspect.Parameter]) -> None:
+    """Set the parameters that Typer reads the arguments and options of a command from."""
+    function.__signature__ = inspect.Signature(parameters)
+    function.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
-from workbench.cli.exchange import progress_callback
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
-from workbench.cli.studying import StudyName
+from workbench.cli.exchange import DryRun, progress_callback
+from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, in_shell, settings
+from workbench.cli.study_options import StudyName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +45,7 @@ def packet_make(
         bool, typer.Option("--again", help="Make another one, with what is left, since the first is lost.")
     ] = False,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Make a packet: `workbench packet make WS rq2 ana ana.duckdb`.
 
     It holds what is left for the rater, and only what they may see. The reveal comes in a second packet, once
@@ -54,7 +54,7 @@ def packet_make(
     from store.record.raters import register_kinds
     from store.studies.packets import make_packet
     from store.workspace.duckdb import Workspace
-    from workbench.output import Bar, print_json, say
+    from workbench.output import Bar
     from workbench.study_session import viewer
 
     loaded = settings(config)
@@ -64,13 +64,13 @@ def packet_make(
             refuse(connection, asking, Shows.WHOLE, "A packet contains")
         register_kinds(opened)
         made = make_packet(opened, study, whose, out, again=again, progress=progress_callback(bar))
-    if as_json:
-        print_json({"workspace": workspace, **made.to_dict()})
-        return
     part = "the reveal" if made.reveal else pluralize(made.sittings, "sitting")
-    say(f"{out}: {pluralize(made.items, 'item')} of {made.study} for {made.rater} · {part}.")
-    say(f"{made.rater} opens it by: workbench {shlex.quote(out.name)}")
-    say(f"What comes back is merged by: {_line('packet', 'merge', workspace, out)}")
+    return Answer(
+        {"workspace": workspace, **json_fields(made)},
+        f"{out}: {pluralize(made.items, 'item')} of {made.study} for {made.rater} · {part}.",
+        f"{made.rater} opens it by: {in_shell(out.name)}",
+        f"What comes back is merged by: {in_shell('packet', 'merge', workspace, out)}",
+    )
 
 
 @packet_commands.command("merge")
@@ -81,10 +81,9 @@ def packet_merge(
         list[Path], typer.Argument(metavar="PACKET...", help="Packets that came back.", show_default=False)
     ],
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and merge nothing.")] = False,
+    dry_run: DryRun = False,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Merge what raters recorded in packets; merging again adds nothing, and finishes what was interrupted.
 
     The packets are only read. One that is not as it was made is refused; of the others all is merged but
@@ -93,7 +92,7 @@ def packet_merge(
     from store.errors import WorkbenchError
     from store.studies.packet_merge import merge_packet
     from store.workspace.duckdb import Workspace
-    from workbench.output import Bar, print_json, say, show_error
+    from workbench.output import Bar, show_error
     from workbench.study_session import viewer
 
     loaded = settings(config)
@@ -110,30 +109,19 @@ def packet_merge(
                 if len(packets) == 1:
                     raise
                 refused[str(path)] = error
-    if as_json:
-        print_json(
-            {
-                "workspace": workspace,
-                "dry_run": dry_run,
-                "packets": [report.to_dict() for report in reports],
-                "refused": {path: refusal.message for path, refusal in refused.items()},
-            }
-        )
-    else:
-        for report in reports:
-            say(*_printed(report))
-        for refusal in refused.values():
-            show_error(refusal, as_json=False)
-        if dry_run:
-            say("This was a dry run: nothing was merged.")
-        elif any(report.adds for report in reports):
-            say(f"Merged into {workspace}.")
-    if refused:
-        raise typer.Exit(2)
-
-
-def _line(*words: object) -> str:
-    return "workbench " + shlex.join(map(str, words))
+    end = [f"Merged into {workspace}."] if any(report.adds for report in reports) else []
+    return Answer(
+        {
+            "workspace": workspace,
+            "dry_run": dry_run,
+            "packets": [json_fields(report) for report in reports],
+            "refused": {path: refusal.message for path, refusal in refused.items()},
+        },
+        *(line for report in reports for line in _printed(report)),
+        *(partial(show_error, refusal, as_json=False) for refusal in refused.values()),
+        *(["This was a dry run: nothing was merged."] if dry_run else end),
+        code=2 if refused else 0,
+    )
 
 
 def _printed(report: PacketReport) -> Iterator[str]:

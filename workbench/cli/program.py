@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -46,7 +47,7 @@ UsageError: Any = typer.BadParameter.__base__
 
 def _no_command(args: Sequence[str]) -> str:
     """Return the error for arguments that begin with no command's name."""
-    names = [name for name, _, _ in COMMANDS]
+    names = [name for name, _, _ in itertools.chain(*COMMANDS.values())]
     if args[1] in names:
         return f"The command comes first: workbench {args[1]} {args[0]}"
     close = difflib.get_close_matches(args[0], names, n=1)
@@ -83,6 +84,13 @@ class WorkspaceOrCommand(TyperGroup):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Show in the usage line that a workspace can replace a command."""
         return ["[OPTIONS]", "[WORKSPACE | COMMAND ...]"]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands under the name of their group."""
+        width = max(map(len, self.commands))
+        for group, commands in COMMANDS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name.ljust(width), summary) for name, _, summary in commands])
 
 
 program = typer.Typer(
@@ -130,40 +138,53 @@ def root(
         opening.open_workspace(None, rater, config)
 
 
-COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
-    ("import", exchange.import_command, "Import items, responses and labels from files."),
-    ("candidates", candidates.candidates_command, "Find the best codes of each query, as pairs to label."),
-    ("annotate", annotate.annotate_command, "Run the agents without the app."),
-    ("judge-pairs", annotate.judge_pairs_command, "Have a model judge comparisons, in both orders."),
-    ("agents", agents.agents_command, "List the configurations of agents; print their prompts."),
-    ("copy", copies.copy_command, "Copy a workspace, for agents to work in."),
-    ("merge", copies.merge_command, "Merge what agents recorded in a copy."),
-    ("export", exchange.export_command, "Write judgments to a file."),
-    ("items", items.items_command, "List items with their labels."),
-    ("views", viewing.views_command, "List, save and delete filters under a name."),
-    ("sql", sql.sql_command, "Run a SELECT over the views of a workspace."),
-    ("judge", judging.judge_command, "Record a judgment, or many from standard input."),
-    ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
-    ("compare", comparing.compare_command, "Make comparisons of two candidates, and studies of them."),
-    ("study", studying.study_command, "Make and run studies of several experts."),
-    ("split", splitting.split_command, "Split the ground truth into parts that share no query."),
-    ("splits", splitting.splits_command, "List splits; show one with its leaks."),
-    ("adjudicate", adjudicating.adjudicate_command, "List what raters disagree about."),
-    ("rule", adjudicating.rule_command, "Record a ruling on a disagreement."),
-    ("packet", packets.packet_command, "Give a rater their part of a study in a file."),
-    ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
-    ("evaluate", evaluating.evaluate_command, "Measure methods that find codes for queries."),
-    (
-        "measure",
-        measuring.measure_command,
-        "Compute measures of files, without a workspace.",
+COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
+    "Data": (
+        ("import", exchange.import_command, "Import items, responses and labels from files."),
+        (
+            "candidates",
+            candidates.candidates_command,
+            "Find the best codes of each query, as pairs to label.",
+        ),
+        ("items", items.items_command, "List items with their labels."),
+        ("views", viewing.views_command, "List, save and delete filters under a name."),
+        ("sql", sql.sql_command, "Run a SELECT over the views of a workspace."),
+        ("split", splitting.split_command, "Split the ground truth into parts that share no query."),
+        ("splits", splitting.splits_command, "List splits; show one with its leaks."),
+        ("export", exchange.export_command, "Write judgments to a file."),
     ),
-    ("replies", replies.replies_command, "List the cached replies of models."),
-    ("sandbox", sandbox_command, "Check, build and use sandboxes."),
-    ("doctor", doctor.doctor_command, "Check the installation and a workspace."),
-    ("demo", demo.demo_command, "Show everything with sample data."),
-    ("recover", exchange.recover_command, "Restore judgments from the journal."),
-)
+    "Agents": (
+        ("annotate", annotate.annotate_command, "Run the agents without the app."),
+        ("judge-pairs", annotate.judge_pairs_command, "Have a model judge comparisons, in both orders."),
+        ("agents", agents.agents_command, "List the configurations of agents; print their prompts."),
+        ("replies", replies.replies_command, "List the cached replies of models."),
+        ("sandbox", sandbox_command, "Check, build and use sandboxes."),
+        ("copy", copies.copy_command, "Copy a workspace, for agents to work in."),
+        ("merge", copies.merge_command, "Merge what agents recorded in a copy."),
+    ),
+    "Judging": (
+        ("judge", judging.judge_command, "Record a judgment, or many from standard input."),
+        ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
+        ("adjudicate", adjudicating.adjudicate_command, "List what raters disagree about."),
+        ("rule", adjudicating.rule_command, "Record a ruling on a disagreement."),
+    ),
+    "Studies": (
+        ("study", studying.study_command, "Make and run studies of several experts."),
+        ("packet", packets.packet_command, "Give a rater their part of a study in a file."),
+        ("compare", comparing.compare_command, "Make comparisons of two candidates, and studies of them."),
+    ),
+    "Measures": (
+        ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
+        ("evaluate", evaluating.evaluate_command, "Measure methods that find codes for queries."),
+        ("measure", measuring.measure_command, "Compute measures of files, without a workspace."),
+    ),
+    "Upkeep": (
+        ("demo", demo.demo_command, "Show everything with sample data."),
+        ("doctor", doctor.doctor_command, "Check the installation and a workspace."),
+        ("recover", exchange.recover_command, "Restore judgments from the journal."),
+    ),
+}
+"""The commands, grouped by what one does with them: name, function, one line of help."""
 
 _GROUPS = {
     sandbox_command: sandbox_commands,
@@ -177,7 +198,7 @@ _GROUPS = {
 }
 
 program.command(OPEN, hidden=True)(opening.open_workspace)
-for _name, _function, _summary in COMMANDS:
+for _name, _function, _summary in itertools.chain(*COMMANDS.values()):
     if _function in _GROUPS:
         program.add_typer(_GROUPS[_function], name=_name, short_help=_summary)
     else:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from workbench.cli.options import settings
+from workbench.cli.options import Answer, settings
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -19,26 +19,23 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-def says_rejected(report: Callable[P, None]) -> Callable[P, None]:
-    """Have a command say, after its report or as the field `rejected` of its JSON, what imports rejected.
+def says_rejected(report: Callable[P, Answer]) -> Callable[P, Answer]:
+    """Have a command answer, after its report and as the field `rejected` of its JSON, what imports rejected.
 
     Args:
-        report: A command with the parameters `workspace`, or `source` that may be a folder, `config` and
-            `as_json`.
+        report: A command with the parameters `workspace`, or `source` that may be a folder, and `config`.
     """
 
     @functools.wraps(report)
-    def reported(*args: P.args, **kwargs: P.kwargs) -> None:
+    def reported(*args: P.args, **kwargs: P.kwargs) -> Answer:
         from store.queries.sources import rejected_sentence
-        from workbench.output import beside, say
 
         options: dict[str, Any] = dict(kwargs)
         path = options.get("workspace") or options["source"]
         found = () if path.is_dir() else _rejected(path, options["config"])
-        with beside(rejected=[asdict(one) for one in found]):
-            report(*args, **kwargs)
-        if found and not options["as_json"]:
-            say("", rejected_sentence(found))
+        answer = report(*args, **kwargs)
+        fields = {**answer.fields, "rejected": [asdict(one) for one in found]}
+        return Answer(fields, *answer.text, *(["", rejected_sentence(found)] if found else []))
 
     return reported
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from store.formatting import dollars, pluralize
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, settings
 
 if TYPE_CHECKING:
     from store.queries.replies import ListedReply, ReplyTotals
@@ -20,8 +21,7 @@ def replies_command(
     *,
     limit: Annotated[int, typer.Option(min=0, help="How many to list, the latest first.")] = 20,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """List the cached replies of models, the latest first.
 
     Whatever run asks the same again is answered from them at no cost. The totals are those of all of them.
@@ -31,7 +31,6 @@ def replies_command(
     from store.policy.scope import Shows
     from store.queries.replies import list_replies, reply_totals
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
     from workbench.study_session import viewer
 
     loaded = settings(config)
@@ -40,12 +39,11 @@ def replies_command(
         asking = viewer(connection, loaded, given_rater(None))
         refuse(connection, asking, Shows.WHOLE, "The list of replies shows")
         totals, listed = reply_totals(connection), [] if blind else list_replies(connection, limit)
-    if as_json:
-        print_json({**_totals_as_json(totals), "blind": blind, "listed": [_as_json(one) for one in listed]})
-    else:
-        _print(workspace.name, totals, listed)
-        if blind:
-            say("", "You review blind: the replies are not listed.")
+    return Answer(
+        {**_totals_as_json(totals), "blind": blind, "listed": [_as_json(one) for one in listed]},
+        partial(_print, workspace.name, totals, listed),
+        *(["", "You review blind: the replies are not listed."] if blind else []),
+    )
 
 
 def _totals_as_json(totals: ReplyTotals) -> dict[str, object]:

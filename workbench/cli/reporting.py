@@ -18,11 +18,13 @@ from store.errors import WorkbenchError
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
 from workbench.cli.options import (
+    Answer,
     AsJson,
     ConfigFile,
     command,
     given_rater,
     named,
+    set_parameters,
     settings,
     several,
     wants_json,
@@ -152,15 +154,12 @@ def _command_of(spec: ReportSpec) -> Any:
         )
         for name, kind in ({name: OPTIONS[name] for name in spec.options} | FORMS).items()
     ]
-    # Typer reads options from a signature, and this one's are those of the report.
     own = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    printer: Any = report
-    printer.__signature__ = inspect.Signature([own, *parameters])
-    printer.__annotations__ = {one.name: one.annotation for one in (own, *parameters)}
+    set_parameters(report, [own, *parameters])
     about = f"{spec.title} ({spec.source})" if spec.source else spec.title
-    printer.__doc__ = f"{about}: {spec.about}."
+    report.__doc__ = f"{about}: {spec.about}."
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(spec.name, cls=ReportCommand, short_help=about)(printer)
+    single.command(spec.name, cls=ReportCommand, short_help=about)(report)
     return typer.main.get_command(single)
 
 
@@ -200,8 +199,7 @@ def all_command(
         Path, typer.Option("--output", metavar="FOLDER", help="An empty or a new folder.", show_default=False)
     ],
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Write every table and figure of a study, its methods, and the commands that make each.
 
     People have the pseudonyms of a published bundle: made from that bundle, the files are the same.
@@ -210,7 +208,7 @@ def all_command(
     from store.reports.paper import write_paper
     from store.workspace.duckdb import Workspace
     from workbench.cli.exchange import progress_callback
-    from workbench.output import Bar, print_json, say
+    from workbench.output import Bar
     from workbench.study_session import viewer
 
     loaded = settings(config)
@@ -221,12 +219,11 @@ def all_command(
         opened.share_cores()
         with Bar("writing") as bar:
             paper = write_paper(opened, study, output, progress_callback(bar))
-    if as_json:
-        print_json({"study": study, "folder": output, "files": [*paper.files], "left_out": paper.left_out})
-        return
-    say(f"{len(paper.files)} files in {output}: {', '.join(paper.files)}")
-    for name, why in paper.left_out.items():
-        say(f"Left out, {name}: {why}")
+    return Answer(
+        {"study": study, "folder": output, "files": [*paper.files], "left_out": paper.left_out},
+        f"{len(paper.files)} files in {output}: {', '.join(paper.files)}",
+        *(f"Left out, {name}: {why}" for name, why in paper.left_out.items()),
+    )
 
 
 def _is_flag(kind: Any) -> bool:
@@ -300,12 +297,12 @@ def _print_report(
 
     from store.queries.sources import rejected_sentence
     from store.reports.value import in_workspace
-    from workbench.output import beside, print_json
+    from workbench.output import print_json
 
     found, options, rejected = _read(spec, workspace, settings(config), given)
     if as_json:
-        with beside(rejected=[asdict(one) for one in rejected]):
-            print_json({"report": spec.name, **spec.fields(found, options)})
+        fields = spec.fields(found, options)
+        print_json({"report": spec.name, **fields, "rejected": [asdict(one) for one in rejected]})
         if figure is None:
             return
     report = spec.report(found, options)

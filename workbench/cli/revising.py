@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import JudgmentRefused, UnknownName
-from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+from workbench.cli.options import Answer, ConfigFile, RaterName, Workspace, command, given_rater, settings
 
 if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef
@@ -27,15 +27,13 @@ def revise_command(
     ],
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Rewrite a text of an item: `workbench revise study.duckdb q-7 --part reference --file better.md`."""
     from store.policy.refusal import refuse, refuse_packet
     from store.policy.scope import Shows
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
     from workbench.rater import rater_name
     from workbench.study_session import viewer
 
@@ -50,12 +48,9 @@ def revise_command(
             number = find_item(connection, item)
         rated_by = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
         facts = _revise(opened, number, part, text, rated_by)
-    if as_json:
-        print_json(facts)
-    elif facts["revision"] is None:
-        say(f"{facts['item']}: the {facts['title']} is unchanged; nothing was recorded.")
-    else:
-        say(f"✎ {facts['item']}: {facts['title']} revised · rater {facts['rater']}")
+    if facts["revision"] is None:
+        return Answer(facts, f"{facts['item']}: the {facts['title']} is unchanged; nothing was recorded.")
+    return Answer(facts, f"✎ {facts['item']}: {facts['title']} revised · rater {facts['rater']}")
 
 
 def _text_of(file: Path) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli.options import AsJson, ConfigFile, command, settings
+from workbench.cli.options import Answer, ConfigFile, command, settings
 from workbench.cli.snapshots import snapshots_command
 
 if TYPE_CHECKING:
@@ -53,11 +54,10 @@ def build_command(
         ),
     ] = ImageSource.auto,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Make the image that test programs run in with Docker, under the name of sandbox.image."""
     from agents.sandbox.docker.image import build_image
-    from workbench.output import print_facts, print_json
+    from workbench.output import print_facts
 
     wanted: Source | None = None
     if source is not ImageSource.auto:
@@ -71,17 +71,14 @@ def build_command(
         "python": built.python,
         "note": built.note,
     }
-    if as_json:
-        print_json(facts)
-    else:
-        print_facts("", facts.items())
+    return Answer(facts, partial(print_facts, "", facts.items()))
 
 
 @sandbox_commands.command(
     "check", short_help="List the sandboxes that work here, and the problems of the others."
 )
 @command
-def check_command(config: ConfigFile = None, as_json: AsJson = False) -> None:
+def check_command(config: ConfigFile = None) -> Answer:
     """Run a small program in every sandbox and say which of them work here, and why not.
 
     Ends with exit code 1 when none works that isolates a program.
@@ -90,22 +87,18 @@ def check_command(config: ConfigFile = None, as_json: AsJson = False) -> None:
 
     from agents.sandbox.registry import RESTRICTED
     from workbench.diagnosis import sandbox_checks
-    from workbench.output import print_facts, print_json
+    from workbench.output import print_facts
 
     checks = asyncio.run(sandbox_checks(settings(config)))
     isolating = [box["name"] for box in checks if box["works"] and box["name"] != RESTRICTED]
-    if as_json:
-        print_json({"sandboxes": checks, "isolating": isolating})
-    else:
-        print_facts(
-            "",
-            [
-                (box["name"], f"{'✓ works' if box['works'] else '✗ does not work'}: {_why(box)}")
-                for box in checks
-            ],
-        )
-    if not isolating:
-        raise typer.Exit(1)
+    lines = [
+        (box["name"], f"{'✓ works' if box['works'] else '✗ does not work'}: {_why(box)}") for box in checks
+    ]
+    return Answer(
+        {"sandboxes": checks, "isolating": isolating},
+        partial(print_facts, "", lines),
+        code=0 if isolating else 1,
+    )
 
 
 @sandbox_commands.command("run", short_help="Run one test program and print its report.")
@@ -125,8 +118,7 @@ def run_command(
         ),
     ] = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Run one test program and print the report.
 
     Ends with exit code 1 when it did not end well.
@@ -134,17 +126,12 @@ def run_command(
     import asyncio
 
     from agents.sandbox.protocol import TestProgram
-    from workbench.output import print_json
 
     loaded = settings(config)
     whole = TestProgram("" if candidate is None else _source(candidate), _source(program))
     report = asyncio.run(_run(loaded, sandbox or loaded.agents.sandbox, whole))
-    if as_json:
-        print_json(report_facts(report))
-    else:
-        _print_report(report)
-    if report.exit_reason != "ok":
-        raise typer.Exit(1)
+    code = 0 if report.exit_reason == "ok" else 1
+    return Answer(report_facts(report), partial(_print_report, report), code=code)
 
 
 async def _run(loaded: Config, name: str | None, program: TestProgram) -> ExecutionReport:

@@ -6,12 +6,13 @@ from collections import Counter
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from workbench.cli.options import AsJson, ConfigFile, command, given_rater, settings
+from workbench.cli.options import Answer, ConfigFile, command, given_rater, settings
 
 if TYPE_CHECKING:
     from agents.sandbox.repair import StoredSnapshot
@@ -44,8 +45,7 @@ def snapshots_command(
         bool, typer.Option("--remove", help="Remove what can go; without this nothing is removed.")
     ] = False,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """List the repaired environments that are kept, and remove those that can go.
 
     What can go was used by no execution of the given workspaces, and is older than --older-than days, where
@@ -56,7 +56,6 @@ def snapshots_command(
     from store.policy.scope import Shows
     from store.queries.executions import snapshot_uses
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json
     from workbench.study_session import viewer
 
     if remove and not workspaces and older_than is None:
@@ -99,12 +98,11 @@ def snapshots_command(
                         "failure": failure,
                     }
                 )
-    if as_json:
-        print_json({"snapshots": lines, "not_listed": unread})
-    else:
-        _print(lines, unread, remove=remove)
-    if any(line["failure"] for line in lines):
-        raise typer.Exit(1)
+    return Answer(
+        {"snapshots": lines, "not_listed": unread},
+        partial(_print, lines, unread, remove=remove),
+        code=1 if any(line["failure"] for line in lines) else 0,
+    )
 
 
 def _places(loaded: SandboxSettings, open_ones: ExitStack, unread: dict[str, str]) -> dict[str, _Place]:

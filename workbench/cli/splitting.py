@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import csv
-import shlex
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from store.errors import WorkbenchError
-from workbench.cli.options import AsJson, ConfigFile, Workspace, command, given_rater, named, settings
+from workbench.cli.options import (
+    Answer,
+    ConfigFile,
+    Workspace,
+    command,
+    given_rater,
+    in_shell,
+    named,
+    settings,
+)
 from workbench.cli.rejected import says_rejected
+from workbench.cli.study_options import Policy, TrueRater
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -45,16 +55,8 @@ def split_command(
         typer.Option(metavar="R", help="Shares of train, dev and test; or named: train=8,test=2."),
     ] = "8:1:1",
     seed: Annotated[int, typer.Option(metavar="S", help="The seed.")] = 0,
-    rater: Annotated[
-        str | None, typer.Option("--rater", metavar="NAME", help="Whose labels are true: a person or a run.")
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="P",
-            help="What makes one label of several: majority, unanimous, adjudicated, dawid-skene, ...",
-        ),
-    ] = None,
+    rater: TrueRater = None,
+    policy: Policy = None,
     disjoint: Annotated[
         DisjointBy | None,
         typer.Option(help="What no two parts share; by default queries, or repositories without queries."),
@@ -79,8 +81,7 @@ def split_command(
         ),
     ] = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Split the ground truth: `workbench split WS --name v1 --ratios 8:1:1 --policy majority`.
 
     Near-duplicate queries stay in one part. A split stores its items and their current labels; export it with
@@ -91,7 +92,6 @@ def split_command(
     from store.splits.grouping import DISJOINT
     from store.splits.splits import SplitPlan, default_disjoint, make_split
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
 
     loaded = settings(config)
     if (rater is None) == (policy is None):
@@ -124,13 +124,13 @@ def split_command(
             with_revealed=with_revealed,
         )
         found = make_split(opened, name, plan, given=given)
-    if as_json:
-        print_json({"workspace": workspace, **found.to_dict()})
-        return
-    _print_split(found)
-    if found.report.leakage:
-        say(f"See them: {_in_shell('splits', workspace, name, '--leaks')}")
-    say("", f"Export it: {_in_shell('export', workspace, 'OUT', '--split', name, '--format', 'F')}")
+    return Answer(
+        {"workspace": workspace, **found.to_dict()},
+        partial(_print_split, found),
+        *_where_leaks_are(workspace, found),
+        "",
+        f"Export it: {in_shell('export', workspace, 'OUT', '--split', name, '--format', 'F')}",
+    )
 
 
 @command
@@ -149,13 +149,11 @@ def splits_command(
         bool, typer.Option("--delete", help="Delete the split; items and labels stay.")
     ] = False,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """List the splits of a workspace, or show one: sizes, balance, agreement and leakage of its parts."""
     from store.splits.changes_text import change_lines
     from store.splits.splits import delete_split, find_split, list_splits, split_changes
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
 
     loaded = settings(config)
     if name is None and (now or leaks or delete):
@@ -174,30 +172,29 @@ def splits_command(
         if name is not None and delete:
             delete_split(opened, name)
     if name is None:
-        if as_json:
-            print_json({"workspace": workspace, "splits": [one.to_dict() for one in every]})
-        else:
-            _print_list(every)
-    elif delete and as_json:
-        print_json({"workspace": workspace, "split": name, "deleted": True})
-    elif as_json:
-        differing = {} if changes is None else {"now": _changes_as_json(changes)}
-        print_json({"workspace": workspace, **found.to_dict(), **differing})
-    elif delete:
-        say(f"The split {name} was deleted; its items and labels stay.")
-    else:
-        _print_split(found)
-        if leaks:
-            _print_leaks(found)
-        elif found.report.leakage:
-            say(f"See them: {_in_shell('splits', workspace, name, '--leaks')}")
-        if changes is not None:
-            say("", *change_lines(changes))
+        fields = {"workspace": workspace, "splits": [one.to_dict() for one in every]}
+        return Answer(fields, partial(_print_list, every))
+    if delete:
+        return Answer(
+            {"workspace": workspace, "split": name, "deleted": True},
+            f"The split {name} was deleted; its items and labels stay.",
+        )
+    return Answer(
+        {
+            "workspace": workspace,
+            **found.to_dict(),
+            **({} if changes is None else {"now": _changes_as_json(changes)}),
+        },
+        partial(_print_split, found),
+        *([partial(_print_leaks, found)] if leaks else _where_leaks_are(workspace, found)),
+        *([] if changes is None else ["", *change_lines(changes)]),
+    )
 
 
-def _in_shell(*words: object) -> str:
-    """Return a command as it is typed in a shell."""
-    return "workbench " + shlex.join(map(str, words))
+def _where_leaks_are(workspace: Path, found: SplitDetails) -> list[str]:
+    """Return the line that says how to see the leaks; none without leaks."""
+    see = in_shell("splits", workspace, found.name, "--leaks")
+    return [f"See them: {see}"] if found.report.leakage else []
 
 
 def _refuse(connection: Connection, loaded: Config) -> None:

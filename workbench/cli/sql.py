@@ -11,6 +11,7 @@ import typer
 from store.errors import WorkbenchError
 from workbench.cli.items import MOST_FOR_PEOPLE, viewed_session
 from workbench.cli.options import (
+    Answer,
     AsJson,
     ConfigFile,
     OwnStudy,
@@ -56,7 +57,7 @@ def sql_command(
     run: RunName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
-) -> None:
+) -> Answer | None:
     """Run one SELECT over the views of a workspace; --views lists them.
 
     It reads nothing but what your session may see, and writes nothing.
@@ -65,12 +66,10 @@ def sql_command(
     from store.policy.scope import Shows
     from store.sql_views.running import SqlRun
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json
     from workbench.study_session import configured_viewer
 
     if list_views:
-        _print_views(as_json=as_json)
-        return
+        return _views()
     if statement is None or sum((as_csv, as_json, output is not None)) > 1:
         raise WorkbenchError(
             "One output" if statement else "No statement",
@@ -102,13 +101,14 @@ def sql_command(
 
         names = found.rows.column_names
         listed = [dict(zip(names, row, strict=True)) for row in plain_rows(found.rows)]
-        print_json({"columns": names, "rows": listed, "more": found.more})
+        return Answer({"columns": names, "rows": listed, "more": found.more})
     elif as_csv:
         from store.sql_views.writing import write_csv
 
         write_csv(found.rows, sys.stdout)
     else:
         _print_rows(found)
+    return None
 
 
 def _print_rows(found: SqlResult) -> None:
@@ -131,20 +131,17 @@ def _cell(value: Any) -> Any:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else as_text(value)
 
 
-def _print_views(*, as_json: bool) -> None:
+def _views() -> Answer:
     from dataclasses import asdict
 
     from store.sql_views.views import views
-    from workbench.output import print_json, say
 
-    if as_json:
-        listed = [
-            {"name": view.name, "about": view.about, "columns": [asdict(column) for column in view.columns]}
-            for view in views().values()
-        ]
-        print_json({"views": listed})
-        return
+    listed, lines = [], []
     for view in views().values():
-        say(f"{view.name}: {view.about}")
+        listed.append(
+            {"name": view.name, "about": view.about, "columns": [asdict(column) for column in view.columns]}
+        )
+        lines.append(f"{view.name}: {view.about}")
         width = max(len(column.name) for column in view.columns)
-        say(*(f"  {column.name:<{width}}  {column.about}" for column in view.columns), "")
+        lines += [*(f"  {column.name:<{width}}  {column.about}" for column in view.columns), ""]
+    return Answer({"views": listed}, *lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +11,29 @@ import typer
 from store.errors import WorkbenchError
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
-from workbench.cli.comparing import FormatAlike, MaskNames, ScaleName, StripDocstrings, text_changes
-from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+from workbench.cli.options import (
+    Answer,
+    ConfigFile,
+    RaterName,
+    Workspace,
+    command,
+    given_rater,
+    in_shell,
+    settings,
+)
 from workbench.cli.sampling import SamplePairs, Seed, Stratify
+from workbench.cli.study_options import (
+    Coordinators,
+    FormatAlike,
+    Gold,
+    MaskNames,
+    Overlap,
+    Repeats,
+    ScaleName,
+    StripDocstrings,
+    StudyName,
+    text_changes,
+)
 
 if TYPE_CHECKING:
     from store.queries.studies import StudyDetails
@@ -21,7 +41,6 @@ if TYPE_CHECKING:
     from store.studies.plan import PlanPreview
 
 study_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-StudyName = Annotated[str, typer.Argument(help="The study's name.", show_default=False)]
 
 
 @study_commands.callback()
@@ -51,9 +70,7 @@ def study_new(
     sample_pairs: SamplePairs = None,
     stratify: Stratify = None,
     seed: Seed = None,
-    overlap: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Raters of each item; all by default.")
-    ] = None,
+    overlap: Overlap = None,
     conditions: Annotated[
         str,
         typer.Option(
@@ -66,16 +83,8 @@ def study_new(
         int | None,
         typer.Option(metavar="N", help="Items of a block in which each condition is equally frequent."),
     ] = None,
-    repeats: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Items that each rater meets again, unannounced.")
-    ] = 0,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Items with known answers, mixed in: lines `item,value` or `item,question,value`.",
-        ),
-    ] = None,
+    repeats: Repeats = 0,
+    gold: Gold = None,
     training: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Items to practise on, in the form of --gold.")
     ] = None,
@@ -91,9 +100,7 @@ def study_new(
     consent: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The text that raters agree to at first.")
     ] = None,
-    coordinators: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Who coordinates it; you by default.")
-    ] = None,
+    coordinators: Coordinators = None,
     half_width: Annotated[
         float | None,
         typer.Option(metavar="W", help="Stop where the interval of alpha is this narrow at a look."),
@@ -116,8 +123,7 @@ def study_new(
     format_alike: FormatAlike = False,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Make a study as a draft.
 
     For example `workbench study new WS rq2 --raters ana,ben,chi --sample-pairs 400`. It can be made again
@@ -177,22 +183,20 @@ def study_new(
         found = save_plan(opened, plan)
         with opened.reading() as connection:
             preview = preview_draft(connection, found)
-    freeze = "workbench " + shlex.join(["study", "freeze", str(workspace), found.name])
-    if replaced and not as_json:
-        note(f"The earlier draft of {found.name} is replaced, with all of its options.")
-    _print(found, preview, as_json=as_json, hint=f"Freeze it when it is right: {freeze}")
+    freeze = f"Freeze it when it is right: {in_shell('study', 'freeze', workspace, found.name)}"
+    shown = _answer(found, preview, freeze)
+    earlier = f"The earlier draft of {found.name} is replaced, with all of its options."
+    return Answer(shown.fields, *([partial(note, earlier)] if replaced else []), *shown.text)
 
 
 @study_commands.command("list")
 @command
-def study_list(
-    workspace: Workspace, *, rater: RaterName = None, config: ConfigFile = None, as_json: AsJson = False
-) -> None:
+def study_list(workspace: Workspace, *, rater: RaterName = None, config: ConfigFile = None) -> Answer:
     """List the studies; a rater of an open study sees their own."""
     from store.policy.sealing import open_studies
     from store.queries.studies import list_studies
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, print_table, say
+    from workbench.output import print_table
     from workbench.study_session import session_rater
 
     loaded = settings(config)
@@ -200,23 +204,19 @@ def study_list(
         own = session_rater(connection, loaded, given_rater(rater))
         mine = open_studies(connection, own.id)
         found = [one for one in list_studies(connection) if not mine or one.name in mine]
-    if as_json:
-        print_json({"studies": [one.to_dict(sealed=bool(mine)) for one in found]})
-    elif found:
-        hidden = ("items", "raters", "sample")
-        print_table(
-            ("study", "state", *(() if mine else hidden)),
-            [
-                (
-                    one.name,
-                    one.state,
-                    *(() if mine else (one.items.get("item", 0), len(one.members), one.protocol.sample)),
-                )
-                for one in found
-            ],
+    fields = {"studies": [one.to_dict(sealed=bool(mine)) for one in found]}
+    if not found:
+        return Answer(fields, "No study yet. Make one: workbench study new WORKSPACE NAME --raters A,B,C")
+    hidden = ("items", "raters", "sample")
+    rows = [
+        (
+            one.name,
+            one.state,
+            *(() if mine else (one.items.get("item", 0), len(one.members), one.protocol.sample)),
         )
-    else:
-        say("No study yet. Make one: workbench study new WORKSPACE NAME --raters A,B,C")
+        for one in found
+    ]
+    return Answer(fields, partial(print_table, ("study", "state", *(() if mine else hidden)), rows))
 
 
 @study_commands.command("show")
@@ -227,8 +227,7 @@ def study_show(
     *,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show a study: its protocol, and what is asked of each rater."""
     from store.queries.studies import find_study
     from store.studies.plan import preview_draft
@@ -241,7 +240,7 @@ def study_show(
         refuse(connection, asking, Shows.WHOLE, "The study's details show")
         found = find_study(connection, name)
         preview = preview_draft(connection, found) if found.frozen_at is None else None
-    _print(found, preview, as_json=as_json)
+    return _answer(found, preview)
 
 
 @study_commands.command("status")
@@ -255,12 +254,10 @@ def study_status(
     ] = False,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show the progress of each rater, gold scores, and looks."""
     from store.studies import dashboard
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json
     from workbench.study_session import viewer
 
     loaded = settings(config)
@@ -271,12 +268,9 @@ def study_status(
             found = dashboard.dashboard(connection, name, asking.rater)
         if look:
             found = dashboard.look(opened, name, asking.rater)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        advised = not look and found.study.state == "open"
-        command = "workbench " + shlex.join(["study", "status", str(workspace), name, "--look"])
-        _print_status(found, command if advised else "")
+    advised = not look and found.study.state == "open"
+    by_look = in_shell("study", "status", workspace, name, "--look") if advised else ""
+    return Answer(found.to_dict(), partial(_print_status, found, by_look))
 
 
 @study_commands.command("freeze")
@@ -287,15 +281,14 @@ def study_freeze(
     *,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Make the assignments of a draft; the study is fixed then."""
     from store.studies.studies import freeze_study
     from workbench.study_session import open_unsealed
 
     with open_unsealed(workspace, settings(config), "Making a study uses", given_rater(rater)) as opened:
         found = freeze_study(opened, name)
-    _print(found, as_json=as_json)
+    return _answer(found)
 
 
 @study_commands.command("delete")
@@ -306,19 +299,14 @@ def study_delete(
     *,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Delete a draft; a frozen study is kept."""
     from store.studies.studies import delete_draft
-    from workbench.output import print_json, say
     from workbench.study_session import open_unsealed
 
     with open_unsealed(workspace, settings(config), "Making a study uses", given_rater(rater)) as opened:
         delete_draft(opened, name)
-    if as_json:
-        print_json({"study": name, "deleted": True})
-    else:
-        say(f"The draft {name} is deleted.")
+    return Answer({"study": name, "deleted": True}, f"The draft {name} is deleted.")
 
 
 @study_commands.command("close")
@@ -329,8 +317,7 @@ def study_close(
     *,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Close an open study: nothing more is judged in it.
 
     Its raters see others' work again.
@@ -340,7 +327,7 @@ def study_close(
 
     with open_unsealed(workspace, settings(config), "Closing a study uses", given_rater(rater)) as opened:
         found = close_study(opened, name)
-    _print(found, as_json=as_json)
+    return _answer(found)
 
 
 @study_commands.command("withdraw")
@@ -351,8 +338,7 @@ def study_withdraw(
     whose: Annotated[str, typer.Argument(metavar="RATER", help="The rater who withdraws.")],
     *,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Exclude a rater's records from measures and exports.
 
     Those under the study are meant. They stay in the workspace, and nobody else's assignments change.
@@ -360,7 +346,6 @@ def study_withdraw(
     from store.policy.sealing import open_studies
     from store.studies.studies import withdraw
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
     from workbench.study_session import session_rater, viewer
 
     loaded = settings(config)
@@ -373,11 +358,11 @@ def study_withdraw(
                 refuse(connection, asking, Shows.WHOLE, "The list of raters shows")
         found = withdraw(opened, name, whose)
     if not by_rater:
-        _print(found, as_json=as_json)
-    elif as_json:
-        print_json({"study": found.name, "withdrawn": whose})
-    else:
-        say(f"{whose} has withdrawn from {found.name}; the records stay, and count in nothing.")
+        return _answer(found)
+    return Answer(
+        {"study": found.name, "withdrawn": whose},
+        f"{whose} has withdrawn from {found.name}; the records stay, and count in nothing.",
+    )
 
 
 @study_commands.command("manifest")
@@ -484,15 +469,18 @@ def _of(part: Done | None) -> str | None:
     return None if part is None else f"{part.done:,} of {part.total:,}"
 
 
-def _print(found: StudyDetails, preview: PlanPreview | None = None, *, as_json: bool, hint: str = "") -> None:
+def _answer(found: StudyDetails, preview: PlanPreview | None = None, *further: str) -> Answer:
+    """Return a study, with what a freeze of a draft makes and further lines for people."""
+    planned = {} if preview is None else {"plan": preview.to_dict()}
+    return Answer(found.to_dict() | planned, partial(_print, found, preview), *further)
+
+
+def _print(found: StudyDetails, preview: PlanPreview | None) -> None:
     """Print a study; `preview` is what a freeze of a draft makes."""
     from store.record.protocol import condition_words
     from store.studies.dashboard_text import plan_words
-    from workbench.output import print_facts, print_json, print_table, say
+    from workbench.output import print_facts, print_table, say
 
-    if as_json:
-        print_json(found.to_dict() | ({} if preview is None else {"plan": preview.to_dict()}))
-        return
     protocol = found.protocol
     print_facts(
         found.name,
@@ -536,5 +524,3 @@ def _print(found: StudyDetails, preview: PlanPreview | None = None, *, as_json: 
     )
     if preview is not None:
         say("\n".join(plan_words(preview)))
-    if hint:
-        say(hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from store.errors import HiddenData, UnknownName, WorkbenchError
 from workbench.cli.items import Status, find_kind
 from workbench.cli.options import (
-    AsJson,
+    Answer,
     ConfigFile,
     RaterName,
     Workspace,
@@ -76,8 +77,7 @@ def views_command(
     ] = None,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """List the saved views, or save one: `workbench views WS --save todo --kind pair --status open`.
 
     Use one: workbench items WS --view NAME; workbench export WS FILE --format F --view NAME.
@@ -87,7 +87,6 @@ def views_command(
     from store.record.raters import ensure_rater
     from store.record.saved_views import delete_view, rename_view, save_view
     from store.workspace.duckdb import Workspace
-    from workbench.output import print_json, say
     from workbench.study_session import open_session
 
     loaded = settings(config)
@@ -125,13 +124,11 @@ def views_command(
         with opened.reading() as connection:
             every = list_views(connection, scope)
         counts = [_count(opened, scope, one) for one in every]
-    if as_json:
-        rows = [{**one.to_dict(), "items": number} for one, number in zip(every, counts, strict=True)]
-        print_json({"workspace": workspace, "views": rows})
-    elif save or rename or delete:
-        say(f"The view {changed.name} {said}.")
-    else:
-        _print_views(every, counts)
+    rows = [{**one.to_dict(), "items": number} for one, number in zip(every, counts, strict=True)]
+    fields = {"workspace": workspace, "views": rows}
+    if save or rename or delete:
+        return Answer(fields, f"The view {changed.name} {said}.")
+    return Answer(fields, partial(_print_views, every, counts))
 
 
 def _count(workspace: OpenWorkspace, scope: Scope, view: ViewDetails) -> int | None:

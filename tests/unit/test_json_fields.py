@@ -1,0 +1,104 @@
+"""Dataclasses as JSON: the same as what was written out by hand, in the same order."""
+
+import json
+from dataclasses import asdict, dataclass, field
+
+import numpy
+import pytest
+
+from store.json_fields import NOT_IN_JSON, json_fields, json_name
+from store.measures.accuracy import Accuracy
+from store.measures.intervals import Interval
+from store.queries.accuracy import RaterAccuracy
+from store.queries.pair_runs import StageSeconds
+from store.queries.progress import KindProgress
+from store.queries.times import TimeBin
+
+FEW = Interval(None, None, 0.95, 3, 1000, 0)
+
+
+def figures() -> Accuracy:
+    found = dict.fromkeys(
+        ("accuracy", "ci_low", "ci_high", "precision", "recall", "f1", "kappa", "coverage"), 0.5
+    )
+    return Accuracy(
+        n=8, **found, given=9, accuracy_undecided_wrong=None, intervals={"accuracy": FEW}, classes=(0.0, 1.0)
+    )
+
+
+def accuracy_by_hand(found: Accuracy) -> dict:
+    fields = asdict(found)
+    for name, interval in found.intervals.items():
+        fields["intervals"][name]["warning"] = interval.warning
+    return fields
+
+
+def rater() -> RaterAccuracy:
+    return RaterAccuracy(
+        *("ana", "human", figures(), False, 8, 0, 1, None, None, None, None),
+        known=numpy.array([True]),
+        wrong=numpy.array([False]),
+    )
+
+
+def rater_by_hand(found: RaterAccuracy) -> dict:
+    fields = asdict(found)
+    for name in ("figures", "known", "wrong"):
+        del fields[name]
+    return {
+        "rater": fields.pop("name"),
+        "kind": fields.pop("kind"),
+        **accuracy_by_hand(found.figures),
+        **fields,
+    }
+
+
+def without(found, name: str, **also) -> dict:
+    fields = asdict(found)
+    fields.pop(name, None)
+    return fields | also
+
+
+TIMES = TimeBin(0.0, None, 2.5, None, None, items=(7, 8))
+KIND = KindProgress("pair", 5, 2, 1, 0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "by_hand"),
+    [
+        (figures(), accuracy_by_hand(figures())),
+        (rater(), rater_by_hand(rater())),
+        (TIMES, without(TIMES, "items", n=2)),
+        (KIND, without(KIND, "kind", left=KIND.left)),
+        (StageSeconds(3, 2, 5.0), {"steps": 3, "pairs": 2, "total": 5.0, "mean": 2.5}),
+        (StageSeconds(0, 0, 0.0), {"steps": 0, "pairs": 0, "total": 0.0, "mean": None}),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_json_by_fields_is_that_by_hand(found, by_hand):
+    assert json.dumps(json_fields(found)) == json.dumps(by_hand)
+
+
+def test_values_keep_their_type_and_a_method_of_its_own_is_asked():
+    @dataclass
+    class Inner:
+        hidden: int
+
+        def to_dict(self):
+            return {"shown": self.hidden + 1}
+
+    @dataclass
+    class Outer:
+        inner: Inner
+        by_name: dict[str, Inner]
+        every: tuple[Inner, ...]
+        kept: object = field(metadata=json_name("other"))
+        secret: str = field(default="", metadata=NOT_IN_JSON)
+
+    one, value = Inner(1), object()
+    assert json_fields(Outer(one, {"a": one}, (one, one), value)) == {
+        "inner": {"shown": 2},
+        "by_name": {"a": {"shown": 2}},
+        "every": [{"shown": 2}, {"shown": 2}],
+        "other": value,
+    }
