@@ -6,10 +6,7 @@ is refused, in words that are the same whatever that work is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import UnknownName
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from store.studies.session import StudySession
-    from store.workspace.duckdb import Workspace
     from workbench.config import Config
     from workbench.lazy_config import LazyConfig
 
@@ -104,23 +100,6 @@ def viewer(connection: Connection, config: Config | LazyConfig, given: str | Non
 
     rater = session_rater(connection, config, given)
     return Scope(rater, visibility=Visibility(config.screens.blind), sealed=is_sealed(connection, rater))
-
-
-@contextmanager
-def open_unsealed(
-    path: Path, config: Config | LazyConfig, subject: str, given: str | None = None
-) -> Iterator[Workspace]:
-    """Open a workspace for what tells of others' work.
-
-    Raises:
-        HiddenData: The session is sealed.
-    """
-    from store.workspace.duckdb import Workspace
-
-    with Workspace.open(path) as opened:
-        with opened.reading() as connection:
-            refuse(connection, viewer(connection, config, given), Shows.WHOLE, subject)
-        yield opened
 
 
 def open_session(

@@ -18,7 +18,7 @@ from workbench.cli.options import (
     ConfigFile,
     Workspace,
     command,
-    given_rater,
+    session,
     settings,
     with_options_of,
 )
@@ -133,14 +133,11 @@ def annotate_command(
     Ctrl-C stops it; the same command goes on where it stopped. A budget is that of the run, all its jobs
     together: when it is reached, the command ends with exit code 3, and goes on when it is given more.
     """
-    from store.policy.refusal import refuse
     from store.policy.scope import Shows
     from store.record.raters import register_kinds
-    from store.workspace.duckdb import Workspace
     from workbench.cli.items import find_kind
     from workbench.job_settings import annotation_settings, check_models
     from workbench.output import note, print_json
-    from workbench.study_session import viewer
 
     loaded = settings(config)
     kind = kind and find_kind(kind)
@@ -160,10 +157,7 @@ def annotate_command(
         "pairs": budget_pairs,
     }
     reports: list[JobReport] = []
-    with Workspace.open(workspace) as opened:
-        with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(None))
-            refuse(connection, asking, Shows.WHOLE, "Annotating uses")
+    with session(workspace, loaded, Shows.WHOLE, "Annotating uses") as opened:
         register_kinds(opened)
         drawn: Sequence[int] | None
         configurations = [loaded.agents.chosen(name)[0] for name in names if name]

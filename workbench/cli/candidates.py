@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli.options import Answer, ConfigFile, Workspace, command, settings
+from store.policy.scope import Shows
+from workbench.cli.options import Answer, ConfigFile, Workspace, command, session, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,12 +57,11 @@ def candidates_command(
     from store.workspace.duckdb import Workspace
     from workbench.cli.progress_reporter import progress_of_work
     from workbench.output import Bar, note
-    from workbench.study_session import open_unsealed
 
     loaded = settings(config)
     request = CandidateRequest(model_names(models), top, combine.value)
     finder = open_finder(request, loaded.retrieval, loaded.models)
-    with open_unsealed(workspace, loaded, "A search of candidates uses") as opened:
+    with session(workspace, loaded, Shows.WHOLE, "A search of candidates uses") as opened:
         corpus = corpus_apart(opened)
     # The workspace is not kept open meanwhile: encoding a large corpus takes hours.
     with Bar("candidates") as bar:

@@ -14,6 +14,7 @@ from workbench.cli.options import (
     Workspace,
     command,
     given_rater,
+    session,
     settings,
     several,
 )
@@ -98,15 +99,12 @@ def compare_new(
     freeze WS NAME.
     """
     from store.kinds.comparison import COMPARISON
-    from store.policy.refusal import refuse
     from store.policy.scope import Shows
     from store.record.protocol import StudyProtocol
     from store.record.raters import register_kinds
     from store.studies.comparing import ComparisonPlan, carry_out
     from store.studies.plan import people
-    from store.workspace.duckdb import Workspace
     from workbench.rater import rater_name
-    from workbench.study_session import viewer
 
     loaded = settings(config)
     own = rater_name(given_rater(rater), loaded)
@@ -133,11 +131,8 @@ def compare_new(
             ),
         ),
     )
-    with Workspace.open(workspace) as opened:
+    with session(workspace, loaded, Shows.WHOLE, "A comparison uses", rater) as opened:
         register_kinds(opened)
-        with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(rater))
-            refuse(connection, asking, Shows.WHOLE, "A comparison uses")
         report, ids, study = carry_out(opened, plan)
     added = sum(one.items_added for one in report.files)
     further = f"A study of them: workbench compare new {workspace} {name} ... --raters A,B,C"

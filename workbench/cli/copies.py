@@ -9,10 +9,17 @@ import typer
 
 from store.formatting import pluralize
 from store.json_fields import json_fields
-from store.policy.refusal import refuse
 from store.policy.scope import Shows
 from workbench.cli.exchange import DryRun, progress_callback
-from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, in_shell, settings
+from workbench.cli.options import (
+    Answer,
+    ConfigFile,
+    Workspace,
+    command,
+    in_shell,
+    session,
+    settings,
+)
 
 if TYPE_CHECKING:
     from store.workspace.copy_merge import MergeReport
@@ -30,13 +37,10 @@ def copy_command(
     Nobody else may have it open. The journal stays where it is; the copy begins its own.
     """
     from store.workspace.copy_merge import copy_workspace
-    from store.workspace.duckdb import Workspace
-    from workbench.study_session import viewer
 
     loaded = settings(config)
-    with Workspace.open(workspace) as opened, opened.reading() as connection:
-        asking = viewer(connection, loaded, given_rater(None))
-        refuse(connection, asking, Shows.WHOLE, "A copy contains")
+    with session(workspace, loaded, Shows.WHOLE, "A copy contains"):
+        pass
     size = copy_workspace(workspace, copy)
     return Answer(
         {"workspace": workspace, "copy": copy, "bytes": size},
@@ -58,15 +62,10 @@ def merge_command(
     All or nothing; merging again adds nothing. The copy is only read. Judgments come by export and import.
     """
     from store.workspace.copy_merge import merge
-    from store.workspace.duckdb import Workspace
     from workbench.output import Bar
-    from workbench.study_session import viewer
 
     loaded = settings(config)
-    with Workspace.open(workspace) as opened, Bar("merging") as bar:
-        with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(None))
-            refuse(connection, asking, Shows.WHOLE, "A merge uses")
+    with session(workspace, loaded, Shows.WHOLE, "A merge uses") as opened, Bar("merging") as bar:
         report = merge(opened, copy, dry_run=dry_run, progress=progress_callback(bar))
     return Answer({"workspace": workspace, **json_fields(report)}, *_printed(workspace, report))
 

@@ -20,7 +20,7 @@ from store.formatting import pluralize
 from store.json_fields import json_fields
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
-from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, session, settings
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
@@ -375,10 +375,9 @@ def export_command(
     from store.policy.scope import RunRef, Shows
     from store.queries.runs import all_runs, named_run
     from store.queries.saved_views import find_view, view_ids
-    from store.workspace.duckdb import Workspace
     from workbench.output import Bar
     from workbench.rater import rater_name
-    from workbench.study_session import open_session, viewer
+    from workbench.study_session import open_session
 
     if str(destination) == "-":
         raise WorkbenchError(
@@ -396,10 +395,7 @@ def export_command(
     own = rater_name(None, loaded)
     if dry_run and loaded.screens.blind and (hidden := reveals(format, rater or run or policy or split, own)):
         raise HiddenData("Blind review", uncounted(hidden), "Write the file, and read it after your review.")
-    with Workspace.open(workspace) as opened, Bar("exporting") as bar:
-        with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(None))
-            refuse(connection, asking, Shows.WHOLE, "An export contains")
+    with session(workspace, loaded, Shows.WHOLE, "An export contains") as opened, Bar("exporting") as bar:
         chosen: RunRef | None = None
         if run is not None:
             with opened.reading() as connection:

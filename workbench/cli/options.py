@@ -7,7 +7,8 @@ import functools
 import inspect
 import itertools
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
@@ -17,6 +18,8 @@ from store.errors import WorkbenchError
 from workbench.exit_codes import ended
 
 if TYPE_CHECKING:
+    from store.policy.scope import Shows
+    from store.workspace.duckdb import Workspace as OpenWorkspace
     from workbench.config import Config
 
 P = ParamSpec("P")
@@ -126,6 +129,33 @@ def settings(config: Path | None) -> Config:
     from workbench.config import load_config
 
     return load_config(given_config(config)).config
+
+
+@contextmanager
+def session(
+    workspace: Path, loaded: Config, needs: Shows, subject: str, rater: str | None = None
+) -> Iterator[OpenWorkspace]:
+    """Open a workspace for a command, unless the one who asks may not see what it needs.
+
+    Args:
+        workspace: The file.
+        loaded: The configuration.
+        needs: What the command shows or uses.
+        subject: What is refused otherwise, with its verb: "A copy contains".
+        rater: The rater given to the command.
+
+    Raises:
+        HiddenData: The one who asks may not see that.
+        WorkspaceError: There is no such workspace, or it is open elsewhere.
+    """
+    from store.policy.refusal import refuse
+    from store.workspace.duckdb import Workspace
+    from workbench.study_session import viewer
+
+    with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            refuse(connection, viewer(connection, loaded, given_rater(rater)), needs, subject)
+        yield opened
 
 
 class Answer:

@@ -10,10 +10,17 @@ import typer
 
 from store.formatting import pluralize
 from store.json_fields import json_fields
-from store.policy.refusal import refuse
 from store.policy.scope import Shows
 from workbench.cli.exchange import DryRun, progress_callback
-from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, in_shell, settings
+from workbench.cli.options import (
+    Answer,
+    ConfigFile,
+    Workspace,
+    command,
+    in_shell,
+    session,
+    settings,
+)
 from workbench.cli.study_options import StudyName
 
 if TYPE_CHECKING:
@@ -53,15 +60,10 @@ def packet_make(
     """
     from store.record.raters import register_kinds
     from store.studies.packets import make_packet
-    from store.workspace.duckdb import Workspace
     from workbench.output import Bar
-    from workbench.study_session import viewer
 
     loaded = settings(config)
-    with Workspace.open(workspace) as opened, Bar("packet") as bar:
-        with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(None))
-            refuse(connection, asking, Shows.WHOLE, "A packet contains")
+    with session(workspace, loaded, Shows.WHOLE, "A packet contains") as opened, Bar("packet") as bar:
         register_kinds(opened)
         made = make_packet(opened, study, whose, out, again=again, progress=progress_callback(bar))
     part = "the reveal" if made.reveal else pluralize(made.sittings, "sitting")
@@ -91,15 +93,10 @@ def packet_merge(
     """
     from store.errors import WorkbenchError
     from store.studies.packet_merge import merge_packet
-    from store.workspace.duckdb import Workspace
     from workbench.output import Bar, show_error
-    from workbench.study_session import viewer
 
     loaded = settings(config)
-    with Workspace.open(workspace) as opened, Bar("merging") as bar:
-        with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(None))
-            refuse(connection, asking, Shows.WHOLE, "Merging packets uses")
+    with session(workspace, loaded, Shows.WHOLE, "Merging packets uses") as opened, Bar("merging") as bar:
         reports: list[PacketReport] = []
         refused: dict[str, WorkbenchError] = {}
         for path in packets:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import dollars, pluralize
-from workbench.cli.options import Answer, ConfigFile, Workspace, command, given_rater, settings
+from workbench.cli.options import Answer, ConfigFile, Workspace, command, session, settings
 
 if TYPE_CHECKING:
     from store.queries.replies import ListedReply, ReplyTotals
@@ -27,17 +27,15 @@ def replies_command(
     Whatever run asks the same again is answered from them at no cost. The totals are those of all of them.
     A blind review has no list, since whose turns they were tells what was found unclear.
     """
-    from store.policy.refusal import refuse
     from store.policy.scope import Shows
     from store.queries.replies import list_replies, reply_totals
-    from store.workspace.duckdb import Workspace
-    from workbench.study_session import viewer
 
     loaded = settings(config)
     blind = loaded.screens.blind
-    with Workspace.open(workspace) as opened, opened.reading() as connection:
-        asking = viewer(connection, loaded, given_rater(None))
-        refuse(connection, asking, Shows.WHOLE, "The list of replies shows")
+    with (
+        session(workspace, loaded, Shows.WHOLE, "The list of replies shows") as opened,
+        opened.reading() as connection,
+    ):
         totals, listed = reply_totals(connection), [] if blind else list_replies(connection, limit)
     return Answer(
         {**_totals_as_json(totals), "blind": blind, "listed": [_as_json(one) for one in listed]},

@@ -24,6 +24,7 @@ from workbench.cli.options import (
     command,
     given_rater,
     named,
+    session,
     set_parameters,
     settings,
     several,
@@ -206,16 +207,11 @@ def all_command(
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from store.reports.paper import write_paper
-    from store.workspace.duckdb import Workspace
     from workbench.cli.exchange import progress_callback
     from workbench.output import Bar
-    from workbench.study_session import viewer
 
     loaded = settings(config)
-    with Workspace.open(_workspace(context)) as opened:
-        with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(None))
-            refuse(connection, asking, Shows.OTHERS, "The reports use")
+    with session(_workspace(context), loaded, Shows.OTHERS, "The reports use") as opened:
         opened.share_cores()
         with Bar("writing") as bar:
             paper = write_paper(opened, study, output, progress_callback(bar))

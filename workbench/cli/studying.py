@@ -19,6 +19,7 @@ from workbench.cli.options import (
     command,
     given_rater,
     in_shell,
+    session,
     settings,
 )
 from workbench.cli.sampling import SamplePairs, Seed, Stratify
@@ -134,12 +135,10 @@ def study_new(
     from store.record.raters import register_kinds
     from store.studies.choosing import ItemChoice
     from store.studies.plan import StudyPlan, names, numbers, people, preview_draft, save_plan
-    from store.workspace.duckdb import Workspace
     from workbench.cli.items import find_kind
     from workbench.cli.sampling import SampleChoice
     from workbench.output import note
     from workbench.rater import rater_name
-    from workbench.study_session import viewer
 
     loaded = settings(config)
     kind = find_kind(kind)
@@ -174,11 +173,9 @@ def study_new(
         guideline=guideline,
         consent=consent,
     )
-    with Workspace.open(workspace) as opened:
+    with session(workspace, loaded, Shows.WHOLE, "Making a study uses", rater) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(rater))
-            refuse(connection, asking, Shows.WHOLE, "Making a study uses")
             replaced = any(one.name == name.strip() for one in list_studies(connection))
         found = save_plan(opened, plan)
         with opened.reading() as connection:
@@ -231,13 +228,12 @@ def study_show(
     """Show a study: its protocol, and what is asked of each rater."""
     from store.queries.studies import find_study
     from store.studies.plan import preview_draft
-    from store.workspace.duckdb import Workspace
-    from workbench.study_session import viewer
 
     loaded = settings(config)
-    with Workspace.open(workspace) as opened, opened.reading() as connection:
-        asking = viewer(connection, loaded, given_rater(rater))
-        refuse(connection, asking, Shows.WHOLE, "The study's details show")
+    with (
+        session(workspace, loaded, Shows.WHOLE, "The study's details show", rater) as opened,
+        opened.reading() as connection,
+    ):
         found = find_study(connection, name)
         preview = preview_draft(connection, found) if found.frozen_at is None else None
     return _answer(found, preview)
@@ -284,9 +280,8 @@ def study_freeze(
 ) -> Answer:
     """Make the assignments of a draft; the study is fixed then."""
     from store.studies.studies import freeze_study
-    from workbench.study_session import open_unsealed
 
-    with open_unsealed(workspace, settings(config), "Making a study uses", given_rater(rater)) as opened:
+    with session(workspace, settings(config), Shows.WHOLE, "Making a study uses", rater) as opened:
         found = freeze_study(opened, name)
     return _answer(found)
 
@@ -302,9 +297,8 @@ def study_delete(
 ) -> Answer:
     """Delete a draft; a frozen study is kept."""
     from store.studies.studies import delete_draft
-    from workbench.study_session import open_unsealed
 
-    with open_unsealed(workspace, settings(config), "Making a study uses", given_rater(rater)) as opened:
+    with session(workspace, settings(config), Shows.WHOLE, "Making a study uses", rater) as opened:
         delete_draft(opened, name)
     return Answer({"study": name, "deleted": True}, f"The draft {name} is deleted.")
 
@@ -323,9 +317,8 @@ def study_close(
     Its raters see others' work again.
     """
     from store.studies.studies import close_study
-    from workbench.study_session import open_unsealed
 
-    with open_unsealed(workspace, settings(config), "Closing a study uses", given_rater(rater)) as opened:
+    with session(workspace, settings(config), Shows.WHOLE, "Closing a study uses", rater) as opened:
         found = close_study(opened, name)
     return _answer(found)
 
@@ -383,14 +376,13 @@ def study_manifest(
     """
     from store.queries.studies import find_study
     from store.reports.paper import methods
-    from store.workspace.duckdb import Workspace
     from workbench.output import say
-    from workbench.study_session import viewer
 
     loaded = settings(config)
-    with Workspace.open(workspace) as opened, opened.reading() as connection:
-        asking = viewer(connection, loaded, given_rater(rater))
-        refuse(connection, asking, Shows.WHOLE, "The study's details show")
+    with (
+        session(workspace, loaded, Shows.WHOLE, "The study's details show", rater) as opened,
+        opened.reading() as connection,
+    ):
         text = methods(connection, find_study(connection, name), "" if out is None else out.suffix.lower())
     if out is None:
         say(text.rstrip("\n"))
