@@ -123,6 +123,34 @@ def test_a_work(tmp_path):
     run(tmp_path, WORK)
 
 
+def test_a_command(tmp_path):
+    change("A command", tmp_path)
+    pairs = [{"id": number, "query": "double it", "code": f"{number} * 2"} for number in range(4)]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
+    command(tmp_path, "import", "w.duckdb", "pairs.jsonl")
+    for item in ("0", "1"):
+        command(tmp_path, "judge", "w.duckdb", item, "match", "--rater", "dana")
+    assert command(tmp_path, "tally", "w.duckdb")["judgments"] == {"dana": 2}
+    assert "dana: 2 judgments" in run(tmp_path, COMMAND, "tally", "w.duckdb")
+    assert "Count the judgments of each rater." in run(tmp_path, COMMAND, "--help")
+    (tmp_path / "blind.toml").write_text('rater = "dana"\n[screens]\nblind = true\n')
+    refused = REFUSED.format(("tally", "w.duckdb", "--json", "--config", "blind.toml"))
+    assert "A tally uses the labels of others, which a blind review hides." in run(tmp_path, refused)
+
+
+REFUSED = """
+import contextlib, io
+from workbench.cli import main
+said = io.StringIO()
+with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    try:
+        main({!r})
+    except SystemExit as end:
+        code = end.code
+print(code, said.getvalue())
+"""
+
+
 KEY = """
 import asyncio
 from pathlib import Path
