@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typist import type_at_random
 
-from screens.judging.judgment_builder import JudgmentBuilder
+from screens.judging import judgment_builder
 from screens.recorder import Recorder
-from store.record.actions import Action
+from store.record.actions import Action, new_record
 
 KEYS = 1000
 SEED = 36
@@ -31,13 +31,11 @@ async def test_random_keys_record_what_was_on_the_screen(
 
 async def test_a_record_of_another_item_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    of_item = JudgmentBuilder._key
 
-    def next_one(builder: JudgmentBuilder, item: Any) -> dict[str, Any]:
-        found = of_item(builder, item)
-        return found | {"item_id": found["item_id"] % 6 + 1}
+    def next_one(*given: Any, item_id: int, **fields: Any) -> Any:
+        return new_record(*given, item_id=item_id % 6 + 1, **fields)
 
-    monkeypatch.setattr(JudgmentBuilder, "_key", next_one)
+    monkeypatch.setattr(judgment_builder, "new_record", next_one)
     typed = await type_at_random(tmp_path, *JUDGING)
     assert any("stands for item" in one.why for one in typed.findings)
 

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass, field
 import numpy
 import pytest
 
+from agents.pipelines.pair_annotation.run_steps import StageSeconds
 from store.json_fields import NOT_IN_JSON, json_fields, json_name
 from store.measures.accuracy import Accuracy
 from store.measures.intervals import Interval
 from store.queries.accuracy import RaterAccuracy
-from store.queries.pair_runs import StageSeconds
 from store.queries.progress import KindProgress
 from store.queries.times import TimeBin
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 from uuid import UUID
 
 from sqlalchemy import JSON, Connection, Select, Table, cast, func, select
 
+from store.json_fields import json_fields
 from store.queries.pair_runs import PROGRAMS_TABLE, TESTS, PairCounts, executed_programs, share_of
 from store.sql import native
 from store.tables.columns import table_of
@@ -83,13 +84,16 @@ class Repairs:
 class StageSeconds:
     """One role's turns on the pairs of a class: how many, on how many pairs, and their seconds in all."""
 
+    JSON_ALSO: ClassVar = ("mean",)
+
     steps: int
     pairs: int
     total: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it with the mean of the pairs that the role worked on."""
-        return asdict(self) | {"mean": share_of(self.total, self.pairs)}
+    @property
+    def mean(self) -> float | None:
+        """The mean of the pairs that the role worked on."""
+        return share_of(self.total, self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ class PairSeconds:
             "mean": self.mean,
             "median": self.median,
             "longest": self.longest,
-            "stages": {role: stage.to_dict() for role, stage in self.stages.items()},
+            "stages": {role: json_fields(stage) for role, stage in self.stages.items()},
         }
 
 
