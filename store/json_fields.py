@@ -1,4 +1,4 @@
-"""JSON of dataclasses, by their fields; an exception stands beside the field that it is about.
+"""JSON of dataclasses by their fields. A field's metadata says where its JSON is another.
 
     name: str = field(metadata=json_name("rater"))      # under another name
     figures: Accuracy = field(metadata=SPREAD)          # its fields, in place of it

@@ -254,7 +254,7 @@ class Control:
 
     @property
     def done(self) -> tuple[int, int]:
-        """How much of the last step is done, out of how much."""
+        """The parts of the last step that are done, and all of them."""
         return (0, 0) if self._step is None else (self._step.done, self._step.total)
 
     def tell_last(self) -> None:

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 Emit = Callable[[JobEvent], None]
 CLOSE_SECONDS = 2.0
 CUT_SECONDS = 60.0
-"""How long works may take to end once they are cut off: what they close, and what they still write. One that
-never ends does not keep the program from ending."""
+"""Seconds in which works may end once they are cut off, to close and write what is theirs. A work that takes
+longer does not keep the program from ending."""
 FRAMES = 8
 """Lines of a traceback in the log, the last ones."""
 MOST_AT_ONCE = 8

@@ -180,8 +180,7 @@ async def carried_out(work: Work, control: Control) -> str:
     try:
         said = await work.run(control)
     except (SystemExit, KeyboardInterrupt) as exit_asked:
-        # It would end the loop, and with it every other work.
-        raise RuntimeError(f"{type(exit_asked).__name__}: {exit_asked}") from exit_asked
+        raise _bearable(exit_asked) from exit_asked
     return "" if said is None else str(said)[:MOST_SAID]
 
 
@@ -221,12 +220,8 @@ async def aside(control: Control, function: Callable[[ReportWork], T]) -> T:
         error: Exception | None = None
         try:
             result = function(control.report)
-        except StopIteration as raised:
-            error = RuntimeError(f"StopIteration: {raised}")  # no future can hold it
-        except Exception as raised:  # noqa: BLE001 - it belongs to the one who waits
-            error = raised
-        except BaseException as raised:  # noqa: BLE001 - as an exit, which would end the loop
-            error = RuntimeError(f"{type(raised).__name__}: {raised}")
+        except BaseException as raised:  # noqa: BLE001 - it belongs to the one who waits
+            error = _bearable(raised)
         # Nobody waits any more where the loop has ended.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, result, error)
@@ -251,6 +246,16 @@ async def undivided(function: Callable[[], T]) -> T:
         with suppress(asyncio.CancelledError):
             await asyncio.shield(called)
     return called.result()
+
+
+def _bearable(raised: BaseException) -> Exception:
+    """Return an error that the jobs' loop survives.
+
+    An exit would end the loop, and with it every other work; no future can hold a `StopIteration`.
+    """
+    if isinstance(raised, Exception) and not isinstance(raised, StopIteration):
+        return raised
+    return RuntimeError(f"{type(raised).__name__}: {raised}")
 
 
 def _lower_priority() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
 
 INTERRUPTED = "It was interrupted"
-"""What is said of a work whose process died."""
+"""The words about a work whose process died."""
 
 MOST_KEPT = 1_000_000
 """Characters that a work may keep."""

@@ -1,4 +1,4 @@
-"""What an assignment's condition shows of its item."""
+"""Reads the condition of an assignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a viewer may see of each item and record, as conditions on rows."""
+"""Conditions on rows: the items and records that a viewer may see."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ FIRST_PHASES = (REVIEW, LABEL)
 
 
 class Shows(Enum):
-    """What a viewer may ask for.
+    """The things that a viewer may ask to see.
 
     Attributes:
         AGENTS: The agents' and other raters' work on an item.

@@ -268,13 +268,13 @@ def _refuse_archive(path: Path, head: bytes) -> None:
         )
 
 
-def first_invalid_line(plain: InputFile) -> int | None:
+def first_invalid_line(file: InputFile) -> int | None:
     """Return the first line of a file, from 1, that is not UTF-8; None when all are."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line = 1
-    with plain.open() as file:
+    with file.open() as plain:
         while True:
-            block = file.read(_BLOCK)
+            block = plain.read(_BLOCK)
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:

@@ -104,8 +104,10 @@ def test_responses_have_the_letters_of_the_screen(kinds, monkeypatch):
     statement = f"SELECT letter, model, text FROM responses WHERE number = {number} ORDER BY letter"
     for hidden in (False, True):
         if hidden:
-            without = lambda _, shows, __: true() if shows is not Shows.MODELS else false()  # noqa: E731
-            monkeypatch.setattr("store.sql_views.views.may", without)
+            monkeypatch.setattr(
+                "store.sql_views.views.may",
+                lambda _, shows, __: true() if shows is not Shows.MODELS else false(),
+            )
         with kinds.reading() as connection:
             shown = load_responses(connection, number, scope, blind=False, hidden=hidden)
         found = rows(kinds, statement, scope)

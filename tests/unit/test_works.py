@@ -425,7 +425,7 @@ def test_what_cannot_be_kept_or_is_no_description_is_said(workspace: Workspace) 
 
 
 def test_a_thread_that_is_left_behind_keeps_and_says_nothing(workspace: Workspace) -> None:
-    go, left = threading.Event(), []
+    go, gone, left = threading.Event(), threading.Event(), []
 
     @dataclass(frozen=True)
     class Deaf(Counting):
@@ -438,7 +438,7 @@ def test_a_thread_that_is_left_behind_keeps_and_says_nothing(workspace: Workspac
                     each()
                 except Halted:
                     left.append("halted")
-            go.clear()
+            gone.set()
             return "late"
 
     told = Told()
@@ -448,8 +448,7 @@ def test_a_thread_that_is_left_behind_keeps_and_says_nothing(workspace: Workspac
         job.stop(0.0)
         assert job.wait(60)
         go.set()
-        while go.is_set():
-            time.sleep(0.01)
+        assert gone.wait(60)
     assert (job.state, json.loads(row(workspace)["kept"]), left) == ("stopped", {"done": 1}, ["halted"] * 2)
     assert not any(isinstance(event, JobLog) and event.text == "still here" for event in told.events)
 

@@ -159,7 +159,7 @@ def session(
 
 
 class Answer:
-    """What a command answers.
+    """The answer of a command.
 
     Args:
         fields: The object that `--json` prints.

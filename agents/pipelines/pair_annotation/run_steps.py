@@ -1,4 +1,4 @@
-"""What the agents of Algorithm 1 did in a run: their replies, repairs and times, by their roles."""
+"""The replies, repairs and times of a run of Algorithm 1 (CoSQA+), by role."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _assessments(step: Table, run_id: UUID) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class RepairTries:
-    """How many repairs of one kind were made, and how many of them worked."""
+    """The repairs of one kind: all, and those that worked."""
 
     made: int = 0
     worked: int = 0
@@ -98,7 +98,7 @@ class StageSeconds:
 
 @dataclass(frozen=True, slots=True)
 class PairSeconds:
-    """How long the agents' turns on the pairs of a class took.
+    """The time that the agents took for the pairs of a class.
 
     Attributes:
         pairs: How many pairs.
