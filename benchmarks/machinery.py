@@ -2,6 +2,7 @@
 
     python benchmarks/machinery.py jobs [--pairs N] [--kept N] [--seconds S] [--rounds N]
     python benchmarks/machinery.py start [--rounds N]
+    python benchmarks/machinery.py queue [--pairs N] [--rounds N]
     python benchmarks/machinery.py estimates [--thinking TOKENS]
 
 Each round runs every variant, and every other round in the reverse order, so that what else the machine does falls on
@@ -10,9 +11,10 @@ the same round, with its range.
 
 `jobs`: a model in this process answers after S seconds that a pair is a clear match; N replies of others are kept
 already. `start`: the processor time of the main thread, which a start waits for, beside a loop of a million additions
-(about 50 ms on a desktop). `estimates`: what the sample's
-replies cost at four characters a token and $0.15 and $0.60 a million, beside what is estimated for the second half of
-the job; with --thinking each reply costs so many output tokens more, as with a model that reasons.
+(about 50 ms on a desktop). `queue`: from the start of the process until the first lines of the queue are on the
+terminal, with and without `store.first_look`. `estimates`: what the sample's replies cost at four characters a token
+and $0.15 and $0.60 a million, beside what is estimated for the second half of the job; with --thinking each reply
+costs so many output tokens more, as with a model that reasons.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ from typing import Any
 
 import large_workspace
 import pipeline_speed
+from first_judgment import processor_seconds
 from sqlalchemy import delete, insert
+from terminal import Terminal
 
 from agents.jobs import estimate, role_models, run_record
 from agents.jobs.runner import run_job
@@ -187,6 +191,34 @@ def start(options: argparse.Namespace, folder: Path) -> None:
         print(f"{name:<36} {statistics.median(column):6.1f} ms ({column[0]:.1f} to {column[-1]:.1f})")
 
 
+_QUEUE = """
+import sys
+import store.first_look as first
+if sys.argv.pop(1) != "as it is":
+    first.look = lambda *_, **__: None
+from workbench.cli import main
+main()
+"""
+
+
+def queue(options: argparse.Namespace, folder: Path) -> None:
+    """Compare starts that show the queue."""
+    path = large_workspace.build(folder / "pairs.duckdb", options.pairs)
+    opening = [str(path), "--rater", large_workspace.RATER, "--start", "queue"]
+
+    def measure(variant: str) -> Figures:
+        terminal = Terminal(
+            [sys.executable, "-c", _QUEUE, variant, *opening], env={"XDG_CONFIG_HOME": str(folder)}
+        )
+        try:
+            seconds = terminal.wait_for("thing number 1 ") - terminal.started
+            return seconds, processor_seconds(terminal.pid)
+        finally:
+            terminal.close()
+
+    compare(("as it is", "all is read by the queries"), options.rounds, measure)
+
+
 def estimates(options: argparse.Namespace, folder: Path) -> None:
     """Compare what is estimated for the second half of a job with what it costs."""
     used: Counter[str] = Counter()
@@ -233,7 +265,7 @@ def estimates(options: argparse.Namespace, folder: Path) -> None:
 def main() -> None:
     """Measure what the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=["jobs", "start", "estimates"])
+    parser.add_argument("what", choices=["jobs", "start", "queue", "estimates"])
     parser.add_argument("--pairs", type=int, default=500)
     parser.add_argument("--kept", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0.0)
@@ -241,7 +273,9 @@ def main() -> None:
     parser.add_argument("--thinking", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        {"jobs": jobs, "start": start, "estimates": estimates}[options.what](options, Path(folder))
+        {"jobs": jobs, "start": start, "queue": queue, "estimates": estimates}[options.what](
+            options, Path(folder)
+        )
 
 
 if __name__ == "__main__":
