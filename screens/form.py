@@ -1,4 +1,4 @@
-"""Forms: fields to fill in, what they hold, and the foot that says what they come to and saves them."""
+"""Forms: fields to fill in, what they hold, what is wrong with them, and the foot that plans and saves."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from textual.containers import Horizontal
+from textual.containers import Container, Horizontal
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, Static
 
-from screens.base_screen import BaseScreen
+from screens.notices import error_line
 from screens.threads import Soon, in_thread
-from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 
 COUNT_SECONDS = 0.4
 """Seconds after the last key before the plan is computed."""
+
+ONLY = "only"
+"""The class of the lines that belong to some choices alone."""
 
 Plan = TypeVar("Plan")
 Saved = TypeVar("Saved")
@@ -36,8 +38,10 @@ def line(title: str, name: str, placeholder: str = "", *, value: str = "", only:
         value: What is in it at first.
         only: The choices that it belongs to, apart by blanks; empty for all.
     """
-    row = _row(title, Input(value, id=name, placeholder=placeholder, compact=True))
-    row.add_class(*(f"only-{one}" for one in only.split()))
+    # The title of a field is named in the errors about it.
+    row = _row(title, Input(value, id=name, name=title, placeholder=placeholder, compact=True))
+    if only:
+        row.add_class(ONLY, *(f"{ONLY}-{one}" for one in only.split()))
     return row
 
 
@@ -46,8 +50,22 @@ def choice(title: str, name: str, options: Sequence[tuple[str, str]], value: str
     return _row(title, Select(options, value=value, id=name, allow_blank=False, compact=True))
 
 
-def _row(title: str, widget: Widget) -> Horizontal:
-    return Horizontal(Static(title, classes="title"), widget, classes="field")
+def ticks(title: str, *boxes: TickBox, name: str | None = None) -> Horizontal:
+    """Return boxes to tick, two in a row."""
+    return _row(title, Container(*boxes, classes="choices"), name)
+
+
+def _row(title: str, widget: Widget, name: str | None = None) -> Horizontal:
+    return Horizontal(Static(title, classes="title"), widget, id=name, classes="field")
+
+
+class Problem(Static):
+    """Says in a dialog what is wrong with what is filled in."""
+
+    def show(self, problem: WorkbenchError | str = "") -> None:
+        """Show what is wrong; nothing where that is empty."""
+        text = error_line(problem, 300) if isinstance(problem, WorkbenchError) else problem and f"! {problem}"
+        self.update(Content(text))
 
 
 class TickBox(Checkbox):
@@ -86,7 +104,7 @@ class Fields:
         """Return whether a box is checked."""
         return self._screen.query_one(f"#{name}", Checkbox).value
 
-    def number(self, name: str, title: str) -> int | None:
+    def number(self, name: str) -> int | None:
         """Return a whole number that was typed, None for none.
 
         Raises:
@@ -94,13 +112,34 @@ class Fields:
         """
         text = self.text(name)
         if text and not (text.isascii() and text.isdecimal() and len(text) < 10):
-            raise WorkbenchError("No number", f"{title}: {text!r} is no whole number.")
+            raise self._no_number(name, text, "no whole number")
         return int(text) if text else None
+
+    def decimal(self, name: str) -> float | None:
+        """Return a number that was typed, None for none.
+
+        Raises:
+            WorkbenchError: It is no number.
+        """
+        text = self.text(name).replace(",", ".")
+        try:
+            return float(text) if text else None
+        except ValueError:
+            raise self._no_number(name, text, "no number") from None
+
+    def _no_number(self, name: str, text: str, what: str) -> WorkbenchError:
+        title = self._screen.query_one(f"#{name}").name
+        return WorkbenchError("No number", f"{title}: {text!r} is {what}.")
 
     def file(self, name: str) -> Path | None:
         """Return the file that was named, None for none."""
         text = self.text(name)
         return typed_path(text) if text else None
+
+    def show_only(self, choice: str) -> None:
+        """Show the lines that belong to a choice, and hide those of the others."""
+        for row in self._screen.query(f".{ONLY}"):
+            row.display = row.has_class(f"{ONLY}-{choice}")
 
 
 def typed_path(text: str) -> Path:
@@ -108,11 +147,10 @@ def typed_path(text: str) -> Path:
     return Path(os.path.expanduser(text))
 
 
-class FormFoot(Generic[Plan, Saved]):
-    """Shows in `#preview` of a form what is planned, while it is filled in, and saves it.
+class FormFoot(Static, Generic[Plan, Saved]):
+    """The foot of a form: shows what is planned while it is filled in, and saves it.
 
     Args:
-        screen: The form.
         plan: Returns the plan as it is filled in; raises a `WorkbenchError` where it cannot.
         preview: Returns lines about the plan. Called in a thread.
         save: Saves the plan. Called in a thread.
@@ -121,18 +159,17 @@ class FormFoot(Generic[Plan, Saved]):
 
     def __init__(
         self,
-        screen: BaseScreen,
         plan: Callable[[], Plan],
         preview: Callable[[Plan], Sequence[str]],
         save: Callable[[Plan], Saved],
         saved: Callable[[Saved], object],
     ) -> None:
-        self._screen = screen
+        super().__init__(id="preview")
         self._plan = plan
         self._preview = preview
         self._save = save
         self._saved = saved
-        self._counting = Soon(screen, COUNT_SECONDS, group="preview")
+        self._counting = Soon(self, COUNT_SECONDS, group="preview")
         self._generation = 0
         self._saving = False
 
@@ -147,7 +184,7 @@ class FormFoot(Generic[Plan, Saved]):
             done, failed = (
                 partial(each, self._generation) for each in (self._show_counted, self._show_wrong)
             )
-            in_thread(self._screen, partial(self._preview, plan), done, failed, group="preview")
+            in_thread(self, partial(self._preview, plan), done, failed, group="preview")
 
     def _next(self, *, missing: bool = False) -> Plan | None:
         """Return the plan, in place of the one before; None where something is wrong, which is shown.
@@ -160,7 +197,7 @@ class FormFoot(Generic[Plan, Saved]):
             return self._plan()
         except WorkbenchError as error:
             if missing:
-                self._show(error.message)
+                self.say(error.message)
             else:
                 self._show_wrong(self._generation, error)
             return None
@@ -179,9 +216,9 @@ class FormFoot(Generic[Plan, Saved]):
             return
         self._saving = True
         if words:
-            self._show(words)
+            self.say(words)
         work = partial(self._save, plan)
-        in_thread(self._screen, work, self._end_saving, self._end_failed, group="save", exclusive=False)
+        in_thread(self, work, self._end_saving, self._end_failed, group="save", exclusive=False)
 
     @property
     def saving(self) -> bool:
@@ -204,13 +241,18 @@ class FormFoot(Generic[Plan, Saved]):
 
     def _show_counted(self, generation: int, lines: Sequence[str]) -> None:
         if generation == self._generation and not self._saving:
-            self._screen.set_class(False, "-wrong")
-            self._show("\n".join(lines))
+            self.screen.set_class(False, "-wrong")
+            self.say("\n".join(lines))
 
     def _show_wrong(self, generation: int, error: WorkbenchError) -> None:
         if generation == self._generation and not self._saving:
-            self._screen.set_class(True, "-wrong")
-            self._show(f"! {one_line(' '.join(filter(None, (error.message, error.hint))), 400)}")
+            self.say_wrong(error)
 
-    def _show(self, text: str) -> None:
-        self._screen.query_one("#preview", Static).update(Content(text))
+    def say(self, text: str) -> None:
+        """Show a text."""
+        self.update(Content(text))
+
+    def say_wrong(self, error: WorkbenchError) -> None:
+        """Show what is wrong."""
+        self.screen.set_class(True, "-wrong")
+        self.say(error_line(error))

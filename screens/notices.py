@@ -10,6 +10,16 @@ from screens.widgets.text.sanitize import one_line
 from store.errors import JudgmentRefused, WorkbenchError
 
 
+def error_sentences(error: WorkbenchError) -> str:
+    """Return what happened and what mends it."""
+    return " ".join(filter(None, (error.message, error.hint)))
+
+
+def error_line(error: WorkbenchError, cells: int = 400) -> str:
+    """Return an error as a line of at most so many cells."""
+    return f"! {one_line(error_sentences(error), cells)}"
+
+
 class Notices:
     """Shows notices on the current screen.
 
@@ -46,7 +56,7 @@ class Notices:
 
     def report_error(self, error: WorkbenchError) -> None:
         """Show an error that the user can mend."""
-        self.show(error.title, " ".join(filter(None, (error.message, error.hint))), alarm=True)
+        self.show(error.title, error_sentences(error), alarm=True)
 
     def show_no_rater(self) -> None:
         """Show why nothing can be judged."""

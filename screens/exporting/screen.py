@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Horizontal, VerticalScroll
-from textual.content import Content
+from textual.containers import Horizontal, VerticalScroll
 from textual.timer import Timer
-from textual.widgets import Checkbox, Input, Select, Static
+from textual.widgets import Checkbox, Input, Select
 
 from agents.pipelines.registry import kinds_with_agents
 from screens.base_screen import BaseScreen
@@ -29,7 +28,7 @@ from screens.exporting.options import (
     run_export,
     writable_formats,
 )
-from screens.form import Fields, FormFoot, TickBox, choice, line
+from screens.form import Fields, FormFoot, TickBox, choice, line, ticks
 from screens.home.import_dialog import FileSuggester
 from screens.jobs.job_line import TICK_SECONDS, JobLine, bar
 from screens.studies.confirm import ConfirmScreen
@@ -85,7 +84,7 @@ class ExportScreen(BaseScreen):
         # All items are no list of their own.
         self._listed = None if listed is None or listed.wanted == QueueFilter() else listed
         self._formats = writable_formats()
-        self._foot = FormFoot(self, self._read_fields, self._preview, self._write, self._written)
+        self._foot = FormFoot(self._read_fields, self._preview, self._write, self._written)
         # The name that was proposed last; another one was typed.
         self._proposed = ""
         # Set by the thread that writes, read by the timer.
@@ -108,19 +107,20 @@ class ExportScreen(BaseScreen):
             yield self._field("Part", "part", [("all parts", "")])
             yield self._field("Study", "study", [("all records", "")])
             yield self._field("Table", "table", [("the imported one", "")])
-            with Horizontal(classes="field", id="of-comments"):
-                yield Static("Comments", classes="title")
-                with Container(classes="choices"):
-                    yield TickBox("with comments", id="comments", compact=True)
-                    yield TickBox("names as they are", id="names", compact=True)
-            with Horizontal(classes="field", id="of-bundle"):
-                yield Static("Options", classes="title")
-                with Container(classes="choices"):
-                    yield TickBox("people have pseudonyms", id="pseudonyms", compact=True)
-                    yield TickBox("without models' replies", id="without_replies", compact=True)
-            row = line("File or folder", "file", "path to write")
-            yield row
-        yield Static(id="preview")
+            yield ticks(
+                "Comments",
+                TickBox("with comments", id="comments", compact=True),
+                TickBox("names as they are", id="names", compact=True),
+                name="of-comments",
+            )
+            yield ticks(
+                "Options",
+                TickBox("people have pseudonyms", id="pseudonyms", compact=True),
+                TickBox("without models' replies", id="without_replies", compact=True),
+                name="of-bundle",
+            )
+            yield line("File or folder", "file", "path to write")
+        yield self._foot
         yield JobLine(self.context)
         yield KeyLine()
 
@@ -154,8 +154,8 @@ class ExportScreen(BaseScreen):
         """Read what can be chosen, and say what would be written."""
         self.query_one("#file", Input).suggester = FileSuggester()
         self._fit()
-        self._say("Reading …")
-        in_thread(self, self._read_options, self._offer, self._refused, group="options")
+        self._foot.say("Reading …")
+        in_thread(self, self._read_options, self._offer, self._foot.say_wrong, group="options")
 
     def on_resize(self) -> None:
         """Fit the names of the formats to the width."""
@@ -191,10 +191,6 @@ class ExportScreen(BaseScreen):
         box.set_options(options)
         if any(value == chosen for _, value in options):
             box.value = chosen
-
-    def _refused(self, error: WorkbenchError) -> None:
-        self.set_class(True, "-wrong")
-        self._say(f"! {one_line(' '.join(filter(None, (error.message, error.hint))), 400)}")
 
     # -- the plan -------------------------------------------------------------------------------------
 
@@ -313,9 +309,6 @@ class ExportScreen(BaseScreen):
         own = self.context.rater.name if self.context.rater else None
         return reveals(form, whose, own) if self.context.settings.blind else None
 
-    def _say(self, text: str) -> None:
-        self.query_one("#preview", Static).update(Content(text))
-
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_save(self) -> None:
@@ -350,10 +343,10 @@ class ExportScreen(BaseScreen):
                 self._ticking.stop()
             self._ticking = None
         elif (progress := self._progress) is not None and progress.total:
-            width = max(10, self.query_one("#preview", Static).content_size.width - 6)
+            width = max(10, self._foot.content_size.width - 6)
             share = f"{min(progress.done, progress.total) / progress.total:>5.0%}"
             drawn = bar(progress.done, progress.total, width)
-            self._say(f"Exporting: {one_line(progress.stage, 60)}\n{drawn}{share}")
+            self._foot.say(f"Exporting: {one_line(progress.stage, 60)}\n{drawn}{share}")
 
     def _write(self, plan: ExportPlan) -> ExportReport:
         return run_export(self.context, plan, self._listed, partial(setattr, self, "_progress"))
@@ -369,7 +362,7 @@ class ExportScreen(BaseScreen):
             )
         elif form.readable:
             lines.append(f"Import it elsewhere: workbench import OTHER.duckdb {shlex.quote(path)}")
-        self._say("\n".join(lines))
+        self._foot.say("\n".join(lines))
 
     def action_leave(self) -> None:
         """Leave; what is being written is written to its end."""

@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from screens.commands import bindings
+from screens.form import Problem
 from screens.help import hint
 from screens.jobs.job_line import format_amount
 from store.errors import WorkbenchError
@@ -96,7 +97,7 @@ class BudgetScreen(ModalScreen["Budget | None"]):
             yield Static(Content("\n").join(self._lines()), id="spent")
             yield Static(Content(f"New budget of the run: {UNITS[what]}"), id="asked")
             yield Input(id="limit", placeholder=f"more than {format_amount(what, self._used_up.spent)}")
-            yield Static(id="wrong")
+            yield Problem(id="wrong")
             keys = hint(self._settings, ("budget.give", "continue with it"), ("budget.leave", "cancel"))
             yield Static(Content(keys), classes="keys")
 
@@ -123,14 +124,14 @@ class BudgetScreen(ModalScreen["Budget | None"]):
 
     @on(Input.Changed)
     def _typed(self) -> None:
-        self.query_one("#wrong", Static).update("")
+        self.query_one(Problem).show()
 
     def action_give(self) -> None:
         """Go on with the typed budget, or show what is wrong with it."""
         try:
             budget = raised(self._budget, self._used_up, self.query_one("#limit", Input).value)
         except InvalidBudget as error:
-            self.query_one("#wrong", Static).update(Content(f"! {error.message}"))
+            self.query_one(Problem).show(error)
         else:
             self.dismiss(budget)
 

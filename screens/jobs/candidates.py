@@ -19,10 +19,9 @@ from agents.retrieval.candidates import check_corpus
 from agents.retrieval.encoders import EMBEDDED, has_embedded
 from agents.retrieval.methods import METHODS
 from screens.commands import bindings
-from screens.form import Fields, choice, line
+from screens.form import Fields, Problem, choice, line
 from screens.help import hint
 from screens.threads import in_thread
-from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.policy.scope import Shows
@@ -67,8 +66,12 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
             combined.id = "of-combine"
             yield combined
             yield Static(id="plan")
-            yield Static(id="wrong")
+            yield Problem(id="wrong")
             yield Static(classes="keys")
+
+    @property
+    def _problem(self) -> Problem:
+        return self.query_one(Problem)
 
     def on_mount(self) -> None:
         """Count the queries and codes."""
@@ -76,7 +79,7 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
         keys = hint(settings, ("candidates.next", "next field"), ("candidates.leave", "cancel"))
         self.query_one(".keys", Static).update(Content(f"Enter start · {keys}"))
         self._show_plan()
-        in_thread(self, self._count, self._counted, self._show_wrong, group="count")
+        in_thread(self, self._count, self._counted, self._problem.show, group="count")
 
     def _count(self) -> tuple[int, int]:
         from store.queries.corpus import corpus_size
@@ -90,7 +93,7 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
         try:
             check_corpus(*size)
         except WorkbenchError as error:
-            self._show_wrong(error)
+            self._problem.show(error)
 
     def _request(self) -> CandidateRequest:
         """Return what is filled in.
@@ -99,7 +102,7 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
             WorkbenchError: The number of codes is no number.
         """
         names = model_names(self.fields.text("models"))
-        top = self.fields.number("top", "Codes of each query") or 0
+        top = self.fields.number("top") or 0
         return CandidateRequest(names, top, self.fields.chosen("combine"))
 
     def _filled_in(self) -> CandidateRequest | None:
@@ -107,13 +110,13 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
         try:
             return self._request()
         except WorkbenchError as error:
-            self._show_wrong(error)
+            self._problem.show(error)
             return None
 
     @on(Input.Changed)
     @on(Select.Changed)
     def _changed(self) -> None:
-        self._say("")
+        self._problem.show()
         self._show_plan()
 
     def _show_plan(self) -> None:
@@ -154,7 +157,7 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
         if request is None:
             return
         self._is_checking = True
-        self._say("Checking …")
+        self._problem.update("Checking …")
         in_thread(
             self, partial(self._check, request), partial(self._checked, request), self._refused, group="check"
         )
@@ -172,13 +175,7 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
 
     def _refused(self, error: WorkbenchError) -> None:
         self._is_checking = False
-        self._show_wrong(error)
-
-    def _show_wrong(self, error: WorkbenchError) -> None:
-        self._say(f"! {one_line(' '.join(filter(None, (error.message, error.hint))), 300)}")
-
-    def _say(self, words: str) -> None:
-        self.query_one("#wrong", Static).update(Content(words))
+        self._problem.show(error)
 
     def action_leave(self) -> None:
         """Start nothing."""

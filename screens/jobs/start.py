@@ -20,6 +20,7 @@ from textual.widgets import Input, Static
 
 from agents.pipelines.registry import agents_part, kinds_with_agents
 from screens.commands import bindings
+from screens.form import Problem
 from screens.help import hint
 from screens.jobs.job_line import format_amount
 from screens.threads import in_thread
@@ -80,7 +81,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
                 yield Static(Content(f"{'items at most':<{_TITLE_CELLS}}"), id="title")
                 yield LineInput(id="limit", placeholder="all without a label of this run")
             yield Static(id="expected")
-            yield Static(id="wrong")
+            yield Problem(id="wrong")
             other = [("start.other", "other agents")] if len(self._others) > 1 else []
             keys = hint(self.context.settings, ("start.begin", "start"), *other, ("start.leave", "cancel"))
             yield Static(Content(keys), classes="keys")
@@ -122,7 +123,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         kind, name = self._others[(at + places) % len(self._others)]
         plan = self.context.program.make_plan(kind, name)
         if plan.annotation is None:
-            self._show_wrong(f"! {name}: {one_line(plan.problem, 200)}")
+            self.query_one(Problem).show(f"{name}: {one_line(plan.problem, 200)}")
             return
         self.settings = replace(plan.annotation, kind=kind, limit=self.settings.limit)
         self.estimate, self._is_estimating = None, True
@@ -167,7 +168,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
 
     def _show_estimate(self, lines: list[str]) -> None:
         if not self._is_wrong:
-            self._show_wrong("")
+            self.query_one(Problem).show("")
         first, *others = [one_line(line, 400) for line in lines if line]
         rows = [_row("estimate", first), *(_row("", line) for line in others)]
         self.query_one("#expected", Static).update(Content("\n").join(rows))
@@ -177,7 +178,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         event.stop()
         text = event.value.strip()
         self._is_wrong = bool(text) and not self._limit(text)
-        self._show_wrong("! Type a whole number of items, such as 200." if self._is_wrong else "")
+        self.query_one(Problem).show("Type a whole number of items, such as 200." if self._is_wrong else "")
         if not self._is_wrong:
             self.settings, self.estimate = replace(self.settings, limit=self._limit(text)), None
             self._is_estimating = True
@@ -195,12 +196,12 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         if self._is_wrong or nothing:
             return
         if self._is_estimating:
-            self._show_wrong("! Wait for the estimate; nothing is started yet.")
+            self.query_one(Problem).show("Wait for the estimate; nothing is started yet.")
             return
         self.dismiss(self.settings)
 
     def _show_wrong(self, words: str) -> None:
-        self.query_one("#wrong", Static).update(Content(words))
+        self.query_one(Problem).show(words)
 
     def action_leave(self) -> None:
         """Start nothing."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Horizontal, VerticalScroll
-from textual.widgets import Checkbox, Input, Select, Static
+from textual.containers import VerticalScroll
+from textual.widgets import Checkbox, Input, Select
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
-from screens.form import Fields, FormFoot, TickBox, choice, line
+from screens.form import Fields, FormFoot, TickBox, choice, line, ticks
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -59,7 +59,7 @@ class NewSplitScreen(BaseScreen):
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
         self.fields = Fields(self)
-        self._foot = FormFoot(self, self._read_fields, self._preview, self._save, self._saved)
+        self._foot = FormFoot(self._read_fields, self._preview, self._save, self._saved)
 
     def compose(self) -> ComposeResult:
         """Lay out the fields, what they come to, and the keys."""
@@ -74,12 +74,12 @@ class NewSplitScreen(BaseScreen):
             yield choice("Parts share no", "disjoint", DISJOINT, OF_ITEMS)
             yield line("Study", "study", "all labels; a name: only those of this study")
             yield line("Seed", "seed", value="0")
-            with Horizontal(classes="field"):
-                yield Static("Options", classes="title")
-                with Container(classes="choices"):
-                    yield TickBox("stratified by label", id="stratified", compact=True)
-                    yield TickBox("with revealed labels", id="with_revealed", compact=True)
-        yield Static(id="preview")
+            yield ticks(
+                "Options",
+                TickBox("stratified by label", id="stratified", compact=True),
+                TickBox("with revealed labels", id="with_revealed", compact=True),
+            )
+        yield self._foot
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -105,7 +105,7 @@ class NewSplitScreen(BaseScreen):
             against=against,
             parts=parts,
             disjoint=self.fields.chosen("disjoint"),
-            seed=self.fields.number("seed", "Seed") or 0,
+            seed=self.fields.number("seed") or 0,
             stratified=self.fields.ticked("stratified"),
             panel=tuple(people(self.fields.text("panel"))) or None,
             study=self.fields.text("study") or None,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Horizontal, VerticalScroll
-from textual.widgets import Checkbox, Input, Select, Static
+from textual.containers import VerticalScroll
+from textual.widgets import Checkbox, Input, Select
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
-from screens.form import Fields, FormFoot, TickBox, choice, line
+from screens.form import Fields, FormFoot, TickBox, choice, line, ticks
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
@@ -63,7 +63,7 @@ class NewComparisonsScreen(BaseScreen):
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
         self.fields = Fields(self)
-        self._foot = FormFoot(self, self._read_fields, self._preview, self._save, self._saved)
+        self._foot = FormFoot(self._read_fields, self._preview, self._save, self._saved)
         # Reading all texts takes its time, so they are counted again only if something else is compared.
         self._counted_of: tuple[ComparisonPlan, int] | None = None
 
@@ -84,16 +84,12 @@ class NewComparisonsScreen(BaseScreen):
             yield line("Raters", "raters", "ana,ben,chi")
             yield line("Raters of each", "overlap", "all of them")
             yield choice("Answers", "scale", SCALES, "tie")
-            with Horizontal(classes="field"):
-                yield Static("Texts", classes="title")
-                with Container(classes="choices"):
-                    for name, words in CHANGES.items():
-                        yield TickBox(words, id=name, compact=True)
+            yield ticks("Texts", *(TickBox(words, id=name, compact=True) for name, words in CHANGES.items()))
             yield line("Repeats", "repeats", value="0")
             yield line("Gold file", "gold", "lines: item,value")
             yield line("Seed of the order", "seed", value="0")
             yield line("Coordinators", "coordinators", value=own.name if own else "")
-        yield Static(id="preview")
+        yield self._foot
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -138,9 +134,9 @@ class NewComparisonsScreen(BaseScreen):
         models = names(self.fields.text("models" if compared == RESPONSES else "scored_models"))
         protocol = StudyProtocol(
             COMPARISON.name,
-            overlap=self.fields.number("overlap", "Raters of each"),
-            repeats=self.fields.number("repeats", "Repeats") or 0,
-            seed=self.fields.number("seed", "Seed of the order") or 0,
+            overlap=self.fields.number("overlap"),
+            repeats=self.fields.number("repeats") or 0,
+            seed=self.fields.number("seed") or 0,
             coordinators=tuple(people(self.fields.text("coordinators"))),
             scale=self.fields.chosen("scale"),
             texts=tuple(name for name in CHANGES if self.fields.ticked(name)),
@@ -154,7 +150,7 @@ class NewComparisonsScreen(BaseScreen):
             setting=(self.fields.text("setting") or None) if compared == RESPONSES else None,
             from_scores=compared == SCORES,
             judge=(self.fields.text("judge") or None) if compared == SCORES else None,
-            most=self.fields.number("most", "Comparisons") or None,
+            most=self.fields.number("most") or None,
             raters=tuple(raters),
             gold=self.fields.file("gold"),
         )
@@ -165,10 +161,7 @@ class NewComparisonsScreen(BaseScreen):
     @on(Checkbox.Changed)
     @on(Select.Changed)
     def _changed(self) -> None:
-        compared = self.fields.chosen("compared")
-        for name in (CODES, RESPONSES, SCORES):
-            for field in self.query(f".only-{name}"):
-                field.display = compared == name
+        self.fields.show_only(self.fields.chosen("compared"))
         self._foot.count_soon()
 
     def _preview(self, plan: ComparisonPlan) -> list[str]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Horizontal, VerticalScroll
-from textual.widgets import Checkbox, Collapsible, Input, Select, Static
+from textual.containers import VerticalScroll
+from textual.widgets import Checkbox, Collapsible, Input, Select
 
 from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings
-from screens.form import Fields, FormFoot, TickBox, choice, line
+from screens.form import Fields, FormFoot, TickBox, choice, line, ticks
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
@@ -60,7 +60,7 @@ class NewStudyScreen(BaseScreen):
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
         self.fields = Fields(self)
-        self._foot = FormFoot(self, self._read_fields, self._preview, self._save, self._saved)
+        self._foot = FormFoot(self._read_fields, self._preview, self._save, self._saved)
 
     def compose(self) -> ComposeResult:
         """Lay out the fields, the plan in numbers, and the keys."""
@@ -77,13 +77,12 @@ class NewStudyScreen(BaseScreen):
             yield line("Sample size", "sample", "400", only=SAMPLE)
             yield line("Stratified by", "stratify", "label, path or label:RATER; empty: not", only=SAMPLE)
             yield line("Raters of an item", "overlap", "all of them")
-            with Horizontal(classes="field"):
-                yield Static("Conditions", classes="title")
-                with Container(classes="choices"):
-                    for place, condition in enumerate(CONDITIONS):
-                        words = condition.replace(" ", " + ")
-                        yield TickBox(words, condition == BLIND, id=f"condition-{place}", compact=True)
-                    yield TickBox("hide models' names", id="hidden", compact=True)
+            conditions = [
+                TickBox(name.replace(" ", " + "), name == BLIND, id=f"condition-{place}", compact=True)
+                for place, name in enumerate(CONDITIONS)
+            ]
+            hidden = TickBox("hide models' names", id="hidden", compact=True)
+            yield ticks("Conditions", *conditions, hidden)
             yield line("Repeats", "repeats", value="0")
             yield choice("Revealed at last", "reveal", REVEALS, "")
             yield line("Gold file", "gold", "lines: item,value")
@@ -102,7 +101,7 @@ class NewStudyScreen(BaseScreen):
                 yield line(
                     "Fast seconds", "fast_seconds", f"{FAST_SECONDS:g}: a decision in less is too fast"
                 )
-        yield Static(id="preview")
+        yield self._foot
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -121,73 +120,55 @@ class NewStudyScreen(BaseScreen):
 
     # -- the plan -------------------------------------------------------------------------------------
 
-    def _decimal(self, name: str, title: str) -> float | None:
-        """Return a number that was typed, None for none.
-
-        Raises:
-            WorkbenchError: It is no number.
-        """
-        text = self.fields.text(name).replace(",", ".")
-        try:
-            return float(text) if text else None
-        except ValueError:
-            raise WorkbenchError("No number", f"{title}: {text!r} is no number.") from None
-
     def _read_fields(self) -> StudyPlan:
         """Return the plan as it is filled in.
 
         Raises:
             WorkbenchError: A field cannot be read.
         """
-        items, kind, seed = (
-            self.fields.chosen("items"),
-            self.fields.chosen("kind"),
-            self.fields.number("seed", "Seed") or 0,
-        )
-        sample = self.fields.number("sample", "Sample size") if items == SAMPLE else None
+        fields = self.fields
+        items, kind, seed = fields.chosen("items"), fields.chosen("kind"), fields.number("seed") or 0
+        sample = fields.number("sample") if items == SAMPLE else None
         if items == SAMPLE and not sample:
             raise WorkbenchError("No size", "A random sample needs its size.")
-        if items == QUERY and not self.fields.text("query"):
+        if items == QUERY and not fields.text("query"):
             raise WorkbenchError("No query", "Type the text of the query.")
-        if items == FILE and not self.fields.text("items_file"):
+        if items == FILE and not fields.text("items_file"):
             raise WorkbenchError("No file", "Name the file with the ids of the items.")
-        raters = people(self.fields.text("raters"))
+        raters = people(fields.text("raters"))
         if not raters:
             raise WorkbenchError("No raters", "A study needs raters: their names, with commas between them.")
-        idle, fast = (
-            self._decimal("idle_minutes", "Idle minutes"),
-            self._decimal("fast_seconds", "Fast seconds"),
-        )
+        idle, fast = fields.decimal("idle_minutes"), fields.decimal("fast_seconds")
         own = self.context.rater
         items_chosen = ItemChoice(
             kind,
-            query=self.fields.text("query") if items == QUERY else None,
+            query=fields.text("query") if items == QUERY else None,
             sample=sample,
-            stratify=(self.fields.text("stratify") or None) if items == SAMPLE else None,
+            stratify=(fields.text("stratify") or None) if items == SAMPLE else None,
             seed=seed,
         )
         protocol = StudyProtocol(
             kind=kind,
-            questions=tuple(names(self.fields.text("questions"))),
-            overlap=self.fields.number("overlap", "Raters of an item"),
+            questions=tuple(names(fields.text("questions"))),
+            overlap=fields.number("overlap"),
             conditions=tuple(self._conditions()),
-            block_size=self.fields.number("block", "Items of a block"),
-            repeats=self.fields.number("repeats", "Repeats") or 0,
-            reveal=self.fields.chosen("reveal") or None,
+            block_size=fields.number("block"),
+            repeats=fields.number("repeats") or 0,
+            reveal=fields.chosen("reveal") or None,
             seed=seed,
-            coordinators=tuple(people(self.fields.text("coordinators")) or ([own.name] if own else [])),
-            half_width=self._decimal("half_width", "Stop at ±"),
-            looks=numbers(self.fields.text("looks")),
+            coordinators=tuple(people(fields.text("coordinators")) or ([own.name] if own else [])),
+            half_width=fields.decimal("half_width"),
+            looks=numbers(fields.text("looks")),
             idle_minutes=IDLE_MINUTES if idle is None else idle,
             fast_seconds=FAST_SECONDS if fast is None else fast,
         )
         return StudyPlan(
-            self.fields.text("name"),
+            fields.text("name"),
             tuple(raters),
             items_chosen,
             protocol,
-            self.fields.file("items_file") if items == FILE else None,
-            *(self.fields.file(name) for name in ("gold", "training", "guideline", "consent")),
+            fields.file("items_file") if items == FILE else None,
+            *(fields.file(name) for name in ("gold", "training", "guideline", "consent")),
         )
 
     def _conditions(self) -> list[str]:
@@ -208,10 +189,7 @@ class NewStudyScreen(BaseScreen):
         self._foot.count_soon()
 
     def _show_fields(self) -> None:
-        items = self.fields.chosen("items")
-        for name in (QUERY, FILE, SAMPLE):
-            for field in self.query(f".only-{name}"):
-                field.display = items == name
+        self.fields.show_only(self.fields.chosen("items"))
         kind = self.fields.chosen("kind")
         questions = ",".join(one.name.removeprefix(f"{kind}.") for one in task_kinds()[kind].questions)
         self.query_one("#questions", Input).placeholder = f"all: {questions}"

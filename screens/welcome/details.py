@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from screens.commands import bindings
-from screens.form import line, typed_path
+from screens.form import Problem, line, typed_path
 from screens.help import hint
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
@@ -66,7 +66,7 @@ class DetailsScreen(ModalScreen["Details | None"]):
                 yield line("New workspace", "path", self._path.name, value=str(self._path))
             yield line("Your name", "rater", "dana", value=self._first_run.rater)
             yield Static("It is stored with every judgment.", classes="hint")
-            yield Static(id="problem")
+            yield Problem(id="problem")
             yield Static(self._keys(), classes="keys")
 
     def _keys(self) -> Content:
@@ -81,10 +81,12 @@ class DetailsScreen(ModalScreen["Details | None"]):
 
     @on(Input.Changed)
     def _changed(self) -> None:
-        self._say("")
+        self.query_one(Problem).show()
 
-    def _say(self, problem: str) -> None:
-        self.query_one("#problem", Static).update(Content(f"! {problem}" if problem else ""))
+    def _refuse(self, problem: WorkbenchError | str, field: str) -> None:
+        """Say what is wrong with a field, and go to it."""
+        self.query_one(Problem).show(problem)
+        self.query_one(f"#{field}", Input).focus()
 
     def _filled_in(self) -> Details | None:
         """Return what was filled in; None where it will not do, which is said."""
@@ -92,19 +94,16 @@ class DetailsScreen(ModalScreen["Details | None"]):
         try:
             rater = self._first_run.check_name(self.query_one("#rater", Input).value)
         except WorkbenchError as error:
-            self._say(" ".join(filter(None, (error.message, error.hint))))
-            self.query_one("#rater", Input).focus()
+            self._refuse(error, "rater")
             return None
         if self._path is not None:
             typed = self.query_one("#path", Input).value.strip() or str(self._path)
             path = typed_path(typed if typed.endswith(ENDING) else f"{typed}{ENDING}")
             if is_there(path):
-                self._say(f"{one_line(str(path), 60)} exists. Choose another name, or open it.")
-                self.query_one("#path", Input).focus()
+                self._refuse(f"{one_line(str(path), 60)} exists. Choose another name, or open it.", "path")
                 return None
             if not is_folder(path.parent):
-                self._say(f"There is no folder {one_line(str(path.parent), 60)}.")
-                self.query_one("#path", Input).focus()
+                self._refuse(f"There is no folder {one_line(str(path.parent), 60)}.", "path")
                 return None
         return Details(rater, path)
 
@@ -121,7 +120,7 @@ class DetailsScreen(ModalScreen["Details | None"]):
         try:
             self._first_run.keep_name(details.rater)
         except WorkbenchError as error:
-            self._say(" ".join(filter(None, (error.message, error.hint))))
+            self.query_one(Problem).show(error)
             return
         self.dismiss(details)
 
