@@ -9,10 +9,12 @@ from textual.screen import Screen
 
 from screens.commands import Command, CommandState, Scope
 from screens.help import first_key
+from screens.jobs.job_line import JobLine
 from store.record.scales import Scale
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
+    from screens.dispatch import Dispatcher
     from screens.navigator import Navigator
 
 
@@ -25,9 +27,13 @@ class BaseScreen(Screen[None]):
     Args:
         context: The context of the screens.
         navigator: Opens other screens.
+
+    Attributes:
+        dispatcher: Does what the commands say whose components are several; None where the screen does.
     """
 
     SCOPE: ClassVar[Scope]
+    dispatcher: Dispatcher | None = None
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__()
@@ -47,6 +53,11 @@ class BaseScreen(Screen[None]):
             names = [name for least, name in points or () if least <= cells]
             self.add_class(*names[-1:])
 
+    def on_screen_resume(self) -> None:
+        """Name jobs that ended while the screen was covered no longer."""
+        for line in self.query(JobLine):
+            line.show_job()
+
     def key_of(self, command: str) -> str:
         """Return the first key of a command, as a person reads it.
 
@@ -60,7 +71,17 @@ class BaseScreen(Screen[None]):
     @property
     def command_state(self) -> CommandState:
         """The state of the screen's commands; the screen itself unless it has a dispatcher."""
-        return self
+        return self if self.dispatcher is None else self.dispatcher
+
+    def action_dispatch(self, command_id: str) -> None:
+        """Do what a command of the dispatcher does."""
+        assert self.dispatcher is not None
+        self.dispatcher.run(command_id)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key that commands share means this action now."""
+        accepts = self.dispatcher is None or self.dispatcher.accepts_key_for(action, parameters)
+        return accepts and super().check_action(action, parameters)
 
     @property
     def scale(self) -> Scale | None:

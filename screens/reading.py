@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from textual.content import Content
 
 from screens.base_screen import BaseScreen
-from screens.threads import in_thread
+from screens.threads import Soon, in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 
@@ -45,9 +46,15 @@ class Reading(Generic[T]):
         self._read = read
         self._done = done
 
-    def follow(self) -> None:
-        """Read again whenever something is recorded."""
-        self._screen.context.recorder.saved.subscribe(self._screen, lambda _: self.again())
+    def follow(self, *, rest: float = 0.0) -> None:
+        """Read again whenever something is recorded.
+
+        Args:
+            rest: The seconds within which what is recorded is read once; 0 to read at once.
+        """
+        soon = Soon(self._screen, rest, group="reading")
+        read = partial(soon.call, self.again) if rest else self.again
+        self._screen.context.recorder.saved.subscribe(self._screen, lambda _: read())
 
     def again(self) -> None:
         """Read in a thread."""

@@ -11,9 +11,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from screens.widgets.cursor_lines import CURSOR
 from store.queries.rows import QueueFilter
-
-CURSOR = "▸"
 
 Opens = QueueFilter | str | Callable[[], None]
 """The target of a figure: items of the queue, the id of a command, or a function to call."""

@@ -130,7 +130,6 @@ class HomeScreen(BaseScreen):
     def on_screen_resume(self) -> None:
         """Read the numbers, when home is what is shown."""
         if self.is_current:
-            self.query_one(JobLine).show_job()
             self.read()
 
     # -- reading --------------------------------------------------------------------------------------

@@ -19,21 +19,23 @@ from screens.home.panel import Line, Panel
 from screens.home.panels import NextLine, following
 from screens.home.screen import READ_SECONDS
 from screens.jobs.job_line import drawn_bar
+from screens.reading import Reading
 from screens.review.end_card import what_is_next
-from screens.threads import Soon, in_thread
+from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.studies.session import SittingProgress, sitting_progress
 from store.studies.studies import agree
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from screens.context import ScreenContext
     from screens.navigator import Navigator
     from screens.study_place import StudyPlace
-    from store.record.actions import Action
+    from store.record.rater_ref import RaterRef
     from store.studies.session import StudySession
 
 BAR_CELLS = 24
@@ -43,8 +45,7 @@ class StudyHomeScreen(BaseScreen):
     """The first screen of a rater in a study. Nothing on it rests on the work of others.
 
     Attributes:
-        found: The rater's progress; None before it is read.
-        failure: Why it could not be read.
+        reading: Reads the rater's progress.
     """
 
     SCOPE: ClassVar[Scope] = "sitting"
@@ -55,9 +56,8 @@ class StudyHomeScreen(BaseScreen):
         super().__init__(context, navigator)
         assert context.study is not None
         self.place: StudyPlace = context.study
-        self.found: SittingProgress | None = None
-        self.failure: WorkbenchError | None = None
-        self._soon = Soon(self, READ_SECONDS, group="study")
+        self.reading = Reading(self, self._read, self._read_done)
+        self._was_read = False
 
     def compose(self) -> ComposeResult:
         """Lay out the study beside what to do next."""
@@ -69,42 +69,29 @@ class StudyHomeScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Follow what is recorded."""
-        self.context.recorder.saved.subscribe(self, self._action_saved)
+        self.reading.follow(rest=READ_SECONDS)
         self._lay_out()
 
     def on_screen_resume(self) -> None:
         """Read the progress, when this is what is shown."""
-        if self.is_current:
-            self.read()
+        self.reading.again()
 
     # -- reading --------------------------------------------------------------------------------------
 
-    def read(self) -> None:
-        """Read the progress, in a thread."""
-        in_thread(self, self._read, self._read_done, self._read_failed, group="study")
+    @property
+    def found(self) -> SittingProgress | None:
+        """The rater's progress; None before it is read."""
+        return self.reading.found
 
-    def _read(self) -> SittingProgress:
-        with self.context.workspace.reading() as connection:
-            return sitting_progress(connection, self.place.session)
+    def _read(self, connection: Connection, _: RaterRef | None) -> SittingProgress:
+        return sitting_progress(connection, self.place.session)
 
-    def _read_done(self, found: SittingProgress) -> None:
-        first = self.found is None
-        self.found, self.failure = found, None
+    def _read_done(self) -> None:
         self._lay_out()
-        if first and self.context.needs_consent:
-            self.call_after_refresh(self.action_show_consent)
-
-    def _read_failed(self, error: WorkbenchError) -> None:
-        self.failure = error
-        self._lay_out()
-
-    def _action_saved(self, action: Action) -> None:
-        if self.is_current:
-            self._soon.call(self._read_due)
-
-    def _read_due(self) -> None:
-        if self.is_current:
-            self.read()
+        if self.found is not None and not self._was_read:
+            self._was_read = True
+            if self.context.needs_consent:
+                self.call_after_refresh(self.action_show_consent)
 
     # -- layout ---------------------------------------------------------------------------------------
 
@@ -123,7 +110,7 @@ class StudyHomeScreen(BaseScreen):
         return next((name for name, left in others.items() if left), next(iter(others), None))
 
     def _lay_out(self) -> None:
-        self.set_class(self.failure is not None, "-failed")
+        self.set_class(self.reading.failure is not None, "-failed")
         box = self.query_one("#study", Static)
         box.border_title = Content(f"Study {one_line(self.place.name, 40)}")
         box.update(Content("\n").join(self._about()))
@@ -138,10 +125,10 @@ class StudyHomeScreen(BaseScreen):
         await self.run_action(command_named(f"sitting.{message.key}").action)
 
     def _about(self) -> list[Content]:
-        if self.failure is not None:
+        if self.reading.failure is not None:
             return [
                 Content("! The study could not be read."),
-                Content(one_line(str(self.failure), 400)),
+                Content(one_line(str(self.reading.failure), 400)),
                 Content("Your labels are safe."),
             ]
         if self.found is None:
@@ -241,10 +228,11 @@ class StudyHomeScreen(BaseScreen):
 
     def _open(self, session: StudySession) -> None:
         self.navigator.open_sitting(session)
-        self.found = None
+        self.reading.found = None
+        self._was_read = False
         self._lay_out()
         self.query_one(TopLine).lay_out()
-        self.read()
+        self.reading.again()
 
     # -- consent --------------------------------------------------------------------------------------
 
@@ -272,5 +260,5 @@ class StudyHomeScreen(BaseScreen):
 
     def _consent_stored(self, session: StudySession) -> None:
         self.place.take(session)
-        self.read()
+        self.reading.again()
         self.navigator.resume()

@@ -105,7 +105,6 @@ class OutcomesScreen(BaseScreen):
         if review is not None and review.nearest_item is not None:
             self.items.go_to(review.nearest_item)
         self.items.catch_up()
-        self.query_one(JobLine).show_job()
 
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, JobEnded):

@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from screens.commands import bindings
 from screens.help import hint
+from screens.widgets.cursor_lines import cursor_lines
 from store.queries.rows import COLUMNS
 
 if TYPE_CHECKING:
@@ -70,9 +71,5 @@ class ColumnsScreen(ModalScreen["tuple[str, ...] | None"]):
         self.dismiss(None)
 
     def _lay_out(self) -> None:
-        lines = []
-        for index, name in enumerate(self._names):
-            here = index == self._index
-            line = f"{'▸' if here else ' '} [{' ' if name in self._hidden else 'x'}] {COLUMNS[name]}"
-            lines.append(Content.styled(line, "bold $text-accent") if here else Content(line))
-        self.query_one("#columns", Static).update(Content("\n").join(lines))
+        texts = [f"[{' ' if name in self._hidden else 'x'}] {COLUMNS[name]}" for name in self._names]
+        self.query_one("#columns", Static).update(Content("\n").join(cursor_lines(texts, self._index)))

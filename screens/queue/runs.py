@@ -15,8 +15,8 @@ from textual.widgets import Static
 from agents.pipelines.registry import agents_parts
 from screens.commands import bindings
 from screens.help import hint
+from screens.widgets.cursor_lines import cursor_lines
 from screens.widgets.text.sanitize import shortened
-from store.formatting import pluralize
 from store.policy.scope import RunRef
 
 if TYPE_CHECKING:
@@ -97,16 +97,9 @@ class RunScreen(ModalScreen[tuple[RunRef | None] | None]):
     def _lay_out(self) -> None:
         # The border and its padding take four cells of the dialog, which is as wide as its style says.
         width = min(86, self.app.size.width * 96 // 100 - 4)
-        listed = min(LISTED, max(3, self.app.size.height - 10))
-        top = max(0, min(self._index - listed + 1, len(self._runs) + 1 - listed))
-        lines = []
-        for index in range(top, min(top + listed, len(self._runs) + 1)):
-            here = index == self._index
-            line = f"{'▸' if here else ' '} {self._line(index, width - 2)}"
-            lines.append(Content.styled(line, "bold $text-accent") if here else Content(line))
-        more = len(self._runs) + 1 - listed
-        if more > 0:
-            lines.append(Content.styled(f"  {pluralize(more, 'more run')}", "$foreground-muted"))
+        room = min(LISTED, max(3, self.app.size.height - 10))
+        texts = [self._line(index, width - 2) for index in range(len(self._runs) + 1)]
+        lines = cursor_lines(texts, self._index, room=room, noun="more run")
         self.query_one("#runs", Static).update(Content("\n").join(lines))
         self.query_one("#about", Static).update(Content(self._about()))
 

@@ -147,7 +147,6 @@ class QueueScreen(BaseScreen):
             self.items.go_to(review.nearest_item)
         self.items.catch_up()
         self._show_unsaved()
-        self.query_one(JobLine).show_job()
         if self._complete:
             # A failed count is repeated when the order is next read.
             in_thread(self, self.loader.total, self._found_new, group="new")

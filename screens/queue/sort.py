@@ -16,6 +16,7 @@ from textual.widgets import Static
 from screens.commands import bindings
 from screens.help import hint
 from screens.queue.fields import Order, orders
+from screens.widgets.cursor_lines import cursor_lines
 from store.queries.rows import QueueSort
 
 if TYPE_CHECKING:
@@ -93,10 +94,6 @@ class SortScreen(ModalScreen[QueueSort | None]):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        lines = []
-        for index, order in enumerate(self._orders):
-            here = index == self._index
-            direction = ("↓ descending" if self._descending else "↑ ascending") if here else ""
-            line = f"{'▸' if here else ' '} {order.letter}  {order.title:<28}{direction}"
-            lines.append(Content.styled(line, "bold $text-accent") if here else Content(line))
-        self.query_one("#orders", Static).update(Content("\n").join(lines))
+        texts = [f"{order.letter}  {order.title:<28}" for order in self._orders]
+        texts[self._index] += "↓ descending" if self._descending else "↑ ascending"
+        self.query_one("#orders", Static).update(Content("\n").join(cursor_lines(texts, self._index)))

@@ -19,12 +19,13 @@ from textual.widgets import Input, Static
 from agents.pipelines.registry import kinds_with_agents
 from screens.commands import bindings
 from screens.help import first_key, hint
+from screens.notices import error_line
 from screens.queue.fields import order_phrase
 from screens.studies.confirm import ConfirmScreen
 from screens.threads import in_thread
+from screens.widgets.cursor_lines import cursor_lines
 from screens.widgets.text.sanitize import one_line
 from store.errors import HiddenData, WorkbenchError
-from store.formatting import pluralize
 from store.queries.rows import QueueSort, ViewQuery
 from store.queries.saved_views import ViewDetails, list_views, refuse_hidden_view, view_ids
 from store.record.saved_views import (
@@ -132,7 +133,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
         self._lay_out()
 
     def _fail(self, error: WorkbenchError) -> None:
-        self._message = f"! {one_line(' '.join(filter(None, (error.message, error.hint))), 300)}"
+        self._message = error_line(error, 300)
         self._lay_out()
 
     # -- layout ---------------------------------------------------------------------------------------
@@ -157,20 +158,15 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
             key = first_key(self.context.settings, "views.save")
             return [Content(f"No saved view yet. {key} saves the filter and order of the queue.")]
         width = min(86, self.app.size.width * 96 // 100 - 4) - 2
-        listed = min(LISTED, max(3, self.app.size.height - 12))
-        top = max(0, min(self._index - listed + 1, len(self._views) - listed))
-        lines = []
-        for index, each in enumerate(self._views[top : top + listed], start=top):
+        texts = []
+        for each in self._views:
             name = one_line(each.view.name, NAME_CELLS)
             name += " " * (NAME_CELLS - cell_len(name))
             number = "hidden" if each.items is None else f"{each.items:,}"
             words = one_line(self._words(each.view.query), max(10, width - NAME_CELLS - 13))
-            line = f"{'▸' if index == self._index else ' '} {name} {number:>9}  {words}"
-            lines.append(Content.styled(line, "bold $text-accent") if index == self._index else Content(line))
-        if len(self._views) > listed:
-            more = pluralize(len(self._views) - listed, "more view")
-            lines.append(Content.styled(f"  {more}", "$foreground-muted"))
-        return lines
+            texts.append(f"{name} {number:>9}  {words}")
+        room = min(LISTED, max(3, self.app.size.height - 12))
+        return cursor_lines(texts, self._index, room=room, noun="more view")
 
     @staticmethod
     def _words(query: ViewQuery) -> str:

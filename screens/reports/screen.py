@@ -23,6 +23,7 @@ from screens.reading import Reading
 from screens.reports.choosing import ChoiceScreen
 from screens.reports.drawing import BOLD, CURSOR, DRAWN, MUTED, TITLE, draw, lines_of
 from screens.threads import Soon, in_thread
+from screens.widgets.cursor_lines import cursor_line
 from screens.widgets.key_line import KeyLine
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
@@ -156,7 +157,6 @@ class ReportsScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read again what may have changed meanwhile, when this is what is shown."""
-        self.query_one(JobLine).show_job()
         self._found.clear()
         self.reading.again()
 
@@ -378,9 +378,7 @@ class ReportsScreen(BaseScreen):
             return [Content("A blind review shows reports of your own labels: start with --rater NAME.")]
         lines = []
         for place, one in enumerate(offered):
-            here = place == self._index
-            cursor = " " if not here else "▹" if self._in_report else "▸"
-            line = Content.styled(f"{cursor} {one.title}", "bold $text-accent" if here else "")
+            line = cursor_line(one.title, here=place == self._index, in_use=not self._in_report)
             if self._is_narrow:
                 beside = " " * (max(len(each.title) for each in offered) - len(one.title))
                 about = one_line(one.about, max(self.app.size.width - len(one.title) - len(beside) - 11, 0))

@@ -107,7 +107,6 @@ class ByQueryScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read again what may have changed meanwhile, when this is what is shown."""
-        self.query_one(JobLine).show_job()
         self.reading.again()
 
     def action_read(self) -> None:
@@ -229,15 +228,15 @@ class ByQueryScreen(BaseScreen):
 
     def action_move(self, rows: int) -> None:
         """Go to another query."""
-        self._list.put_cursor(self._list.cursor + rows)
+        self._list.move(rows)
 
     def action_jump(self, to: int) -> None:
         """Go to the first or the last query."""
-        self._list.put_cursor(0 if to == 0 else len(self.rows) - 1)
+        self._list.jump(to)
 
     def action_page(self, pages: int) -> None:
         """Go a page up or down."""
-        self.action_move(pages * max(self._list.size.height - 1, 1))
+        self._list.page(pages)
 
     def action_choose_measure(self, steps: int) -> None:
         """Compare in another measure."""

@@ -132,7 +132,6 @@ class RankedScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read the grades again, which a judgment in between has changed, when this is what is shown."""
-        self.query_one(JobLine).show_job()
         self.reading.again()
 
     def _read(self, connection: Connection, _: RaterRef | None) -> Grades:
@@ -251,19 +250,18 @@ class RankedScreen(BaseScreen):
 
     def action_move(self, rows: int) -> None:
         """Go to another code of the list."""
-        here = self._list(self._side)
-        here.put_cursor(here.cursor + rows)
+        self._list(self._side).move(rows)
         self.refresh_bindings()
 
     def action_jump(self, to: int) -> None:
         """Go to the first or the last code of the list."""
-        here = self._list(self._side)
-        here.put_cursor(0 if to == 0 else here.count - 1)
+        self._list(self._side).jump(to)
         self.refresh_bindings()
 
     def action_page(self, pages: int) -> None:
         """Go a page up or down."""
-        self.action_move(pages * max(self._list(self._side).size.height - 1, 1))
+        self._list(self._side).page(pages)
+        self.refresh_bindings()
 
     def action_pane(self) -> None:
         """Go to the other list: to the same code where it has it, else to the same rank."""

@@ -13,6 +13,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from screens.widgets.cursor_lines import CURSOR
+
 
 class RowList(ScrollView, can_focus=False, inherit_bindings=False):
     """Shows lines, one for each row.
@@ -70,6 +72,18 @@ class RowList(ScrollView, can_focus=False, inherit_bindings=False):
         self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, force=True)
         self.refresh()
 
+    def move(self, rows: int) -> None:
+        """Move the cursor by some rows."""
+        self.put_cursor(self.cursor + rows)
+
+    def page(self, pages: int) -> None:
+        """Move the cursor by some pages."""
+        self.move(pages * max(self.size.height - 1, 1))
+
+    def jump(self, to: int) -> None:
+        """Put the cursor on the first row (0) or on the last one (-1)."""
+        self.put_cursor(0 if to == 0 else self._count - 1)
+
     def on_resize(self) -> None:
         """Keep the cursor in sight."""
         self.put_cursor(self.cursor)
@@ -86,6 +100,6 @@ class RowList(ScrollView, can_focus=False, inherit_bindings=False):
         if row >= self._count:
             return Strip.blank(cells, self.rich_style)
         here = self.is_active and row == self.cursor
-        text = f"{'▸' if here else ' '} {self._line(row, max(cells - 2, 0))}"
+        text = f"{CURSOR if here else ' '} {self._line(row, max(cells - 2, 0))}"
         style = self.get_component_rich_style("row-list--cursor") if here else self.rich_style
         return Strip([Segment(text, style)], cell_len(text)).adjust_cell_length(cells, self.rich_style)

@@ -15,6 +15,7 @@ from screens.dispatch import Handler, Handlers
 from screens.items.views import ItemView
 from screens.judging.context import JudgingContext
 from screens.threads import in_thread
+from screens.widgets.cursor_lines import CURSOR
 from screens.widgets.text.sanitize import one_line, shortened
 from store.errors import WorkbenchError
 from store.kinds.pair import PAIR
@@ -22,8 +23,6 @@ from store.queries.candidates import Candidate, candidates_of
 
 CANDIDATES = "candidates"
 """The id of the list, and the class of the screen while it is shown."""
-
-CURSOR = "▸"
 
 
 class CandidateList(Static):

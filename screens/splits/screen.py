@@ -23,6 +23,7 @@ from screens.splits.figures import Figure, facts, figures
 from screens.splits.new import HIDDEN
 from screens.studies.confirm import ask
 from screens.threads import in_thread
+from screens.widgets.cursor_lines import CURSOR, cursor_line
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -103,7 +104,6 @@ class SplitsScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read the splits, when they are what is shown."""
-        self.query_one(JobLine).show_job()
         self.reading.again()
 
     def action_read(self) -> None:
@@ -196,14 +196,12 @@ class SplitsScreen(BaseScreen):
         )
         lines = [Content.styled(heading, "bold")]
         for place, one in enumerate(self._splits):
-            here = place == self._index
-            cursor = " " if not here else "▸" if self._figure is None else "▹"
             leaks = f"! {one.leaks:,}" if one.leaks else "0"
             items = sum(part.items for part in one.report.parts)
             name, source = one_line(one.name, cells), one_line(one.plan.against, SOURCE_CELLS)
-            line = f"{cursor} {name:<{cells}} {source:<{SOURCE_CELLS}} {items:>9,} {leaks:>6}  "
-            line += f"{one.created_at:%Y-%m-%d}"
-            lines.append(Content.styled(line, "bold $text-accent" if here else ""))
+            text = f"{name:<{cells}} {source:<{SOURCE_CELLS}} {items:>9,} {leaks:>6}  "
+            text += f"{one.created_at:%Y-%m-%d}"
+            lines.append(cursor_line(text, here=place == self._index, in_use=self._figure is None))
         return lines
 
     def _figure_lines(self, split: SplitDetails) -> tuple[list[Content], Region]:
@@ -214,7 +212,7 @@ class SplitsScreen(BaseScreen):
                 lines.append(one)
                 continue
             here = place == self._figure
-            first = Content.assemble("▸ " if here else "  ", one.lines[0])
+            first = Content.assemble(f"{CURSOR} " if here else "  ", one.lines[0])
             if here:
                 # The first one shows what is above it, too.
                 top = len(lines) if place else 0

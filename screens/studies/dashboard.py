@@ -104,7 +104,6 @@ class DashboardScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read the study, when it is what is shown."""
-        self.query_one(JobLine).show_job()
         self.reading.again()
 
     def action_read(self) -> None:

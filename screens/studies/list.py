@@ -15,6 +15,7 @@ from screens.commands import Command, Scope, bindings
 from screens.jobs.job_line import JobLine, drawn_bar
 from screens.reading import Reading
 from screens.studies.confirm import ask_to_close, ask_to_delete, ask_to_freeze
+from screens.widgets.cursor_lines import cursor_line
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -67,7 +68,6 @@ class StudiesScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         """Read the studies, when they are what is shown."""
-        self.query_one(JobLine).show_job()
         self.reading.again()
 
     def action_read(self) -> None:
@@ -125,14 +125,13 @@ class StudiesScreen(BaseScreen):
             )
             shown = "–" if one.study.state == "draft" else f"{done:,} of {total:,}"
             name = one_line(one.study.name, NAME_CELLS)
-            line = (
-                f"{'▸' if place == self._index else ' '} {name:<{NAME_CELLS}} "
-                f"{STATES[one.study.state]:<9} {one.study.items.get('item', 0):>7,} "
+            text = (
+                f"{name:<{NAME_CELLS}} {STATES[one.study.state]:<9} {one.study.items.get('item', 0):>7,} "
                 f"{len(one.study.members):>6,}  {shown:>15}  "
             )
-            style = "bold $text-accent" if place == self._index else ""
             cells = min(room, 40) if total and one.study.state != "draft" else 0
-            lines.append(Content.assemble((line, style), drawn_bar(done, total, cells)))
+            line = cursor_line(text, here=place == self._index)
+            lines.append(Content.assemble(line, drawn_bar(done, total, cells)))
         return lines
 
     # -- keys -----------------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ from textual.widgets import Static
 from screens.commands import bindings, command_named
 from screens.help import first_key, hint
 from screens.home.import_dialog import Imported, ImportScreen, pasted_file
-from screens.home.panel import CURSOR
 from screens.threads import in_thread
 from screens.welcome.choice import Chosen
 from screens.welcome.details import Details, DetailsScreen
+from screens.widgets.cursor_lines import CURSOR
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
