@@ -189,6 +189,35 @@ BEFORE_A_WORKSPACE = ("app.help", "app.quit")
 KINDS_WITH_A_KEY = 5
 """So many kinds of items can be chosen in the queue by a digit."""
 
+
+def _fields(scope: Scope) -> tuple[Command, Command]:
+    """Return the commands that go from field to field of a form."""
+    following, before = "Go to the next field.", "Go to the previous field."
+    return (
+        Command(f"{scope}.next", "down", "app.focus_next", "next field", following, on_line=False),
+        Command(f"{scope}.previous", "up", "app.focus_previous", "previous field", before, on_line=False),
+    )
+
+
+def _panes(scope: Scope) -> tuple[Command, ...]:
+    """Return the commands that go from pane to pane of a screen that judges."""
+    back, forth = "left_square_bracket", "right_square_bracket"
+    tab, tab_back = "Show the next tab of the right side.", "Show the previous tab."
+    return (
+        Command(f"{scope}.pane", "tab", "", "pane", "Move to the next pane.", on_line=False),
+        Command(
+            f"{scope}.pane_back",
+            "shift+tab",
+            "",
+            "previous pane",
+            "Move to the previous pane.",
+            on_line=False,
+        ),
+        Command(f"{scope}.tab", forth, "", "next tab", tab, on_line=False),
+        Command(f"{scope}.tab_back", back, "", "previous tab", tab_back, on_line=False),
+    )
+
+
 COMMANDS: tuple[Command, ...] = (
     Command("app.help", "question_mark", "show_keys", "keys", "List the keys of this screen."),
     Command("app.palette", "ctrl+p", "command_palette", "palette", "Search all actions by name."),
@@ -233,15 +262,7 @@ COMMANDS: tuple[Command, ...] = (
         priority=True,
     ),
     Command("details.leave", "escape", "leave", "cancel", "Close the form; nothing is made."),
-    Command("details.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False),
-    Command(
-        "details.previous",
-        "up",
-        "app.focus_previous",
-        "previous field",
-        "Go to the previous field.",
-        on_line=False,
-    ),
+    *_fields("details"),
     Command(
         "home.resume",
         "enter",
@@ -412,21 +433,7 @@ COMMANDS: tuple[Command, ...] = (
         "Show or hide the list of the query's candidates, with ranks and similarities.",
         on_line=False,
     ),
-    Command("review.pane", "tab", "", "pane", "Move to the next pane.", on_line=False),
-    Command(
-        "review.pane_back", "shift+tab", "", "previous pane", "Move to the previous pane.", on_line=False
-    ),
-    Command(
-        "review.tab",
-        "right_square_bracket",
-        "",
-        "next tab",
-        "Show the next tab of the right side.",
-        on_line=False,
-    ),
-    Command(
-        "review.tab_back", "left_square_bracket", "", "previous tab", "Show the previous tab.", on_line=False
-    ),
+    *_panes("review"),
     Command("review.find", "slash", "", "find", "Search in the pane that has the focus."),
     Command("review.find_back", "N", "", "previous match", "Go to the previous match.", on_line=False),
     Command("review.guideline", "g", "", "guide", "Read the guide, or close it."),
@@ -563,26 +570,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "adjudicate.study", "S", "", "next study", "Show the disputes of the next study, or of all labels."
     ),
-    Command("adjudicate.pane", "tab", "", "pane", "Move to the next pane.", on_line=False),
-    Command(
-        "adjudicate.pane_back", "shift+tab", "", "previous pane", "Move to the previous pane.", on_line=False
-    ),
-    Command(
-        "adjudicate.tab",
-        "right_square_bracket",
-        "",
-        "next tab",
-        "Show the next tab of the right side.",
-        on_line=False,
-    ),
-    Command(
-        "adjudicate.tab_back",
-        "left_square_bracket",
-        "",
-        "previous tab",
-        "Show the previous tab.",
-        on_line=False,
-    ),
+    *_panes("adjudicate"),
     Command("adjudicate.zoom", "z", "", "zoom", "Show the pane on the whole screen, or all panes."),
     Command("adjudicate.wrap", "W", "", "wrap", "Wrap long lines, or do not.", on_line=False),
     Command("adjudicate.numbers", "L", "", "numbers", "Show or hide line numbers.", on_line=False),
@@ -685,15 +673,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("study.page_down", "pagedown", "scroll(10)", "page down", "Scroll one page down.", on_line=False),
     Command("new_study.save", "ctrl+s", "save", "save draft", "Save the study as a draft.", priority=True),
     Command("new_study.leave", "escape", "leave", "cancel", "Close the form; nothing is saved."),
-    Command("new_study.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False),
-    Command(
-        "new_study.previous",
-        "up",
-        "app.focus_previous",
-        "previous field",
-        "Go to the previous field.",
-        on_line=False,
-    ),
+    *_fields("new_study"),
     Command("splits.open", "enter", "open_items", "open", "Review the items behind the figure."),
     Command(
         "splits.pane",
@@ -715,26 +695,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("splits.page_down", "pagedown", "move(10)", "page down", "Go one page down.", on_line=False),
     Command("new_split.save", "ctrl+s", "save", "make split", "Make the split.", priority=True),
     Command("new_split.leave", "escape", "leave", "cancel", "Close the form; nothing is made."),
-    Command("new_split.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False),
-    Command(
-        "new_split.previous",
-        "up",
-        "app.focus_previous",
-        "previous field",
-        "Go to the previous field.",
-        on_line=False,
-    ),
+    *_fields("new_split"),
     Command("export.save", "ctrl+s", "save", "write file", "Write the file.", priority=True),
     Command("export.leave", "escape", "leave", "cancel", "Close the form; nothing is written."),
-    Command("export.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False),
-    Command(
-        "export.previous",
-        "up",
-        "app.focus_previous",
-        "previous field",
-        "Go to the previous field.",
-        on_line=False,
-    ),
+    *_fields("export"),
     Command("sql.run", "enter", "run", "run", "Run the statement, or write the file.", priority=True),
     Command(
         "sql.complete",
@@ -995,17 +959,7 @@ COMMANDS: tuple[Command, ...] = (
         "candidates.begin", "ctrl+s", "begin", "start", "Start the search; Enter in a line does so, too."
     ),
     Command("candidates.leave", "escape", "leave", "cancel", "Close the dialog; nothing is started."),
-    Command(
-        "candidates.next", "down", "app.focus_next", "next field", "Go to the next field.", on_line=False
-    ),
-    Command(
-        "candidates.previous",
-        "up",
-        "app.focus_previous",
-        "previous field",
-        "Go to the previous field.",
-        on_line=False,
-    ),
+    *_fields("candidates"),
     Command("choices.apply", "ctrl+s", "apply", "show", "Show the report as it is chosen."),
     Command("choices.leave", "escape", "leave", "cancel", "Close the dialog; the report stays as it was."),
     Command("choices.next", "down", "app.focus_next", "next", "Go to the next list.", on_line=False),

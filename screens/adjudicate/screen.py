@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 from uuid import UUID
 
@@ -21,7 +20,7 @@ from screens.adjudicate.builder import RulingBuilder
 from screens.adjudicate.notes import NOTE, WHY, NoteEditor, Unit, unit_of
 from screens.adjudicate.view import DIFFER, labels_in_a_row, laid_out, of_disputes, with_tests
 from screens.base_screen import BaseScreen
-from screens.commands import CommandState, Scope, all_commands, bindings
+from screens.commands import Scope, all_commands, bindings
 from screens.context import ScreenContext
 from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
@@ -30,6 +29,7 @@ from screens.jobs.job_line import JobLine, bar
 from screens.judging.context import Foot, JudgingContext, MessageLine
 from screens.judging.controller import JudgingController
 from screens.judging.drafts import CommentEditor
+from screens.judging.item_loader import ItemLoader
 from screens.judging.judgment_builder import JudgmentBuilder
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import OrderPlace, ReviewOrder
@@ -106,6 +106,9 @@ class AdjudicateScreen(BaseScreen):
         seen = context.settings.seen_seconds
         self.guard = PaintGuard(self, self._shows_item, self._painted, seen_seconds=seen)
         self.shared = shared = JudgingContext(self, context, self.guard, self.SCOPE)
+        self.loader = ItemLoader(
+            self, self.guard, self.order, self._reader, show=self._paint, failed=self._not_read
+        )
         self.panes = PaneController(shared, lambda _: None, self._show_view)
         self.panes.comparing, self.panes.preferred = True, DIFFER
         self.notes = NoteEditor(shared, self.panes.focus_active)
@@ -236,9 +239,7 @@ class AdjudicateScreen(BaseScreen):
                 (self.ruled.add if others or record.value is not None else self.ruled.discard)(unit)
                 self.notes.notes[unit] = record.comment
         self._forget(action.item_id)
-        wanted = self.guard.wanted
-        if wanted is not None and wanted.item_id == action.item_id:
-            self._read_item(wanted)
+        self.loader.read(action.item_id)
         if self.order.at_end:
             self._show_card([*self._end_words()])
         self._show_lines()
@@ -280,11 +281,7 @@ class AdjudicateScreen(BaseScreen):
             self.guard.show_no_item()
             self._show_card([*self._end_words()])
             return
-        kept = self._reader(place.item_id).kept(place.item_id)
-        if kept is not None:
-            self._paint(kept, place)
-        else:
-            self._read_item(place)
+        self.loader.show()
 
     def _reader(self, item_id: int) -> ItemReader:
         return self._readers[any(not one.hidden for one in self._on_item(item_id))]
@@ -292,33 +289,19 @@ class AdjudicateScreen(BaseScreen):
     def _on_item(self, item_id: int) -> list[Dispute]:
         return [one for one in self.disputes.values() if one.item_id == item_id]
 
-    def _read_item(self, place: OrderPlace) -> None:
-        reader = self._reader(place.item_id)
-        in_thread(
-            self,
-            lambda: reader.read(place.item_id),
-            lambda view: self._paint(view, place),
-            lambda error: self._not_read(error, place),
-            group="item",
-            exclusive=False,
-        )
-
-    def _not_read(self, error: WorkbenchError, place: OrderPlace) -> None:
-        if place is self.guard.wanted:
-            self.guard.show_no_item()
-            on, back = self.shared.key("next"), self.shared.key("back")
-            self._show_card([f"! {one_line(str(error), 400)}", f"{on} goes on, {back} goes back."])
+    def _not_read(self, error: WorkbenchError) -> None:
+        self.guard.show_no_item()
+        on, back = self.shared.key("next"), self.shared.key("back")
+        self._show_card([f"! {one_line(str(error), 400)}", f"{on} goes on, {back} goes back."])
 
     def _paint(self, view: ItemView, place: OrderPlace) -> None:
-        """Put the item of a place onto the screen, unless another one was gone to."""
-        if place is not self.guard.wanted:
-            return
+        """Put the item of a place onto the screen."""
         view = of_disputes(view, self._on_item(view.item_id))
         if not view.questions:
             gone = UnknownName(
                 "Nothing to ask", "The question on which raters disagreed is not asked any more."
             )
-            self._not_read(gone, place)
+            self._not_read(gone)
             return
         before = self.guard.item_at(place)
         view = self._laid_out(self.judging.with_unsaved(view, before))
@@ -368,11 +351,7 @@ class AdjudicateScreen(BaseScreen):
     def _painted(self) -> None:
         self.context.workspace.lane.go_on()
         self.panes.by_id.fill()
-        for offset in (1, -1):
-            ahead = self.order.at(offset)
-            if ahead is not None and self._reader(ahead).kept(ahead) is None:
-                read = partial(self._reader(ahead).read, ahead)
-                in_thread(self, read, lambda _: None, group="ahead", exclusive=False)
+        self.loader.read_ahead()
 
     def on_screen_suspend(self) -> None:
         """Take nothing for seen while another screen covers this one."""
@@ -643,9 +622,8 @@ class AdjudicateScreen(BaseScreen):
         for one in disputes:
             self.disputes[one.item_id, one.target] = one
             self._forget(one.item_id)
-        wanted = self.guard.wanted
-        if wanted is not None and any(one.item_id == wanted.item_id for one in disputes):
-            self._read_item(wanted)
+        for item_id in {one.item_id for one in disputes}:
+            self.loader.read(item_id)
 
     def _run_test(self) -> None:
         """Run the test that is shown: the agents' where they are shown, or one of a rater's own."""
@@ -770,21 +748,6 @@ class AdjudicateScreen(BaseScreen):
             "adjudicate.study": Handler(self._go_to_study, lambda: len(self._studies) > 1),
             "adjudicate.back": Handler(self._go_back),
         }
-
-    def action_dispatch(self, command_id: str) -> None:
-        """Do what a command of the screen does."""
-        self.dispatcher.run(command_id)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether a key that commands share means this action now."""
-        return self.dispatcher.accepts_key_for(action, parameters) and super().check_action(
-            action, parameters
-        )
-
-    @property
-    def command_state(self) -> CommandState:
-        """Which commands have an effect now."""
-        return self.dispatcher
 
     def on_key(self, event: events.Key) -> None:
         """Measure how long the rater was active."""

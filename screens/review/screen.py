@@ -17,7 +17,7 @@ from textual.widgets import ContentSwitcher, Input, Static
 
 from agents.jobs.events import ItemEnded, JobEvent
 from screens.base_screen import BaseScreen
-from screens.commands import Command, CommandState, Scope, bindings
+from screens.commands import Command, Scope, bindings
 from screens.context import ScreenContext
 from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
@@ -26,6 +26,7 @@ from screens.jobs.job_line import JobLine
 from screens.judging.context import Foot, JudgingContext, MessageLine
 from screens.judging.controller import JudgingController
 from screens.judging.drafts import COMMENT, CommentEditor
+from screens.judging.item_loader import ItemLoader
 from screens.judging.judgment_builder import IDLE_SECONDS, JudgmentBuilder, SessionProgress
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import OrderPlace, ReviewOrder
@@ -50,11 +51,10 @@ from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
 from screens.review.sides import Sides
 from screens.review.text_revisions import TextRevisions
-from screens.threads import Deliver, in_parts, in_thread
+from screens.threads import Deliver, in_parts
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
-from store.errors import WorkbenchError
 from store.policy.scope import RunRef
 from store.queries.queue import items_by_kind
 from store.record.actions import Action
@@ -149,7 +149,10 @@ class ReviewScreen(BaseScreen):
         self.scores = ScoreLine(shared, self.judging, self.panes.focus_active)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
         self.practice = Practice(shared, self.order)
-        self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
+        self.end = EndOfList(shared, self.order, self.header, self._end_not_read)
+        self.loader = ItemLoader(
+            self, self.guard, self.order, lambda _: self.items, show=self._paint, failed=self._not_read
+        )
         self.session.drafts = (
             self.comments.drafts,
             self.citations.drafts,
@@ -226,7 +229,7 @@ class ReviewScreen(BaseScreen):
         context.jobs.events.subscribe(self, self._job_event)
         context.tests.ended.subscribe(self, self.tests.ended)
         context.runs.changed.subscribe(self, self._run_changed)
-        in_parts(self, self._prepare, self._not_prepared, group="session")
+        in_parts(self, self._prepare, self._not_read, group="session")
 
     def _prepare(self, deliver: Deliver) -> None:
         """Read the builder, the order and then the counts; the item does not wait for the last of them."""
@@ -241,9 +244,6 @@ class ReviewScreen(BaseScreen):
         deliver(self._begin, builder, restored, kinds, runs)
         if rater is not None:
             deliver(self.header.take_progress, SessionProgress.read(workspace, scope))
-
-    def _not_prepared(self, error: WorkbenchError) -> None:
-        self._not_read(error, self.guard.wanted)
 
     def _begin(
         self,
@@ -294,15 +294,12 @@ class ReviewScreen(BaseScreen):
         if relabelled:
             self.items.look_as(self.context.scope)
             self.comparison.forget()
-            if self.guard.wanted is not None:
-                self._read_item(self.guard.wanted)
+            self.loader.read()
         self.header.show_place()
 
     def _reload(self, item_id: int) -> None:
         """Read an item again where it is the one that was gone to last."""
-        wanted = self.guard.wanted
-        if wanted is not None and wanted.item_id == item_id:
-            self._read_item(wanted)
+        self.loader.read(item_id)
         self.header.show_claim()
 
     def show_undo_result(self, undone: UndoResult) -> None:
@@ -316,40 +313,18 @@ class ReviewScreen(BaseScreen):
     # -- showing --------------------------------------------------------------------------------------
 
     def show_item(self) -> None:
-        """Show the item at the order's place: from what was read ahead, or as soon as it is read."""
+        """Show the item at the order's place."""
         place = self.guard.wanted = self.order.place
         self.set_class(self.order.at_end, "-end")
         if self.order.at_end:
             self._show_end()
         elif place is None:
             self._show_nothing("No items here.", f"No items here. {self.shared.key('back')} goes back.")
-        elif (kept := self.items.kept(place.item_id)) is not None:
-            self._paint(kept, place)
         else:
-            self._read_item(place)
-
-    def _read_item(self, place: OrderPlace) -> None:
-        in_thread(
-            self,
-            partial(self.items.read, place.item_id),
-            lambda view: self._paint(view, place),
-            lambda error: self._not_read(error, place),
-            group="item",
-            exclusive=False,
-        )
-
-    def _read_ahead(self, ids: tuple[int, ...]) -> None:
-        def read() -> None:
-            for item_id in ids:
-                self.items.read(item_id)
-
-        # The error is shown when the item is.
-        in_thread(self, read, group="ahead", exclusive=False)
+            self.loader.show()
 
     def _paint(self, view: ItemView, place: OrderPlace) -> None:
-        """Put the item of a place onto the screen, unless the review has gone to another one."""
-        if place is not self.guard.wanted:
-            return
+        """Put the item of a place onto the screen."""
         before = self.guard.item_at(place)
         view = self._as_chosen(self.judging.with_unsaved(view, before))
         if self.context.scope.blind and not view.blind:
@@ -435,9 +410,7 @@ class ReviewScreen(BaseScreen):
     def _painted(self) -> None:
         self.context.workspace.lane.go_on()
         self.panes.by_id.fill()
-        ahead = tuple(number for number in (self.order.at(1), self.order.at(2), self.order.at(-1)) if number)
-        if any(self.items.kept(number) is None for number in ahead):
-            self._read_ahead(ahead)
+        self.loader.read_ahead()
 
     def on_screen_suspend(self) -> None:
         """Take nothing for seen while another screen covers this one."""
@@ -458,12 +431,15 @@ class ReviewScreen(BaseScreen):
         self.practice.end()
         self.end.show()
 
-    def _not_read(self, error: Exception, place: OrderPlace | None) -> None:
-        if place is self.guard.wanted:
-            message = f"! This item could not be read: {one_line(str(error), 400)}"
-            on, back = self.shared.key("next"), self.shared.key("back")
-            untouched = "Your judgments are safe."
-            self._show_nothing(message, f"{untouched} {on} goes on, {back} goes back.")
+    def _not_read(self, error: Exception) -> None:
+        message = f"! This item could not be read: {one_line(str(error), 400)}"
+        on, back = self.shared.key("next"), self.shared.key("back")
+        untouched = "Your judgments are safe."
+        self._show_nothing(message, f"{untouched} {on} goes on, {back} goes back.")
+
+    def _end_not_read(self, error: Exception) -> None:
+        if self.guard.wanted is None:
+            self._not_read(error)
 
     def _show_nothing(self, in_pane: str, message: str) -> None:
         """Show a sentence in place of an item."""
@@ -648,8 +624,7 @@ class ReviewScreen(BaseScreen):
         else:
             runs.reveals = not runs.reveals
             self.items.look_as(self.context.scope)
-            if self.guard.wanted is not None:
-                self._read_item(self.guard.wanted)
+            self.loader.read()
             self.header.show_place()
             on = "The agents' label is revealed after your answer."
             off = "No more items are revealed; those revealed stay so."
@@ -696,18 +671,7 @@ class ReviewScreen(BaseScreen):
         if self.practice.is_over and command_id in ("review.follow", "review.unjudged"):
             self.navigator.begin_work()
         else:
-            self.dispatcher.run(command_id)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether a key that commands share means this action now."""
-        return self.dispatcher.accepts_key_for(action, parameters) and super().check_action(
-            action, parameters
-        )
-
-    @property
-    def command_state(self) -> CommandState:
-        """Which commands have an effect now."""
-        return self.dispatcher
+            super().action_dispatch(command_id)
 
     def on_key(self, event: events.Key) -> None:
         """Take the code of what is asked at the foot."""
