@@ -22,8 +22,7 @@ from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
 
-from screens.base_screen import BaseScreen
-from screens.commands import Scope, bindings, key_map
+from screens.commands import CommandScope, bindings, key_map
 from screens.context import AppContext, ReviewSession, ScreenContext
 from screens.external_programs import ExternalPrograms
 from screens.garbage_collection import collect_when_idle, freeze_existing
@@ -31,10 +30,11 @@ from screens.help import first_key, key_name
 from screens.input_guard.guard import InputGuard
 from screens.jobs.jobs import JobReported, Jobs
 from screens.notices import Notices
-from screens.recorder import KEY_SECONDS, Recorder, UndoResult
 from screens.run_choice import RunChoice
+from screens.session_recorder import KEY_SECONDS, SessionRecorder, UndoResult
 from screens.test_runner import TestRunner
 from screens.threads import Deliver, in_parts
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.policy.scope import Shows
@@ -102,7 +102,7 @@ class WorkbenchApp(App[None]):
         self._guard = InputGuard(self._is_typing, notices.show)
         self.context = ScreenContext(
             program,
-            recorder=Recorder(
+            recorder=SessionRecorder(
                 self,
                 workspace=program.workspace,
                 rater=program.rater,
@@ -320,7 +320,7 @@ class WorkbenchApp(App[None]):
 
     def go_home(self) -> None:
         """Show the first screen, under which there is none; what lies over it is closed."""
-        home: type[BaseScreen]
+        home: type[WorkbenchScreen]
         if self.context.study is None:
             from screens.home.screen import HomeScreen as home
         else:
@@ -522,8 +522,8 @@ class WorkbenchApp(App[None]):
         from screens.keys_screen import KeysScreen
 
         if not isinstance(self.screen, KeysScreen):
-            scope: Scope = getattr(self.screen, "SCOPE", "app")
-            scale = self.screen.command_state.scale if isinstance(self.screen, BaseScreen) else None
+            scope: CommandScope = getattr(self.screen, "SCOPE", "app")
+            scale = self.screen.command_state.scale if isinstance(self.screen, WorkbenchScreen) else None
             self.push_screen(KeysScreen(scope, self.context.settings, scale))
 
     def action_show_jobs(self) -> None:

@@ -14,7 +14,7 @@ from store.errors import WorkbenchError
 from store.kinds.spec import task_kinds
 from store.record.scales import Scale, ScaleValue
 
-Scope = Literal[
+CommandScope = Literal[
     "app",
     "welcome",
     "details",
@@ -58,7 +58,7 @@ Scope = Literal[
 ]
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
 
-DIALOGS: tuple[tuple[Scope, ...], ...] = (
+DIALOGS: tuple[tuple[CommandScope, ...], ...] = (
     ("details",),
     ("editor",),
     ("filter", "value"),
@@ -78,7 +78,7 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
 )
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
 
-WITHIN: dict[Scope, tuple[Scope, ...]] = {
+WITHIN: dict[CommandScope, tuple[CommandScope, ...]] = {
     "welcome": ("details", "import"),
     "home": ("import", "start", "candidates"),
     "sitting": ("consent",),
@@ -102,7 +102,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
 }
 """The parts and dialogs of each screen."""
 
-WHERE: dict[Scope, str] = {
+WHERE: dict[CommandScope, str] = {
     "app": "Everywhere",
     "welcome": "First run",
     "details": "New workspace",
@@ -177,9 +177,9 @@ class Command:
             object.__setattr__(self, "action", f"dispatch({self.id!r})")
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> CommandScope:
         """The screen it belongs to, or app for all of them."""
-        scope: Scope = self.id.split(".")[0]  # type: ignore[assignment]
+        scope: CommandScope = self.id.split(".")[0]  # type: ignore[assignment]
         return scope
 
 
@@ -190,7 +190,7 @@ KINDS_WITH_A_KEY = 5
 """So many kinds of items can be chosen in the queue by a digit."""
 
 
-def _fields(scope: Scope) -> tuple[Command, Command]:
+def _fields(scope: CommandScope) -> tuple[Command, Command]:
     """Return the commands that go from field to field of a form."""
     following, before = "Go to the next field.", "Go to the previous field."
     return (
@@ -199,7 +199,7 @@ def _fields(scope: Scope) -> tuple[Command, Command]:
     )
 
 
-def _panes(scope: Scope) -> tuple[Command, ...]:
+def _panes(scope: CommandScope) -> tuple[Command, ...]:
     """Return the commands that go from pane to pane of a screen that judges."""
     back, forth = "left_square_bracket", "right_square_bracket"
     tab, tab_back = "Show the next tab of the right side.", "Show the previous tab."
@@ -999,7 +999,7 @@ def command_named(command_id: str) -> Command:
     return next(command for command in all_commands() if command.id == command_id)
 
 
-JUDGING: tuple[Scope, ...] = ("review", "adjudicate")
+JUDGING: tuple[CommandScope, ...] = ("review", "adjudicate")
 """The screens on which keys answer a question."""
 
 _LABEL = "label_"
@@ -1026,7 +1026,7 @@ def all_commands() -> tuple[Command, ...]:
     return tuple(found)
 
 
-def _label_command(scope: Scope, key: str, meanings: Sequence[ScaleValue]) -> Command:
+def _label_command(scope: CommandScope, key: str, meanings: Sequence[ScaleValue]) -> Command:
     """Return the command that gives the value of a key, on whichever scale is asked for."""
     words = list(dict.fromkeys(known.shown for known in meanings))
     named = " / ".join(words[:_MEANINGS]) + (" / …" if len(words) > _MEANINGS else "")
@@ -1040,7 +1040,7 @@ def label_key(command: Command) -> str | None:
     return verb.removeprefix(_LABEL) if verb.startswith(_LABEL) else None
 
 
-def bindings(scope: Scope) -> list[Binding]:
+def bindings(scope: CommandScope) -> list[Binding]:
     """Return the key bindings of a screen; their ids let the configuration's key map change them."""
     return [_binding(command) for command in commands_of(scope)]
 
@@ -1071,7 +1071,7 @@ def key_map(keys: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
-def commands_of(*scopes: Scope) -> tuple[Command, ...]:
+def commands_of(*scopes: CommandScope) -> tuple[Command, ...]:
     """Return the commands of some scopes, in the catalogue's order."""
     # Looking for the installed task kinds takes its time, which the first screen need not wait for.
     known = all_commands() if set(JUDGING) & set(scopes) else COMMANDS

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from screens.jobs.jobs import Jobs
     from screens.lesson import Lesson
     from screens.notices import Notices
-    from screens.recorder import Recorder
     from screens.run_choice import RunChoice
+    from screens.session_recorder import SessionRecorder
     from screens.settings import ScreenSettings
     from screens.study_place import StudyPlace
     from screens.test_runner import TestRunner
@@ -171,7 +171,7 @@ class ScreenContext:
     """
 
     program: AppContext
-    recorder: Recorder
+    recorder: SessionRecorder
     tests: TestRunner
     jobs: Jobs
     session: ReviewSession

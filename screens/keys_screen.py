@@ -23,7 +23,7 @@ from screens.commands import (
     WHERE,
     WITHIN,
     Command,
-    Scope,
+    CommandScope,
     bindings,
     commands_of,
     label_key,
@@ -130,7 +130,7 @@ class Section:
         return Section(self.title, tuple(row for row in self.rows if wanted in " ".join(row).casefold()))
 
 
-def sections(scope: Scope, settings: ScreenSettings, asked: Scale | None = None) -> Iterator[Section]:
+def sections(scope: CommandScope, settings: ScreenSettings, asked: Scale | None = None) -> Iterator[Section]:
     """Return the keys of a screen, of its parts and dialogs, and of every screen, in groups.
 
     Args:
@@ -296,9 +296,9 @@ class KeysScreen(ModalScreen[None]):
     KeysScreen Input:focus { border: none; }
     """
 
-    def __init__(self, scope: Scope, settings: ScreenSettings, asked: Scale | None = None) -> None:
+    def __init__(self, scope: CommandScope, settings: ScreenSettings, asked: Scale | None = None) -> None:
         super().__init__()
-        self._scope: Scope = scope
+        self._scope: CommandScope = scope
         self._settings = settings
         self.sections = tuple(sections(scope, settings, asked))
 

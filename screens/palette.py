@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, commands_of
+from screens.commands import Command, CommandScope, commands_of
 from screens.help import help_on, key_name, keys_of
+from screens.workbench_screen import WorkbenchScreen
 
 
 class Palette(CommandPalette):
@@ -27,8 +27,8 @@ class CatalogueProvider(Provider):
 
     def _known(self) -> Iterable[Command]:
         screen = self.screen
-        scope: Scope = getattr(screen, "SCOPE", "app")
-        scopes: tuple[Scope, ...] = ("app",) if scope == "app" else (scope, "app")
+        scope: CommandScope = getattr(screen, "SCOPE", "app")
+        scopes: tuple[CommandScope, ...] = ("app",) if scope == "app" else (scope, "app")
         for command in commands_of(*scopes):
             # All of them: commands without an effect now show why when run. A value that the
             # question does not have is none.
@@ -37,12 +37,14 @@ class CatalogueProvider(Provider):
 
     def _name(self, command: Command) -> str:
         """Return what a command does; of one that gives a label, which one the question that is asked has."""
-        scale = self.screen.command_state.scale if isinstance(self.screen, BaseScreen) else None
+        scale = self.screen.command_state.scale if isinstance(self.screen, WorkbenchScreen) else None
         return command.help if scale is None else help_on(command, scale)
 
     def _about(self, command: Command) -> str:
         settings, screen = cast(Any, self.app).context.settings, self.screen
-        label = screen.command_state.label_now(command) if isinstance(screen, BaseScreen) else command.label
+        label = (
+            screen.command_state.label_now(command) if isinstance(screen, WorkbenchScreen) else command.label
+        )
         return f"{label} · key {key_name(keys_of(command, settings))}"
 
     async def _do(self, command: Command) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from textual.content import Content
 
-from screens.base_screen import BaseScreen
 from screens.threads import Soon, in_thread
 from screens.widgets.text.sanitize import one_line
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Reading(Generic[T]):
 
     def __init__(
         self,
-        screen: BaseScreen,
+        screen: WorkbenchScreen,
         read: Callable[[Connection, RaterRef | None], T],
         done: Callable[[], object],
     ) -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from textual.theme import BUILTIN_THEMES
 
-from screens.commands import DIALOGS, Scope, all_commands, command_named, commands_of, label_key
+from screens.commands import DIALOGS, CommandScope, all_commands, command_named, commands_of, label_key
 
 DEFAULT_REASONS = {
     "w": "wrong result",
@@ -185,7 +185,7 @@ class ScreenSettings:
         is_value = _is_value(command_id) and key.isalpha()
         return is_value or key in DEFAULT_REASONS or key in DEFAULT_UNDECIDED
 
-    def _taken(self, *scopes: Scope) -> dict[str, str]:
+    def _taken(self, *scopes: CommandScope) -> dict[str, str]:
         """Return the action of every key that listens at one time; a key that means two things is refused."""
         taken: dict[str, str] = {}
         for command in commands_of(*scopes):

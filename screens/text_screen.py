@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from screens.base_screen import BaseScreen
-from screens.commands import Scope, bindings
+from screens.commands import bindings
 from screens.jobs.job_line import JobLine
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.view import TextPane
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from store.errors import WorkbenchError
 
 
-class TextScreen(BaseScreen):
+class TextScreen(WorkbenchScreen):
     """Shows a text.
 
     Args:
@@ -33,7 +33,7 @@ class TextScreen(BaseScreen):
         load: Loads the text; called in a thread.
     """
 
-    SCOPE: ClassVar[Scope] = "file"
+    SCOPE = "file"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("file"))
     AUTO_FOCUS = "#text"
     CSS = "TextScreen #text { height: 1fr; border: round $accent; }"

@@ -19,8 +19,7 @@ from textual.widgets import ContentSwitcher, Input, Static
 from screens.adjudicate.builder import RulingBuilder
 from screens.adjudicate.notes import NOTE, WHY, NoteEditor, Unit, unit_of
 from screens.adjudicate.view import DIFFER, labels_in_a_row, laid_out, of_disputes, with_tests
-from screens.base_screen import BaseScreen
-from screens.commands import Scope, all_commands, bindings
+from screens.commands import all_commands, bindings
 from screens.context import ScreenContext
 from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
@@ -35,15 +34,16 @@ from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import OrderPlace, ReviewOrder
 from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
-from screens.recorder import UndoResult
 from screens.review.bars import CaseTabs, PlaceLine
 from screens.review.citations import Citations, format_citations
 from screens.review.item_tests import ItemTests, shown_test
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
+from screens.session_recorder import UndoResult
 from screens.threads import in_thread
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import TextPane
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
 from store.kinds.comparison import BOTH_BAD, SAME
@@ -72,7 +72,7 @@ class _Opened:
     studies: tuple[str | None, ...]
 
 
-class AdjudicateScreen(BaseScreen):
+class AdjudicateScreen(WorkbenchScreen):
     """Shows the items that raters disagree about, and records rulings.
 
     Args:
@@ -87,7 +87,7 @@ class AdjudicateScreen(BaseScreen):
         ruled: Those that have a ruling.
     """
 
-    SCOPE: ClassVar[Scope] = "adjudicate"
+    SCOPE = "adjudicate"
     CSS_PATH: ClassVar[str] = "adjudicate.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("adjudicate"))
     AUTO_FOCUS = f"#{SUBJECT}"

@@ -16,8 +16,7 @@ from textual.timer import Timer
 from textual.widgets import Checkbox, Input, Select
 
 from agents.pipelines.registry import kinds_with_agents
-from screens.base_screen import BaseScreen
-from screens.commands import Scope, bindings
+from screens.commands import bindings
 from screens.exporting.options import (
     LIST,
     ExportOptions,
@@ -36,6 +35,7 @@ from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.export.summary import export_lines, reveals, uncounted
 from store.formats.protocol import Format
@@ -63,7 +63,7 @@ def carried(form: Format) -> str:
     return form.carries or form.description
 
 
-class ExportScreen(BaseScreen):
+class ExportScreen(WorkbenchScreen):
     """A form in which an export is chosen, with what it would write at its foot.
 
     Args:
@@ -72,7 +72,7 @@ class ExportScreen(BaseScreen):
         listed: The queue from which it was opened, whose items can be chosen; None for none.
     """
 
-    SCOPE: ClassVar[Scope] = "export"
+    SCOPE = "export"
     CSS_PATH: ClassVar[list[str | PurePath]] = ["../studies/studies.tcss", "export.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("export"))
     AUTO_FOCUS = "#format"

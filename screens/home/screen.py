@@ -17,8 +17,7 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from agents.jobs.events import ItemEnded, JobEnded, JobEvent, JobStarted
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings, command_named
+from screens.commands import Command, bindings, command_named
 from screens.home import panels
 from screens.home.facts import TITLE_CELLS, HomeDetails, HomeFacts, for_agents, read_details, read_facts
 from screens.home.import_dialog import Imported, Imports, ImportScreen, pasted_file
@@ -28,6 +27,7 @@ from screens.threads import Deliver, Soon, in_parts, in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.counting import counted_kinds, joined
@@ -71,7 +71,7 @@ def run_of(command_id: str) -> str:
     return f"app.{command.action}" if command.scope == "app" else command.action
 
 
-class HomeScreen(BaseScreen):
+class HomeScreen(WorkbenchScreen):
     """The first screen, a dashboard; the others lie over it.
 
     Attributes:
@@ -81,7 +81,7 @@ class HomeScreen(BaseScreen):
         failure: Why the workspace could not be read; None where it could.
     """
 
-    SCOPE: ClassVar[Scope] = "home"
+    SCOPE = "home"
     CSS_PATH: ClassVar[str] = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("home"))
 

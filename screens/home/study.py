@@ -12,8 +12,7 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings, command_named
+from screens.commands import Command, bindings, command_named
 from screens.home.consent import ConsentScreen, not_agreed
 from screens.home.panel import Line, Panel
 from screens.home.panels import NextLine, following
@@ -25,6 +24,7 @@ from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.formatting import pluralize
 from store.studies.session import SittingProgress, sitting_progress
 from store.studies.studies import agree
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 BAR_CELLS = 24
 
 
-class StudyHomeScreen(BaseScreen):
+class StudyHomeScreen(WorkbenchScreen):
     """The first screen of a rater in a study. Nothing on it rests on the work of others.
 
     Attributes:
         reading: Reads the rater's progress.
     """
 
-    SCOPE: ClassVar[Scope] = "sitting"
+    SCOPE = "sitting"
     CSS_PATH: ClassVar[str] = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("sitting"))
 

@@ -15,8 +15,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from agents.jobs.events import JobEnded, JobEvent
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.items.steps import role_word
 from screens.jobs.job_line import JobLine
 from screens.jobs.start import start_annotation
@@ -25,6 +24,7 @@ from screens.widgets.item_list.widget import ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.formatting import pluralize
 from store.queries.queue import queue_rows
 from store.queries.run_items import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 GROUPS_LISTED = 6
 
 
-class OutcomesScreen(BaseScreen):
+class OutcomesScreen(WorkbenchScreen):
     """Lists a run's items in groups; the review of one opens over it.
 
     Args:
@@ -56,7 +56,7 @@ class OutcomesScreen(BaseScreen):
         run: The run.
     """
 
-    SCOPE: ClassVar[Scope] = "outcomes"
+    SCOPE = "outcomes"
     CSS_PATH: ClassVar[str] = "jobs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("outcomes"))
     AUTO_FOCUS = "#items"

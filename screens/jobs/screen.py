@@ -28,8 +28,7 @@ from agents.jobs.events import (
 from agents.jobs.work import WorkPart, works_alone
 from agents.pipelines.registry import kinds_with_agents, pipeline_counts
 from agents.pipelines.spec import PipelineFigures
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.jobs import run_status
 from screens.jobs.entries import Entry, entries_of
 from screens.jobs.jobs import LogLine
@@ -43,6 +42,7 @@ from screens.threads import Soon, in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import dollars, pluralize
 from store.kinds.spec import task_kinds
@@ -111,7 +111,7 @@ class Boxes(Horizontal):
         self.post_message(self.Resized())
 
 
-class JobsScreen(BaseScreen):
+class JobsScreen(WorkbenchScreen):
     """Shows runs and other works and steers those at work; reads each part at its own pace, in threads.
 
     Attributes:
@@ -125,7 +125,7 @@ class JobsScreen(BaseScreen):
         counts: All that it adds up to.
     """
 
-    SCOPE: ClassVar[Scope] = "jobs"
+    SCOPE = "jobs"
     CSS_PATH: ClassVar[str] = "jobs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("jobs"))
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of Screen

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from screens.commands import Scope
+from screens.commands import CommandScope
 from screens.context import ScreenContext
 from screens.items.views import ItemView
 from screens.jobs.job_line import JobLine
@@ -103,7 +103,7 @@ class JudgingContext:
     """
 
     def __init__(
-        self, screen: Screen[Any], context: ScreenContext, guard: PaintGuard, scope: Scope = "review"
+        self, screen: Screen[Any], context: ScreenContext, guard: PaintGuard, scope: CommandScope = "review"
     ) -> None:
         self.screen = screen
         self.context = context

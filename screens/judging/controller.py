@@ -17,7 +17,7 @@ from screens.judging.order import ReviewOrder
 from screens.judging.reasons import OTHER, ReasonMenu, ReasonRequest, overridden
 from screens.judging.recent import sign_of_action
 from screens.judging.undo_text import describe_undo, target_of
-from screens.recorder import Override, UndoResult
+from screens.session_recorder import Override, UndoResult
 from screens.widgets.line_input import harmless_line
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 
-from screens.commands import Command, Scope, command_named, commands_of, label_key
+from screens.commands import Command, CommandScope, command_named, commands_of, label_key
 from screens.help import first_key, key_name, keys_of
 from screens.items.views import ItemView
 from screens.widgets.key_line import LAST, TWO_LINES, KeyLine, fitted
@@ -55,11 +55,11 @@ class ScaleKeys:
     """
 
     def __init__(
-        self, settings: ScreenSettings, item: Callable[[], ItemView | None], scope: Scope = "review"
+        self, settings: ScreenSettings, item: Callable[[], ItemView | None], scope: CommandScope = "review"
     ) -> None:
         self._settings = settings
         self._item = item
-        self._scope: Scope = scope
+        self._scope: CommandScope = scope
         self._scale_before: Scale | None = None
         self._keys_of_scale: tuple[Scale | None, Mapping[str, str]] = (None, {})
 

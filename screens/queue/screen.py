@@ -16,8 +16,7 @@ from textual.widgets import Input, Static
 
 from agents.jobs.events import ItemEnded, JobEvent
 from agents.pipelines.registry import kinds_with_agents
-from screens.base_screen import BaseScreen
-from screens.commands import KINDS_WITH_A_KEY, Command, Scope, bindings, command_named
+from screens.commands import KINDS_WITH_A_KEY, Command, bindings, command_named
 from screens.help import keys_of
 from screens.jobs.job_line import JobLine
 from screens.queue.fields import TEXT_WANTED, order_phrase
@@ -31,6 +30,7 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.formatting import pluralize
 from store.kinds.counting import in_order
 from store.kinds.spec import task_kinds
@@ -59,7 +59,7 @@ PREVIEW_SECONDS = 0.08
 """How long the cursor rests before the preview follows it."""
 
 
-class QueueScreen(BaseScreen):
+class QueueScreen(WorkbenchScreen):
     """All items, filtered and ordered, made for 400,000 of them.
 
     Args:
@@ -69,7 +69,7 @@ class QueueScreen(BaseScreen):
             default the queue of the session before is shown.
     """
 
-    SCOPE: ClassVar[Scope] = "queue"
+    SCOPE = "queue"
     CSS_PATH: ClassVar[str] = "queue.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("queue"))
     AUTO_FOCUS = "#items"

@@ -15,8 +15,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.widgets import Input, Static
 
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.form import typed_path
 from screens.jobs.job_line import JobLine
 from screens.reading import Reading
@@ -28,6 +27,7 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.policy.refusal import refuse
@@ -92,7 +92,7 @@ class Shown:
     page: Report | None = None
 
 
-class ReportsScreen(BaseScreen):
+class ReportsScreen(WorkbenchScreen):
     """Lists the reports and shows one of them. On a narrow terminal the report has a page of its own.
 
     Args:
@@ -107,7 +107,7 @@ class ReportsScreen(BaseScreen):
         failure: Why it could not be read.
     """
 
-    SCOPE: ClassVar[Scope] = "reports"
+    SCOPE = "reports"
     CSS_PATH: ClassVar[str] = "reports.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("reports"))
     AUTO_FOCUS = ""

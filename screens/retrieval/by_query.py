@@ -14,14 +14,14 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.jobs.job_line import JobLine
 from screens.reading import Reading
 from screens.retrieval.row_list import RowList
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.formatting import block_bar, pluralize
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
@@ -53,7 +53,7 @@ ORDERS: tuple[Order, ...] = (
 """The orders, with what they are called."""
 
 
-class ByQueryScreen(BaseScreen):
+class ByQueryScreen(WorkbenchScreen):
     """Lists the queries with what two methods have of each, and the difference.
 
     Args:
@@ -66,7 +66,7 @@ class ByQueryScreen(BaseScreen):
         rows: The queries in their order.
     """
 
-    SCOPE: ClassVar[Scope] = "by_query"
+    SCOPE = "by_query"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("by_query"))
     AUTO_FOCUS = ""
     CSS = """

@@ -14,8 +14,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.jobs.job_line import JobLine
 from screens.navigator import LoadedText
 from screens.reading import Reading
@@ -26,6 +25,7 @@ from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
 from store.retrieval.comparison import (
@@ -58,7 +58,7 @@ SIDES = ("first", "second")
 Lists = tuple[list[RankedCode], list[RankedCode]]
 
 
-class RankedScreen(BaseScreen):
+class RankedScreen(WorkbenchScreen):
     """Shows two ranked lists of codes, with their labels and where the other list has them.
 
     Args:
@@ -73,7 +73,7 @@ class RankedScreen(BaseScreen):
         lists: The rankings that are shown; None while they are read.
     """
 
-    SCOPE: ClassVar[Scope] = "ranked"
+    SCOPE = "ranked"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("ranked"))
     AUTO_FOCUS = ""
     CSS = """

@@ -101,7 +101,7 @@ class CandidateList(Static):
             self.post_message(self.Chosen(listed[place.y].row.item_id))
 
 
-class Candidates:
+class CandidateController:
     """Shows the list of candidates, and keeps it up to date.
 
     It is read when a pair of another query comes, and when a label is stored: no key waits for it.

@@ -16,8 +16,7 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Input, Static
 
 from agents.jobs.events import ItemEnded, JobEvent
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.context import ScreenContext
 from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
@@ -33,9 +32,8 @@ from screens.judging.order import OrderPlace, ReviewOrder
 from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
 from screens.queue.query import QueueQuery
-from screens.recorder import UndoResult
 from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewHeader
-from screens.review.candidates import CandidateList, Candidates
+from screens.review.candidates import CandidateController, CandidateList
 from screens.review.citations import Citations, format_citations
 from screens.review.comparison import RunComparison
 from screens.review.context_files import ContextFiles
@@ -51,10 +49,12 @@ from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
 from screens.review.sides import Sides
 from screens.review.text_revisions import TextRevisions
+from screens.session_recorder import UndoResult
 from screens.threads import Deliver, in_parts
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
+from screens.workbench_screen import WorkbenchScreen
 from store.policy.scope import RunRef
 from store.queries.queue import items_by_kind
 from store.record.actions import Action
@@ -79,7 +79,7 @@ NOTE_CELLS = 240
 """Cells of a note with which an item is asked again; the pane has all of it."""
 
 
-class ReviewScreen(BaseScreen):
+class ReviewScreen(WorkbenchScreen):
     """Shows the items of a queue one after another and records the rater's judgments.
 
     Args:
@@ -96,7 +96,7 @@ class ReviewScreen(BaseScreen):
         judging: Records what the keys say.
     """
 
-    SCOPE: ClassVar[Scope] = "review"
+    SCOPE = "review"
     CSS_PATH: ClassVar[str] = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
     AUTO_FOCUS = f"#{SUBJECT}"
@@ -143,7 +143,7 @@ class ReviewScreen(BaseScreen):
         )
         self.citations = Citations(shared, self.panes, self._changed, self.tests.show_execution)
         self.comparison = RunComparison(shared, self.panes, self._show_chosen)
-        self.candidates = Candidates(shared)
+        self.candidates = CandidateController(shared)
         self.cover = ReferenceCover(shared, self._show_chosen, self._changed)
         self.sides = Sides(shared, self.panes, self._show_chosen)
         self.scores = ScoreLine(shared, self.judging, self.panes.focus_active)

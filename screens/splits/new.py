@@ -11,12 +11,12 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Checkbox, Input, Select
 
-from screens.base_screen import BaseScreen
-from screens.commands import Scope, bindings
+from screens.commands import bindings
 from screens.form import Fields, FormFoot, TickBox, choice, line, ticks
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
@@ -48,10 +48,10 @@ DISJOINT = (
 )
 
 
-class NewSplitScreen(BaseScreen):
+class NewSplitScreen(WorkbenchScreen):
     """A form in which a split is planned, with its labels counted at the foot."""
 
-    SCOPE: ClassVar[Scope] = "new_split"
+    SCOPE = "new_split"
     CSS_PATH: ClassVar[str] = "../studies/studies.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("new_split"))
     AUTO_FOCUS = "#name"

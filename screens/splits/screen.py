@@ -15,8 +15,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.widgets import Static
 
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.jobs.job_line import JobLine
 from screens.reading import Reading
 from screens.splits.figures import Figure, facts, figures
@@ -27,6 +26,7 @@ from screens.widgets.cursor_lines import CURSOR, cursor_line
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.formatting import pluralize
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
@@ -62,14 +62,14 @@ EMPTY = (
 )
 
 
-class SplitsScreen(BaseScreen):
+class SplitsScreen(WorkbenchScreen):
     """Lists the splits, with the parts, balance and leakage of one.
 
     Attributes:
         reading: Reads the splits.
     """
 
-    SCOPE: ClassVar[Scope] = "splits"
+    SCOPE = "splits"
     CSS_PATH: ClassVar[str] = "splits.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("splits"))
 

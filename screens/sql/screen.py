@@ -15,8 +15,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import DataTable, Input, Static
 
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.form import typed_path
 from screens.jobs.job_line import JobLine
 from screens.sql.completion import common_start, completions, last_word
@@ -25,6 +24,7 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line, visible
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.record.session import load_session, save_session, session_key
@@ -47,7 +47,7 @@ NAMES = 12
 """Names that are offered at once."""
 
 
-class SqlScreen(BaseScreen):
+class SqlScreen(WorkbenchScreen):
     """Runs SELECTs over what the session may see.
 
     Attributes:
@@ -56,7 +56,7 @@ class SqlScreen(BaseScreen):
         views: The views by name; empty before they are read.
     """
 
-    SCOPE: ClassVar[Scope] = "sql"
+    SCOPE = "sql"
     CSS_PATH: ClassVar[str] = "sql.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("sql"))
     AUTO_FOCUS = "#statement"

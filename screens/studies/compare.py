@@ -10,13 +10,13 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Checkbox, Input, Select
 
-from screens.base_screen import BaseScreen
-from screens.commands import Scope, bindings
+from screens.commands import bindings
 from screens.form import Fields, FormFoot, TickBox, choice, line, ticks
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.comparison import COMPARISON
@@ -52,10 +52,10 @@ SCALES = (
 )
 
 
-class NewComparisonsScreen(BaseScreen):
+class NewComparisonsScreen(WorkbenchScreen):
     """A form in which comparisons are chosen and a study of them is planned."""
 
-    SCOPE: ClassVar[Scope] = "new_study"
+    SCOPE = "new_study"
     CSS_PATH: ClassVar[str] = "studies.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("new_study"))
     AUTO_FOCUS = "#name"

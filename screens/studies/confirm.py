@@ -13,11 +13,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from screens.base_screen import BaseScreen
 from screens.commands import bindings
 from screens.help import hint
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
+from screens.workbench_screen import WorkbenchScreen
 from store.formatting import pluralize
 from store.queries.studies import StudyDetails
 from store.record.protocol import condition_words
@@ -64,7 +64,7 @@ class ConfirmScreen(ModalScreen[bool]):
         self.dismiss(False)
 
 
-def ask_to_freeze(screen: BaseScreen, study: StudyDetails, then: Callable[[], object]) -> None:
+def ask_to_freeze(screen: WorkbenchScreen, study: StudyDetails, then: Callable[[], object]) -> None:
     """Freeze a draft after a confirmation that says what will be fixed; `then` is called once it is."""
     notices = screen.context.notices
     if study.state != "draft":
@@ -95,7 +95,7 @@ def ask_to_freeze(screen: BaseScreen, study: StudyDetails, then: Callable[[], ob
     ask(screen, title, lines, verb="freeze it", change=lambda: freeze_study(workspace, study.name), then=then)
 
 
-def ask_to_close(screen: BaseScreen, study: StudyDetails, left: int, then: Callable[[], object]) -> None:
+def ask_to_close(screen: WorkbenchScreen, study: StudyDetails, left: int, then: Callable[[], object]) -> None:
     """Close an open study after a confirmation; `then` is called once it is."""
     notices = screen.context.notices
     if study.state != "open":
@@ -114,7 +114,7 @@ def ask_to_close(screen: BaseScreen, study: StudyDetails, left: int, then: Calla
     ask(screen, title, lines, verb="close it", change=lambda: close_study(workspace, study.name), then=then)
 
 
-def ask_to_delete(screen: BaseScreen, study: StudyDetails, then: Callable[[], object]) -> None:
+def ask_to_delete(screen: WorkbenchScreen, study: StudyDetails, then: Callable[[], object]) -> None:
     """Delete a draft after a confirmation; `then` is called once it is deleted."""
     notices, name = screen.context.notices, one_line(study.name, 40)
     if study.state != "draft":
@@ -130,7 +130,7 @@ def ask_to_delete(screen: BaseScreen, study: StudyDetails, then: Callable[[], ob
 
 
 def ask(
-    screen: BaseScreen,
+    screen: WorkbenchScreen,
     title: str,
     lines: list[str],
     *,

@@ -12,8 +12,7 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.jobs.job_line import JobLine, drawn_bar
 from screens.reading import Reading
 from screens.studies.confirm import ConfirmScreen, ask_to_close, ask_to_freeze
@@ -21,6 +20,7 @@ from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import coefficient, pluralize
 from store.queries.sources import rejected_sentence
@@ -48,7 +48,7 @@ BAR_CELLS = 24
 ROWS_FOR_BLANKS = 30
 
 
-class DashboardScreen(BaseScreen):
+class DashboardScreen(WorkbenchScreen):
     """Shows how far a study is.
 
     The agreement is shown at looks only, and each look is logged: one that was planned is taken as soon as it
@@ -63,7 +63,7 @@ class DashboardScreen(BaseScreen):
         reading: Reads the study, and the plan of a draft.
     """
 
-    SCOPE: ClassVar[Scope] = "study"
+    SCOPE = "study"
     CSS_PATH: ClassVar[str] = "studies.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("study"))
 

@@ -10,8 +10,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings
+from screens.commands import Command, bindings
 from screens.jobs.job_line import JobLine, drawn_bar
 from screens.reading import Reading
 from screens.studies.confirm import ask_to_close, ask_to_delete, ask_to_freeze
@@ -19,6 +18,7 @@ from screens.widgets.cursor_lines import cursor_line
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.studies.dashboard import Dashboard, list_dashboards
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ STATES = {"draft": "○ draft", "open": "▶ open", "closed": "✓ closed"}
 NAME_CELLS = 22
 
 
-class StudiesScreen(BaseScreen):
+class StudiesScreen(WorkbenchScreen):
     """Lists the studies.
 
     Attributes:
         reading: Reads the studies with their progress.
     """
 
-    SCOPE: ClassVar[Scope] = "studies"
+    SCOPE = "studies"
     CSS_PATH: ClassVar[str] = "studies.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("studies"))
 

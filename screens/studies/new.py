@@ -10,13 +10,13 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Checkbox, Collapsible, Input, Select
 
-from screens.base_screen import BaseScreen
-from screens.commands import Scope, bindings
+from screens.commands import bindings
 from screens.form import Fields, FormFoot, TickBox, choice, line, ticks
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.counting import in_order
@@ -49,10 +49,10 @@ ITEMS = (
 )
 
 
-class NewStudyScreen(BaseScreen):
+class NewStudyScreen(WorkbenchScreen):
     """A form in which a study is planned, with the plan in numbers at its foot."""
 
-    SCOPE: ClassVar[Scope] = "new_study"
+    SCOPE = "new_study"
     CSS_PATH: ClassVar[str] = "studies.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("new_study"))
     AUTO_FOCUS = "#name"

@@ -9,10 +9,10 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from screens.base_screen import BaseScreen
 from screens.commands import Command, command_named, commands_of
 from screens.help import key_name, keys_of
 from screens.widgets.text.sanitize import one_line
+from screens.workbench_screen import WorkbenchScreen
 
 TWO_LINES = 120
 """Cells from which the keys may fill two lines."""
@@ -29,7 +29,7 @@ LAST = "app.help"
 
 
 class KeyLine(Static):
-    """Names the keys of its `BaseScreen`, the most important first; `?` for the others is always there.
+    """Names the keys of its `WorkbenchScreen`, the most important first; `?` for the others is always there.
 
     A key that the screen does not offer at the moment (`CommandState`) is left out; pressed, it says why
     nothing happens.
@@ -61,8 +61,8 @@ class KeyLine(Static):
         self.update(Content("\n").join(Content(_GAP).join(map(_styled, line)) for line in self.lines()))
 
     @property
-    def _screen(self) -> BaseScreen:
-        return cast(BaseScreen, self.screen)
+    def _screen(self) -> WorkbenchScreen:
+        return cast(WorkbenchScreen, self.screen)
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:

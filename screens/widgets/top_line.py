@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.base_screen import BaseScreen
 from screens.widgets.text.sanitize import one_line
+from screens.workbench_screen import WorkbenchScreen
 
 if TYPE_CHECKING:
     pass
@@ -34,7 +34,7 @@ class TopLine(Static):
 
     def on_mount(self) -> None:
         """Follow what could not be saved."""
-        recorder = cast(BaseScreen, self.screen).context.recorder
+        recorder = cast(WorkbenchScreen, self.screen).context.recorder
         recorder.failed.subscribe(self, lambda _: self.lay_out())
         recorder.saved.subscribe(self, lambda _: self.lay_out())
         self.lay_out()
@@ -45,7 +45,7 @@ class TopLine(Static):
 
     def lay_out(self) -> None:
         """Put the line together."""
-        context = cast(BaseScreen, self.screen).context
+        context = cast(WorkbenchScreen, self.screen).context
         rater = one_line(context.rater.name, RATER_CELLS) if context.rater else "nobody (--rater NAME)"
         seen = f"blind: {'yes' if context.settings.blind else 'no'}"
         if context.study is not None:

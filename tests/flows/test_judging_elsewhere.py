@@ -15,8 +15,7 @@ from textual.binding import BindingType
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from screens.base_screen import BaseScreen
-from screens.commands import CommandState, Scope, bindings
+from screens.commands import CommandState, bindings
 from screens.context import ScreenContext
 from screens.dispatch import Dispatcher
 from screens.items.reader import ItemReader
@@ -28,17 +27,18 @@ from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
 from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
-from screens.recorder import UndoResult
+from screens.session_recorder import UndoResult
 from screens.widgets.line_input import LineInput
+from screens.workbench_screen import WorkbenchScreen
 from store.record.actions import Action
 from store.record.evidence import Citation
 from store.workspace.duckdb import Workspace
 
 
-class TinyScreen(BaseScreen):
+class TinyScreen(WorkbenchScreen):
     """Shows the name of each item, and has it judged."""
 
-    SCOPE: ClassVar[Scope] = "review"
+    SCOPE = "review"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
     AUTO_FOCUS = ""
 

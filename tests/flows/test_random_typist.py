@@ -9,7 +9,7 @@ import pytest
 from typist import type_at_random
 
 from screens.judging import judgment_builder
-from screens.recorder import Recorder
+from screens.session_recorder import SessionRecorder
 from store.record.actions import Action, new_record
 
 KEYS = 1000
@@ -43,9 +43,9 @@ async def test_a_record_of_another_item_is_found(tmp_path: Path, monkeypatch: py
 async def test_a_key_that_is_lost_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def lose(recorder: Recorder, action: Action) -> None:
+    def lose(recorder: SessionRecorder, action: Action) -> None:
         """Record nothing."""
 
-    monkeypatch.setattr(Recorder, "submit", lose)
+    monkeypatch.setattr(SessionRecorder, "submit", lose)
     typed = await type_at_random(tmp_path, *JUDGING)
     assert any("nothing is recorded" in one.why for one in typed.findings)

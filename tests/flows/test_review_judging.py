@@ -43,9 +43,9 @@ from screens.home.screen import HomeScreen
 from screens.jobs.jobs import JobReported
 from screens.judging.keys import JudgingKeyLine
 from screens.queue.query import QueueQuery
-from screens.recorder import Recorder
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.end_card import count_list
+from screens.session_recorder import SessionRecorder
 from screens.settings import ScreenSettings
 from screens.widgets.text.view import TextPane
 from store.kinds.pair import GUIDELINE
@@ -62,13 +62,13 @@ SIZE = (120, 40)
 def heard_undos(app: WorkbenchApp, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Keep what every undo and redo came to, None for those that had nothing to take back."""
     kept: list[object] = []
-    done = Recorder._undo_done
+    done = SessionRecorder._undo_done
 
-    def hear(recorder: Recorder, action: Action | None, **how: Any) -> None:
+    def hear(recorder: SessionRecorder, action: Action | None, **how: Any) -> None:
         kept.append(action)
         done(recorder, action, **how)
 
-    monkeypatch.setattr(Recorder, "_undo_done", hear)
+    monkeypatch.setattr(SessionRecorder, "_undo_done", hear)
     return kept
 
 

@@ -28,8 +28,8 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.home.facts import REVIEW_SESSION
 from screens.judging.keys import JudgingKeyLine
-from screens.recorder import Recorder
 from screens.review.text_revisions import RevisionEditor
+from screens.session_recorder import SessionRecorder
 from screens.widgets.text.code_area import CodeArea
 from store.ingest.importing import import_files
 from store.record.raters import ensure_rater
@@ -218,7 +218,7 @@ async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(
         await press(pilot, "8")
         with monkeypatch.context() as patch:
             patch.setattr(Journal, "append", full)
-            patch.setattr(Recorder, "RETRY_SECONDS", 600.0)
+            patch.setattr(SessionRecorder, "RETRY_SECONDS", 600.0)
             await revise(pilot, "r", BETTER)
             await settled(pilot.app)
             assert bool(app.context.recorder.failures)

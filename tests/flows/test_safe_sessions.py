@@ -28,8 +28,8 @@ from textual.widgets import Input
 from screens.home.screen import HomeScreen
 from screens.items.views import ItemView
 from screens.queue.query import QueueQuery
-from screens.recorder import Recorder
 from screens.review.bars import ClaimLine, PlaceLine
+from screens.session_recorder import SessionRecorder
 from screens.widgets.text.view import TextPane
 from store.queries.rows import QueueFilter, QueueSort
 from store.workspace.duckdb import Workspace
@@ -66,7 +66,7 @@ class Disk:
 
     def retries_after(self, seconds: float) -> None:
         """Let what could not be written wait for so long."""
-        self._monkeypatch.setattr(Recorder, "RETRY_SECONDS", seconds)
+        self._monkeypatch.setattr(SessionRecorder, "RETRY_SECONDS", seconds)
 
 
 async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(

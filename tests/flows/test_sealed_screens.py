@@ -24,10 +24,10 @@ from textual.worker import WorkerCancelled
 
 import screens
 from screens.app import WorkbenchApp
-from screens.base_screen import BaseScreen
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.study_place import StudyPlace
+from screens.workbench_screen import WorkbenchScreen
 from store.queries import current
 from store.reports.options import Options
 from store.workspace.duckdb import Workspace
@@ -74,7 +74,7 @@ OF_THE_ITEM = {"TextScreen", "TextEditor", "TestEditor", "RevisionEditor", "Cons
 
 A text can also be a code from the rankings of a report, which is refused.
 """
-ABSTRACT = {"BaseScreen"}
+ABSTRACT = {"WorkbenchScreen"}
 
 Steps = list[tuple[str, str]]
 _PACE = re.compile(r"\d+(\.\d+)? ?(/h|an hour)")
@@ -138,7 +138,7 @@ async def walked(path: Path, walk: Walk) -> tuple[Steps, set[str]]:
         app = Sealed(path, workspace)
         async with app.run_test(size=(120, 40)) as pilot:
             await settled(pilot.app)
-            assert isinstance(app.screen, BaseScreen)
+            assert isinstance(app.screen, WorkbenchScreen)
             await walk(app, pilot)
         return app.steps, app.visited
 
@@ -278,7 +278,7 @@ def kinds_of_screens() -> set[str]:
 
 
 def test_every_screen_is_classified() -> None:
-    assert BaseScreen.__name__ in ABSTRACT
+    assert WorkbenchScreen.__name__ in ABSTRACT
     assert kinds_of_screens() == WALKED | CLOSED | OF_THE_ITEM | ABSTRACT
 
 

@@ -38,8 +38,8 @@ from screens.jobs.job_line import JobLine
 from screens.jobs.jobs import JobReported
 from screens.judging.judgment_builder import SessionProgress
 from screens.queue.query import QueueQuery
-from screens.recorder import Recorder
 from screens.review.bars import ClaimLine
+from screens.session_recorder import SessionRecorder
 from screens.settings import ScreenSettings
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
@@ -272,7 +272,7 @@ def test_not_saved(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Journal, "append", full)
-    monkeypatch.setattr(Recorder, "RETRY_SECONDS", 600.0)
+    monkeypatch.setattr(SessionRecorder, "RETRY_SECONDS", 600.0)
     app = review_app(workspace)
     assert snap_compare(app, sizes=sizes, run_before=_then_still(nothing_saved))
 

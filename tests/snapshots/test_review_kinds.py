@@ -18,9 +18,9 @@ from textual.widgets import Input
 
 from screens.app import WorkbenchApp
 from screens.judging.judgment_builder import SessionProgress
-from screens.recorder import Recorder
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
+from screens.session_recorder import SessionRecorder
 from screens.settings import ScreenSettings
 from screens.text_screen import TextScreen
 from store.workspace.duckdb import Workspace
@@ -181,7 +181,7 @@ def test_not_saved(
         await pilot.pause()
 
     monkeypatch.setattr(Journal, "append", full)
-    monkeypatch.setattr(Recorder, "RETRY_SECONDS", 600.0)
+    monkeypatch.setattr(SessionRecorder, "RETRY_SECONDS", 600.0)
     assert snap_compare(review_app(workspace, at=QUESTION), sizes=sizes, run_before=judged)
 
 

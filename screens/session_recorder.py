@@ -1,4 +1,4 @@
-"""Records the actions of a rater: they go to the write lane, and failed writes are kept and retried."""
+"""Has the actions of a session recorded: failed writes are kept and retried, an undo may come before one."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from store.record.ids import now
 if TYPE_CHECKING:
     from screens.items.views import ItemView
     from store.policy.scope import Sitting
-    from store.record.actions import Action
-    from store.record.actions import Recorder as Store
+    from store.record.actions import Action, Recorder
     from store.record.rater_ref import RaterRef
     from store.workspace.duckdb import Workspace
 
@@ -65,8 +64,8 @@ class UndoResult:
     stored: bool = True
 
 
-class Recorder:
-    """Records one rater's actions in the order of the keys.
+class SessionRecorder:
+    """Has the actions of a rater's session recorded in the order of the keys.
 
     Args:
         app: In whose order of messages results are delivered.
@@ -125,14 +124,14 @@ class Recorder:
         self._retrying: Timer | None = None
 
     @cached_property
-    def _store(self) -> Store | None:
+    def _store(self) -> Recorder | None:
         if self._rater is None:
             return None
-        from store.record.actions import Recorder as Store
+        from store.record.actions import Recorder
 
         # A workspace that an earlier version made may lack the questions of what is judged.
         self._prepare()
-        return Store(self._workspace, self._rater)
+        return Recorder(self._workspace, self._rater)
 
     @property
     def question_names(self) -> Mapping[int, str]:

@@ -1,4 +1,4 @@
-"""Screens that are laid out once when they are shown, and rest while another one covers them."""
+"""The screens of the app, dialogs excepted: their context, their commands, and when they are painted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import Screen
 
-from screens.commands import Command, CommandState, Scope
+from screens.commands import Command, CommandScope, CommandState
 from screens.help import first_key
 from screens.jobs.job_line import JobLine
 from store.record.scales import Scale
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from screens.navigator import Navigator
 
 
-class BaseScreen(Screen[None]):
-    """A screen over which others may lie. Only modals let it shine through; under the others it rests.
+class WorkbenchScreen(Screen[None]):
+    """A screen of the app. Dialogs let it shine through; under other screens it rests.
 
     Textual keeps painting the screen below the one shown, and repaints the whole terminal for every
     change on it: under a judgment that takes as long as painting the next item.
@@ -29,10 +29,10 @@ class BaseScreen(Screen[None]):
         navigator: Opens other screens.
 
     Attributes:
-        dispatcher: Does what the commands say whose components are several; None where the screen does.
+        dispatcher: Finds which component of the screen handles a command; None where the screen does.
     """
 
-    SCOPE: ClassVar[Scope]
+    SCOPE: ClassVar[CommandScope]
     dispatcher: Dispatcher | None = None
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
