@@ -102,9 +102,7 @@ class OutcomesScreen(WorkbenchScreen):
         if not self.groups:
             return
         review, self._review = self._review, None
-        if review is not None and review.nearest_item is not None:
-            self.items.go_to(review.nearest_item)
-        self.items.catch_up()
+        self.items.return_from(review)
 
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, JobEnded):

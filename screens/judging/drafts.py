@@ -135,7 +135,7 @@ class CommentEditor:
         box.display = True
         box.focus()
 
-    def edited(self) -> None:
+    def edited(self, _: str) -> None:
         """Take note that something was typed: a draft must outlive a connection that is lost meanwhile."""
         if self._box.display:
             self._changed()

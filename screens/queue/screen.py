@@ -143,9 +143,7 @@ class QueueScreen(WorkbenchScreen):
         if not self._generation:
             return
         review, self._review = self._review, None
-        if review is not None and review.nearest_item is not None:
-            self.items.go_to(review.nearest_item)
-        self.items.catch_up()
+        self.items.return_from(review)
         self._show_unsaved()
         if self._complete:
             # A failed count is repeated when the order is next read.

@@ -492,12 +492,16 @@ class ReviewScreen(WorkbenchScreen):
         self.session.remember()
         if not self.order.move(offset):
             return False
+        self._show_other()
+        return True
+
+    def _show_other(self) -> None:
+        """Show another item, and close what was open on the one before."""
         self.comments.keep_draft()
         self.scores.close()
         self.search.stop()
         self.show_item()
         self._changed()
-        return True
 
     def _go_next(self) -> None:
         """Go to the next match of a search, otherwise to the next item."""
@@ -511,12 +515,8 @@ class ReviewScreen(WorkbenchScreen):
         self.judging.reasons.drop()
         self.shared.show_message("")
         self.session.remember()
-        self.comments.keep_draft()
-        self.scores.close()
-        self.search.stop()
         self.order.go_to(message.item_id)
-        self.show_item()
-        self._changed()
+        self._show_other()
 
     def _step(self, offset: int, at_the_end: str) -> None:
         self.judging.reasons.drop()
@@ -684,35 +684,17 @@ class ReviewScreen(WorkbenchScreen):
 
     # -- messages of widgets --------------------------------------------------------------------------
 
-    @on(Input.Changed, f"#{COMMENT}")
-    def _comment_changed(self, event: Input.Changed) -> None:
+    @on(Input.Changed)
+    def _line_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self.comments.edited()
+        edited = {COMMENT: self.comments.edited, SCORES: self.scores.edited, FIND: self.search.edited}
+        edited[str(event.input.id)](event.value)
 
-    @on(Input.Submitted, f"#{COMMENT}")
-    def _comment_given(self, event: Input.Submitted) -> None:
+    @on(Input.Submitted)
+    def _line_given(self, event: Input.Submitted) -> None:
         event.stop()
-        self.judging.comment_given(event.value)
-
-    @on(Input.Changed, f"#{SCORES}")
-    def _scores_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self.scores.edited(event.value)
-
-    @on(Input.Submitted, f"#{SCORES}")
-    def _scores_given(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.scores.given(event.value)
-
-    @on(Input.Changed, f"#{FIND}")
-    def _find_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self.search.edited(event.value)
-
-    @on(Input.Submitted, f"#{FIND}")
-    def _find_given(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.search.given(event.value)
+        given = {COMMENT: self.judging.comment_given, SCORES: self.scores.given, FIND: self.search.given}
+        given[str(event.input.id)](event.value)
 
     @on(SearchMoved)
     def _search_moved(self, message: SearchMoved) -> None:

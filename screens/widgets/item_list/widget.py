@@ -27,6 +27,7 @@ from store.errors import WorkbenchError
 from store.queries.rows import QueueRow
 
 if TYPE_CHECKING:
+    from screens.navigator import OpenedReview
     from store.queries.rows import Ids
 
 PARTS: tuple[Part, ...] = ("mark", "yours", "agents", "text", "muted")
@@ -214,6 +215,16 @@ class ItemList(ScrollView, can_focus=True):
         if line is not None:
             self.action_jump(line)
         return line is not None
+
+    def return_from(self, review: OpenedReview | None) -> None:
+        """Go to the item that was reviewed last, and read what has changed meanwhile.
+
+        Args:
+            review: The review that was opened from the list; None where none was.
+        """
+        if review is not None and review.nearest_item is not None:
+            self.go_to(review.nearest_item)
+        self.catch_up()
 
     def _line_of(self, item_id: int | None) -> int | None:
         if item_id is None:
