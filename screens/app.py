@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual import events, on
 from textual.app import App, SystemCommand
-from textual.binding import BindingType
 from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
@@ -88,7 +87,7 @@ class WorkbenchApp(App[None]):
 
     TITLE = "workbench"
     CSS_PATH = Path(__file__).with_name("app.tcss")
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
+    BINDINGS = bindings("app")
     COMMANDS = App.COMMANDS | {_catalogue}
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of App
         (0, "-narrow"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, Protocol
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 from store.errors import WorkbenchError
 from store.kinds.spec import task_kinds
@@ -261,7 +261,7 @@ COMMANDS: tuple[Command, ...] = (
         "Continue, and save the name in the configuration.",
         priority=True,
     ),
-    Command("details.leave", "escape", "leave", "cancel", "Close the form; nothing is made."),
+    Command("details.leave", "escape", "dismiss", "cancel", "Close the form; nothing is made."),
     *_fields("details"),
     Command(
         "home.resume",
@@ -621,8 +621,8 @@ COMMANDS: tuple[Command, ...] = (
         "other works",
         "List the works of other packages, and start one, or go on with it.",
     ),
-    Command("works.leave", "escape", "leave", "cancel", "Start nothing."),
-    Command("jobs.back", "escape,q", "back", "back", "Go back."),
+    Command("works.leave", "escape", "dismiss", "cancel", "Start nothing."),
+    Command("jobs.back", "escape,q", "dismiss", "back", "Go back."),
     Command("jobs.up", "up", "move(-1)", "run above", "Go to the run above.", on_line=False),
     Command("jobs.down", "down", "move(1)", "run below", "Go to the run below.", on_line=False),
     Command("jobs.log_up", "pageup", "log(-1)", "log up", "Scroll the log up.", on_line=False),
@@ -639,7 +639,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("outcomes.retry", "r", "retry", "retry", "Run the listed items again."),
     Command("outcomes.refresh", "f5", "read_again", "refresh", "Read the groups again."),
-    Command("outcomes.back", "escape,q", "back", "back", "Go back to the runs."),
+    Command("outcomes.back", "escape,q", "dismiss", "back", "Go back to the runs."),
     Command("studies.open", "enter", "open_study", "open", "Show the progress of the study."),
     Command("studies.new", "n", "new_study", "new", "Make a draft of a study."),
     Command("studies.compare", "c", "compare", "compare", "Make comparisons and a draft of their study."),
@@ -653,7 +653,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("studies.delete", "D", "delete", "delete", "Delete a draft."),
     Command("studies.close", "x", "close_study", "close", "Close the open study; judging in it ends."),
     Command("studies.refresh", "r", "read", "refresh", "Read the studies again."),
-    Command("studies.back", "escape,q", "back", "home", "Go back to home."),
+    Command("studies.back", "escape,q", "dismiss", "home", "Go back to home."),
     Command("studies.up", "up,k", "move(-1)", "study above", "Go to the study above.", on_line=False),
     Command("studies.down", "down,j", "move(1)", "study below", "Go to the study below.", on_line=False),
     Command("study.look", "l", "look", "look", "Look at the agreement; the look is logged."),
@@ -666,13 +666,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("study.close", "x", "close_study", "close", "Close the open study; judging in it ends."),
     Command("study.refresh", "r", "read", "refresh", "Read the study again."),
-    Command("study.back", "escape,q", "back", "back", "Go back to the studies."),
+    Command("study.back", "escape,q", "dismiss", "back", "Go back to the studies."),
     Command("study.up", "up,k", "scroll(-1)", "up", "Scroll up.", on_line=False),
     Command("study.down", "down,j", "scroll(1)", "down", "Scroll down.", on_line=False),
     Command("study.page_up", "pageup", "scroll(-10)", "page up", "Scroll one page up.", on_line=False),
     Command("study.page_down", "pagedown", "scroll(10)", "page down", "Scroll one page down.", on_line=False),
     Command("new_study.save", "ctrl+s", "save", "save draft", "Save the study as a draft.", priority=True),
-    Command("new_study.leave", "escape", "leave", "cancel", "Close the form; nothing is saved."),
+    Command("new_study.leave", "escape", "dismiss", "cancel", "Close the form; nothing is saved."),
     *_fields("new_study"),
     Command("splits.open", "enter", "open_items", "open", "Review the items behind the figure."),
     Command(
@@ -688,16 +688,16 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("splits.delete", "D", "delete", "delete", "Delete the split; items and labels stay."),
     Command("splits.refresh", "r", "read", "refresh", "Read the splits again."),
-    Command("splits.back", "escape,q", "back", "home", "Go back to home."),
+    Command("splits.back", "escape,q", "dismiss", "home", "Go back to home."),
     Command("splits.up", "up,k", "move(-1)", "line above", "Go to the line above.", on_line=False),
     Command("splits.down", "down,j", "move(1)", "line below", "Go to the line below.", on_line=False),
     Command("splits.page_up", "pageup", "move(-10)", "page up", "Go one page up.", on_line=False),
     Command("splits.page_down", "pagedown", "move(10)", "page down", "Go one page down.", on_line=False),
     Command("new_split.save", "ctrl+s", "save", "make split", "Make the split.", priority=True),
-    Command("new_split.leave", "escape", "leave", "cancel", "Close the form; nothing is made."),
+    Command("new_split.leave", "escape", "dismiss", "cancel", "Close the form; nothing is made."),
     *_fields("new_split"),
     Command("export.save", "ctrl+s", "save", "write file", "Write the file.", priority=True),
-    Command("export.leave", "escape", "leave", "cancel", "Close the form; nothing is written."),
+    Command("export.leave", "escape", "dismiss", "cancel", "Close the form; nothing is written."),
     *_fields("export"),
     Command("sql.run", "enter", "run", "run", "Run the statement, or write the file.", priority=True),
     Command(
@@ -795,7 +795,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("by_query.open", "enter", "open", "rankings", "Show what both methods find for the query."),
     Command("by_query.order", "o", "order", "order", "Put the queries in the next order."),
     Command("by_query.measure", "t", "choose_measure(1)", "measure", "Compare in the next measure."),
-    Command("by_query.back", "escape,q", "back", "back", "Go back to the report."),
+    Command("by_query.back", "escape,q", "dismiss", "back", "Go back to the report."),
     Command("by_query.first", "a", "choose_method(0, 1)", "method", "Choose the next first method."),
     Command("by_query.second", "b", "choose_method(1, 1)", "other method", "Choose the next second method."),
     Command("by_query.copy", "y", "copy", "copy command", "Copy the command that prints the comparison."),
@@ -832,7 +832,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("by_query.end", "end", "jump(-1)", "last", "Go to the last query.", on_line=False),
     Command("ranked.open", "enter", "open", "open", "Review the pair of query and code, or show the code."),
     Command("ranked.next", "n", "step(1)", "next query", "Show the rankings of the next query."),
-    Command("ranked.back", "escape,q", "back", "back", "Go back to the queries."),
+    Command("ranked.back", "escape,q", "dismiss", "back", "Go back to the queries."),
     Command("ranked.previous", "p", "step(-1)", "previous query", "Show the rankings of the previous query."),
     Command(
         "ranked.pane",
@@ -848,7 +848,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("ranked.start", "home", "jump(0)", "first", "Go to the first code.", on_line=False),
     Command("ranked.end", "end", "jump(-1)", "last", "Go to the last code.", on_line=False),
     Command("file.wrap", "W", "wrap", "wrap", "Wrap long lines, or do not."),
-    Command("file.back", "escape,q", "back", "back", "Go back."),
+    Command("file.back", "escape,q", "dismiss", "back", "Go back."),
     Command("list.up", "up,k", "move(-1)", "up", "Go to the item above."),
     Command("list.down", "down,j", "move(1)", "down", "Go to the item below."),
     Command("list.page_up", "pageup", "page(-1)", "page up", "Go one page up."),
@@ -893,7 +893,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "editor.leave",
         "escape",
-        "leave",
+        "dismiss",
         "close",
         "Close the editor; the text is kept as a draft.",
         priority=True,
@@ -903,24 +903,24 @@ COMMANDS: tuple[Command, ...] = (
         "editor.reset", "ctrl+r", "reset", "reset", "Discard the changes and start again.", priority=True
     ),
     Command("filter.apply", "enter", "apply", "apply", "List the chosen items.", priority=True),
-    Command("filter.leave", "escape", "leave", "cancel", "Close the filter without a change."),
+    Command("filter.leave", "escape", "dismiss", "cancel", "Close the filter without a change."),
     Command("filter.up", "up,shift+tab", "app.focus_previous", "line above", "Go to the line above."),
     Command("filter.down", "down,tab", "app.focus_next", "line below", "Go to the line below."),
     Command("filter.reset", "r", "reset", "reset", "Remove all conditions."),
     Command("value.next", "right,space,l", "step(1)", "next value", "Choose the next value."),
     Command("value.back", "left,h", "step(-1)", "previous value", "Choose the previous value."),
     Command("order.apply", "enter", "apply", "apply", "Sort by the order under the cursor."),
-    Command("order.leave", "escape,q", "leave", "cancel", "Close the list without a change."),
+    Command("order.leave", "escape,q", "dismiss", "cancel", "Close the list without a change."),
     Command("order.up", "up", "move(-1)", "line above", "Go to the order above."),
     Command("order.down", "down", "move(1)", "line below", "Go to the order below."),
     Command("order.turn", "d,left,right,space", "turn", "reverse", "Reverse the direction."),
     Command("columns.turn", "space", "turn", "show or hide", "Hide the column under the cursor, or show it."),
     Command("columns.apply", "enter", "apply", "apply", "Show the queue with these columns."),
-    Command("columns.leave", "escape,q", "leave", "cancel", "Close the list without a change."),
+    Command("columns.leave", "escape,q", "dismiss", "cancel", "Close the list without a change."),
     Command("columns.up", "up", "move(-1)", "line above", "Go to the column above."),
     Command("columns.down", "down", "move(1)", "line below", "Go to the column below."),
     Command("runs.apply", "enter", "apply", "show", "Show the labels of the run under the cursor."),
-    Command("runs.leave", "escape,q", "leave", "cancel", "Close the list without a change."),
+    Command("runs.leave", "escape,q", "dismiss", "cancel", "Close the list without a change."),
     Command("runs.up", "up", "move(-1)", "line above", "Go to the run above."),
     Command("runs.down", "down", "move(1)", "line below", "Go to the run below."),
     Command("views.apply", "enter", "apply", "open", "List the items of the view under the cursor."),
@@ -954,22 +954,22 @@ COMMANDS: tuple[Command, ...] = (
         on_line=False,
         priority=True,
     ),
-    Command("start.leave", "escape", "leave", "cancel", "Close the dialog; nothing is started."),
+    Command("start.leave", "escape", "dismiss", "cancel", "Close the dialog; nothing is started."),
     Command(
         "candidates.begin", "ctrl+s", "begin", "start", "Start the search; Enter in a line does so, too."
     ),
-    Command("candidates.leave", "escape", "leave", "cancel", "Close the dialog; nothing is started."),
+    Command("candidates.leave", "escape", "dismiss", "cancel", "Close the dialog; nothing is started."),
     *_fields("candidates"),
     Command("choices.apply", "ctrl+s", "apply", "show", "Show the report as it is chosen."),
-    Command("choices.leave", "escape", "leave", "cancel", "Close the dialog; the report stays as it was."),
+    Command("choices.leave", "escape", "dismiss", "cancel", "Close the dialog; the report stays as it was."),
     Command("choices.next", "down", "app.focus_next", "next", "Go to the next list.", on_line=False),
     Command(
         "choices.previous", "up", "app.focus_previous", "previous", "Go to the previous list.", on_line=False
     ),
     Command("confirm.do", "enter,y", "do", "confirm", "Confirm.", priority=True),
-    Command("confirm.leave", "escape,n,q", "leave", "cancel", "Close the dialog; nothing is done."),
+    Command("confirm.leave", "escape,n,q", "dismiss(False)", "cancel", "Close the dialog; nothing is done."),
     Command("consent.agree", "enter", "agree", "agree", "Agree to take part.", priority=True),
-    Command("consent.leave", "escape", "leave", "not now", "Close the text without agreeing."),
+    Command("consent.leave", "escape", "dismiss", "not now", "Close the text without agreeing."),
     Command("consent.up", "up", "page(-1, 1)", "up", "Scroll the text up.", priority=True),
     Command("consent.down", "down", "page(1, 1)", "down", "Scroll the text down.", priority=True),
     Command("consent.page_up", "pageup", "page(-1, 8)", "page up", "Scroll one page up.", priority=True),
@@ -977,7 +977,7 @@ COMMANDS: tuple[Command, ...] = (
         "consent.page_down", "pagedown", "page(1, 8)", "page down", "Scroll one page down.", priority=True
     ),
     Command("budget.give", "enter", "give", "continue", "Continue with the new budget.", priority=True),
-    Command("budget.leave", "escape", "leave", "cancel", "Keep the budget; the run stays paused."),
+    Command("budget.leave", "escape", "dismiss", "cancel", "Keep the budget; the run stays paused."),
     Command(
         "keys.close",
         "escape,enter",
@@ -1040,12 +1040,13 @@ def label_key(command: Command) -> str | None:
     return verb.removeprefix(_LABEL) if verb.startswith(_LABEL) else None
 
 
-def bindings(scope: CommandScope) -> list[Binding]:
+def bindings(scope: CommandScope) -> list[BindingType]:
     """Return the key bindings of a screen; their ids let the configuration's key map change them."""
-    return [_binding(command) for command in commands_of(scope)]
+    return [binding(command) for command in commands_of(scope)]
 
 
-def _binding(command: Command) -> Binding:
+def binding(command: Command) -> Binding:
+    """Return the key binding of a command."""
     return Binding(
         command.key,
         command.action,

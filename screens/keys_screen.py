@@ -6,12 +6,11 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -283,7 +282,7 @@ def lines(listed: Iterable[Section]) -> list[str]:
 class KeysScreen(ModalScreen[None]):
     """The keys of the screen below, in groups; see `sections`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("keys"))
+    BINDINGS = bindings("keys")
     DEFAULT_CSS = """
     KeysScreen { align: center middle; }
     KeysScreen Vertical {

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from screens.commands import bindings
 from screens.jobs.job_line import JobLine
@@ -34,7 +33,7 @@ class TextScreen(WorkbenchScreen):
     """
 
     SCOPE = "file"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("file"))
+    BINDINGS = bindings("file")
     AUTO_FOCUS = "#text"
     CSS = "TextScreen #text { height: 1fr; border: round $accent; }"
 
@@ -76,10 +75,6 @@ class TextScreen(WorkbenchScreen):
 
     def _not_read(self, error: WorkbenchError) -> None:
         self._pane.load("", title=self._title, empty=f"! {error}")
-
-    def action_back(self) -> None:
-        """Go back to the screen below."""
-        self.dismiss()
 
     def action_wrap(self) -> None:
         """Wrap long lines, or let them run on."""

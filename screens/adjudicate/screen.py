@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 from uuid import UUID
 
 from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widget import Widget
@@ -88,8 +86,8 @@ class AdjudicateScreen(WorkbenchScreen):
     """
 
     SCOPE = "adjudicate"
-    CSS_PATH: ClassVar[str] = "adjudicate.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("adjudicate"))
+    CSS_PATH = "adjudicate.tcss"
+    BINDINGS = bindings("adjudicate")
     AUTO_FOCUS = f"#{SUBJECT}"
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.timer import Timer
 from textual.widgets import Checkbox, Input, Select
@@ -74,7 +73,7 @@ class ExportScreen(WorkbenchScreen):
 
     SCOPE = "export"
     CSS_PATH: ClassVar[list[str | PurePath]] = ["../studies/studies.tcss", "export.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("export"))
+    BINDINGS = bindings("export")
     AUTO_FOCUS = "#format"
 
     def __init__(self, context: ScreenContext, navigator: Navigator, listed: ViewQuery | None = None) -> None:
@@ -363,7 +362,3 @@ class ExportScreen(WorkbenchScreen):
         elif form.readable:
             lines.append(f"Import it elsewhere: workbench import OTHER.duckdb {shlex.quote(path)}")
         self._foot.say("\n".join(lines))
-
-    def action_leave(self) -> None:
-        """Leave; what is being written is written to its end."""
-        self.dismiss()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -32,8 +31,8 @@ class ConsentScreen(ModalScreen["str | None"]):
         session: The rater's session in the study.
     """
 
-    CSS_PATH: ClassVar[str] = "consent.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("consent"))
+    CSS_PATH = "consent.tcss"
+    BINDINGS = bindings("consent")
     AUTO_FOCUS = "#experience"
 
     def __init__(self, settings: ScreenSettings, session: StudySession) -> None:
@@ -80,10 +79,6 @@ class ConsentScreen(ModalScreen["str | None"]):
             self.dismiss(self.query_one("#experience", Input).value.strip())
         else:
             self.dismiss(None)
-
-    def action_leave(self) -> None:
-        """Leave without agreeing."""
-        self.dismiss(None)
 
     def action_page(self, direction: int, lines: int) -> None:
         """Scroll the text by some lines."""

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -167,8 +166,8 @@ class ImportScreen(ModalScreen["Imported | None"]):
         path: The path that is typed at first.
     """
 
-    CSS_PATH: ClassVar[str] = "home.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("import"))
+    CSS_PATH = "home.tcss"
+    BINDINGS = bindings("import")
 
     def __init__(self, settings: ScreenSettings, imports: Imports, path: str = "") -> None:
         super().__init__()

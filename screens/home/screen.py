@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.events import Paste
@@ -82,8 +81,8 @@ class HomeScreen(WorkbenchScreen):
     """
 
     SCOPE = "home"
-    CSS_PATH: ClassVar[str] = "home.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("home"))
+    CSS_PATH = "home.tcss"
+    BINDINGS = bindings("home")
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
@@ -49,8 +48,8 @@ class StudyHomeScreen(WorkbenchScreen):
     """
 
     SCOPE = "sitting"
-    CSS_PATH: ClassVar[str] = "home.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("sitting"))
+    CSS_PATH = "home.tcss"
+    BINDINGS = bindings("sitting")
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)

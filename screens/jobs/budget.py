@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -77,8 +76,8 @@ class BudgetScreen(ModalScreen["Budget | None"]):
         progress: The progress with the spending of the run; None before any.
     """
 
-    CSS_PATH: ClassVar[str] = "budget.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("budget"))
+    CSS_PATH = "budget.tcss"
+    BINDINGS = bindings("budget")
 
     def __init__(
         self, settings: ScreenSettings, budget: Budget, used_up: BudgetReached, progress: JobProgressed | None
@@ -134,10 +133,6 @@ class BudgetScreen(ModalScreen["Budget | None"]):
             self.query_one(Problem).show(error)
         else:
             self.dismiss(budget)
-
-    def action_leave(self) -> None:
-        """Leave the budget as it is."""
-        self.dismiss(None)
 
 
 def _number(what: str, number: float) -> str:

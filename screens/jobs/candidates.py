@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -43,8 +42,8 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
         corpus: How many queries and codes there are; None before they are counted.
     """
 
-    CSS_PATH: ClassVar[str] = "candidates.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("candidates"))
+    CSS_PATH = "candidates.tcss"
+    BINDINGS = bindings("candidates")
     AUTO_FOCUS = "#models"
 
     def __init__(self, context: ScreenContext) -> None:
@@ -176,10 +175,6 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
     def _refused(self, error: WorkbenchError) -> None:
         self._is_checking = False
         self._problem.show(error)
-
-    def action_leave(self) -> None:
-        """Start nothing."""
-        self.dismiss(None)
 
 
 def start_candidates(

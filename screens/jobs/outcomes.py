@@ -6,11 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -57,8 +56,8 @@ class OutcomesScreen(WorkbenchScreen):
     """
 
     SCOPE = "outcomes"
-    CSS_PATH: ClassVar[str] = "jobs.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("outcomes"))
+    CSS_PATH = "jobs.tcss"
+    BINDINGS = bindings("outcomes")
     AUTO_FOCUS = "#items"
 
     def __init__(self, context: ScreenContext, navigator: Navigator, run: Run) -> None:
@@ -279,10 +278,6 @@ class OutcomesScreen(WorkbenchScreen):
         elif start_annotation(self.app, self.context, (self.run.id, list(self.items.ids))):
             show("Trying again", f"{pluralize(self.items.count, 'item')} of this run.")
             self._lay_out()
-
-    def action_back(self) -> None:
-        """Go back to the runs."""
-        self.app.pop_screen()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -126,8 +125,8 @@ class JobsScreen(WorkbenchScreen):
     """
 
     SCOPE = "jobs"
-    CSS_PATH: ClassVar[str] = "jobs.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("jobs"))
+    CSS_PATH = "jobs.tcss"
+    BINDINGS = bindings("jobs")
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of Screen
         (0, "-low"),
         (28, "-high"),
@@ -764,10 +763,6 @@ class JobsScreen(WorkbenchScreen):
             self._forget()
             self._moved.call(self._read_parts, again=True)
             self._lay_out()
-
-    def action_back(self) -> None:
-        """Go back to where one was."""
-        self.app.pop_screen()
 
     def action_part(self, places: int) -> None:
         """Show another part where there is not room for all: the next one that is not shown."""

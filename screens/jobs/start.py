@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from textual import on
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -53,8 +52,8 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         others: The kinds and configurations of agents that can be chosen.
     """
 
-    CSS_PATH: ClassVar[str] = "budget.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("start"))
+    CSS_PATH = "budget.tcss"
+    BINDINGS = bindings("start")
 
     def __init__(
         self,
@@ -202,10 +201,6 @@ class StartScreen(ModalScreen["JobSettings | None"]):
 
     def _show_wrong(self, words: str) -> None:
         self.query_one(Problem).show(words)
-
-    def action_leave(self) -> None:
-        """Start nothing."""
-        self.dismiss(None)
 
 
 def _row(title: str, words: str) -> Content:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -31,8 +30,8 @@ class WorksScreen(ModalScreen["str | None"]):
         parts: The kinds of works, by name.
     """
 
-    CSS_PATH: ClassVar[str] = "budget.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("works"))
+    CSS_PATH = "budget.tcss"
+    BINDINGS = bindings("works")
 
     def __init__(self, settings: ScreenSettings, parts: Mapping[str, WorkPart]) -> None:
         super().__init__()
@@ -59,7 +58,3 @@ class WorksScreen(ModalScreen["str | None"]):
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.dismiss(event.option.id)
-
-    def action_leave(self) -> None:
-        """Start nothing."""
-        self.dismiss(None)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -29,8 +28,8 @@ class ColumnsScreen(ModalScreen["tuple[str, ...] | None"]):
         blind: Leave out what rests on the agents' labels.
     """
 
-    CSS_PATH: ClassVar[str] = "modals.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("columns"))
+    CSS_PATH = "modals.tcss"
+    BINDINGS = bindings("columns")
 
     def __init__(self, settings: ScreenSettings, hidden: tuple[str, ...], *, blind: bool) -> None:
         super().__init__()
@@ -65,10 +64,6 @@ class ColumnsScreen(ModalScreen["tuple[str, ...] | None"]):
     def action_apply(self) -> None:
         """Take the choice."""
         self.dismiss(tuple(name for name in COLUMNS if name in self._hidden))
-
-    def action_leave(self) -> None:
-        """Leave the columns as they were."""
-        self.dismiss(None)
 
     def _lay_out(self) -> None:
         texts = [f"[{' ' if name in self._hidden else 'x'}] {COLUMNS[name]}" for name in self._names]

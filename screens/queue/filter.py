@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -53,7 +52,7 @@ class ChoiceRow(Static, can_focus=True):
     """
 
     ALLOW_SELECT = False
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("value"))
+    BINDINGS = bindings("value")
 
     def __init__(self, field: Field, value: Any) -> None:
         super().__init__(id=f"choice-{field.name}")
@@ -153,8 +152,8 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         blind: Leave out what rests on the agents' labels.
     """
 
-    CSS_PATH: ClassVar[str] = "modals.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("filter"))
+    CSS_PATH = "modals.tcss"
+    BINDINGS = bindings("filter")
 
     def __init__(
         self,
@@ -244,10 +243,6 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
     def action_apply(self) -> None:
         """List what is chosen."""
         self.dismiss(self.chosen)
-
-    def action_leave(self) -> None:
-        """Leave the filter as it was."""
-        self.dismiss(None)
 
     def action_reset(self) -> None:
         """Let everything through."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -37,8 +36,8 @@ class RunScreen(ModalScreen[tuple[RunRef | None] | None]):
         default: The run that is shown of each kind where none is chosen, by kind.
     """
 
-    CSS_PATH: ClassVar[str] = "modals.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("runs"))
+    CSS_PATH = "modals.tcss"
+    BINDINGS = bindings("runs")
 
     def __init__(
         self,
@@ -89,10 +88,6 @@ class RunScreen(ModalScreen[tuple[RunRef | None] | None]):
         else:
             run = self._runs[self._index - 1].run
             self.dismiss((RunRef(run.id, run.name),))
-
-    def action_leave(self) -> None:
-        """Leave the run as it was."""
-        self.dismiss(None)
 
     def _lay_out(self) -> None:
         # The border and its padding take four cells of the dialog, which is as wide as its style says.

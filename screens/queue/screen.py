@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
@@ -70,8 +69,8 @@ class QueueScreen(WorkbenchScreen):
     """
 
     SCOPE = "queue"
-    CSS_PATH: ClassVar[str] = "queue.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("queue"))
+    CSS_PATH = "queue.tcss"
+    BINDINGS = bindings("queue")
     AUTO_FOCUS = "#items"
 
     items: ItemList

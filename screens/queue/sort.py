@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -33,8 +32,8 @@ class SortScreen(ModalScreen[QueueSort | None]):
         blind: Leave out what rests on the agents' labels.
     """
 
-    CSS_PATH: ClassVar[str] = "modals.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("order"))
+    CSS_PATH = "modals.tcss"
+    BINDINGS = bindings("order")
 
     def __init__(
         self, settings: ScreenSettings, sort: QueueSort, here: Collection[str] = (), *, blind: bool
@@ -78,10 +77,6 @@ class SortScreen(ModalScreen[QueueSort | None]):
     def action_apply(self) -> None:
         """Take the order under the cursor."""
         self.dismiss(QueueSort(self._orders[self._index].key, self._descending))
-
-    def action_leave(self) -> None:
-        """Leave the order as it was."""
-        self.dismiss(None)
 
     def action_move(self, lines: int) -> None:
         """Go to another order."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -73,8 +72,8 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
         saves: Whether a name for that is asked at once.
     """
 
-    CSS_PATH: ClassVar[str] = "modals.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("views"))
+    CSS_PATH = "modals.tcss"
+    BINDINGS = bindings("views")
     AUTO_FOCUS = ""
 
     def __init__(self, context: ScreenContext, query: ViewQuery, *, saves: bool = False) -> None:

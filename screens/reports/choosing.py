@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -33,8 +32,8 @@ class ChoiceScreen(ModalScreen["Mapping[str, str] | None"]):
         choices: What can be chosen, by name.
     """
 
-    CSS_PATH: ClassVar[str] = "choosing.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("choices"))
+    CSS_PATH = "choosing.tcss"
+    BINDINGS = bindings("choices")
 
     def __init__(self, settings: ScreenSettings, choices: Mapping[str, Choice]) -> None:
         super().__init__()
@@ -63,7 +62,3 @@ class ChoiceScreen(ModalScreen["Mapping[str, str] | None"]):
         fields = Fields(self)
         chosen = {name: fields.chosen(name) for name in self._choices}
         self.dismiss({name: value for name, value in chosen.items() if value != self._choices[name].chosen})
-
-    def action_leave(self) -> None:
-        """Leave the report as it was."""
-        self.dismiss(None)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, ScrollableContainer, VerticalScroll
 from textual.content import Content
 from textual.geometry import Region
@@ -108,8 +107,8 @@ class ReportsScreen(WorkbenchScreen):
     """
 
     SCOPE = "reports"
-    CSS_PATH: ClassVar[str] = "reports.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("reports"))
+    CSS_PATH = "reports.tcss"
+    BINDINGS = bindings("reports")
     AUTO_FOCUS = ""
 
     def __init__(

@@ -5,12 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -67,7 +66,7 @@ class ByQueryScreen(WorkbenchScreen):
     """
 
     SCOPE = "by_query"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("by_query"))
+    BINDINGS = bindings("by_query")
     AUTO_FOCUS = ""
     CSS = """
     ByQueryScreen {
@@ -288,7 +287,3 @@ class ByQueryScreen(WorkbenchScreen):
         if found is not None and self.rows:
             queries = ComparedQueries(found, self.measure, self.rows)
             self.navigator.open_ranked(queries, self._list.cursor, self._list.put_cursor)
-
-    def action_back(self) -> None:
-        """Go back to the report."""
-        self.dismiss()

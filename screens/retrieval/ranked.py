@@ -5,11 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
@@ -74,7 +73,7 @@ class RankedScreen(WorkbenchScreen):
     """
 
     SCOPE = "ranked"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("ranked"))
+    BINDINGS = bindings("ranked")
     AUTO_FOCUS = ""
     CSS = """
     RankedScreen {
@@ -306,7 +305,3 @@ class RankedScreen(WorkbenchScreen):
         with self.context.workspace.reading() as connection:
             refuse(connection, self.context.scope, Shows.OTHERS, HIDDEN)
             return LoadedText(*code_text(connection, code), title)
-
-    def action_back(self) -> None:
-        """Go back to the list of queries."""
-        self.dismiss()

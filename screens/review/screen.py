@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Input, Static
@@ -97,8 +96,8 @@ class ReviewScreen(WorkbenchScreen):
     """
 
     SCOPE = "review"
-    CSS_PATH: ClassVar[str] = "review.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
+    CSS_PATH = "review.tcss"
+    BINDINGS = bindings("review")
     AUTO_FOCUS = f"#{SUBJECT}"
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of Screen
         (0, "-tiny"),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -43,8 +42,8 @@ class TextEditor(ModalScreen[str | None]):
         keep: Called with the text after every change.
     """
 
-    CSS_PATH: ClassVar[str] = "text_editor.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("editor"))
+    CSS_PATH = "text_editor.tcss"
+    BINDINGS = bindings("editor")
     AUTO_FOCUS = "#editor-text"
 
     LANGUAGE: ClassVar[str] = "python"
@@ -160,10 +159,6 @@ class TextEditor(ModalScreen[str | None]):
         self._keep(self.area.text)
         if self._wrong not in (None, self.area.text):
             self._show_message("")
-
-    def action_leave(self) -> None:
-        """Put the text aside."""
-        self.dismiss(None)
 
     def action_reset(self) -> None:
         """Put what editing begins with into the place of what was written; undo brings that back."""

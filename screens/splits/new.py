@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Checkbox, Input, Select
 
@@ -52,8 +51,8 @@ class NewSplitScreen(WorkbenchScreen):
     """A form in which a split is planned, with its labels counted at the foot."""
 
     SCOPE = "new_split"
-    CSS_PATH: ClassVar[str] = "../studies/studies.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("new_split"))
+    CSS_PATH = "../studies/studies.tcss"
+    BINDINGS = bindings("new_split")
     AUTO_FOCUS = "#name"
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
@@ -157,7 +156,3 @@ class NewSplitScreen(WorkbenchScreen):
         self.dismiss()
         parts = ", ".join(f"{one_line(part.part, 24)} {part.items:,}" for part in split.report.parts)
         self.context.notices.show("Split made", f"{one_line(split.name, 40)}: items {parts}.")
-
-    def action_leave(self) -> None:
-        """Leave; nothing is made."""
-        self.dismiss()

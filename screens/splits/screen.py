@@ -5,11 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Region
@@ -70,8 +69,8 @@ class SplitsScreen(WorkbenchScreen):
     """
 
     SCOPE = "splits"
-    CSS_PATH: ClassVar[str] = "splits.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("splits"))
+    CSS_PATH = "splits.tcss"
+    BINDINGS = bindings("splits")
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
@@ -299,7 +298,3 @@ class SplitsScreen(WorkbenchScreen):
             change = partial(delete_split, self.context.workspace, split.name)
             title = f"Delete the split {one_line(split.name, 40)}"
             ask(self, title, lines, verb="delete it", change=change, then=self.action_read)
-
-    def action_back(self) -> None:
-        """Go back to the screen below."""
-        self.dismiss()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import DataTable, Input, Static
@@ -57,8 +56,8 @@ class SqlScreen(WorkbenchScreen):
     """
 
     SCOPE = "sql"
-    CSS_PATH: ClassVar[str] = "sql.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("sql"))
+    CSS_PATH = "sql.tcss"
+    BINDINGS = bindings("sql")
     AUTO_FOCUS = "#statement"
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:

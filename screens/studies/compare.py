@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Checkbox, Input, Select
 
@@ -56,8 +55,8 @@ class NewComparisonsScreen(WorkbenchScreen):
     """A form in which comparisons are chosen and a study of them is planned."""
 
     SCOPE = "new_study"
-    CSS_PATH: ClassVar[str] = "studies.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("new_study"))
+    CSS_PATH = "studies.tcss"
+    BINDINGS = bindings("new_study")
     AUTO_FOCUS = "#name"
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
@@ -214,7 +213,3 @@ class NewComparisonsScreen(WorkbenchScreen):
             "Draft stored",
             f"{one_line(study.name, 40)} is a draft of {number}; {key} freezes it.",
         )
-
-    def action_leave(self) -> None:
-        """Leave; nothing is stored."""
-        self.dismiss()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -37,8 +36,8 @@ class ConfirmScreen(ModalScreen[bool]):
         does: What the key does, in a word or two.
     """
 
-    CSS_PATH: ClassVar[str] = "studies.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("confirm"))
+    CSS_PATH = "studies.tcss"
+    BINDINGS = bindings("confirm")
 
     def __init__(self, settings: ScreenSettings, title: str, lines: Sequence[str], does: str) -> None:
         super().__init__()
@@ -58,10 +57,6 @@ class ConfirmScreen(ModalScreen[bool]):
     def action_do(self) -> None:
         """Do it."""
         self.dismiss(True)
-
-    def action_leave(self) -> None:
-        """Do nothing."""
-        self.dismiss(False)
 
 
 def ask_to_freeze(screen: WorkbenchScreen, study: StudyDetails, then: Callable[[], object]) -> None:

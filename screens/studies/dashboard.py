@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
@@ -64,8 +63,8 @@ class DashboardScreen(WorkbenchScreen):
     """
 
     SCOPE = "study"
-    CSS_PATH: ClassVar[str] = "studies.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("study"))
+    CSS_PATH = "studies.tcss"
+    BINDINGS = bindings("study")
 
     def __init__(self, context: ScreenContext, navigator: Navigator, name: str) -> None:
         super().__init__(context, navigator)
@@ -300,10 +299,6 @@ class DashboardScreen(WorkbenchScreen):
     def action_scroll(self, lines: int) -> None:
         """Scroll by some lines."""
         self.query_one("#body", VerticalScroll).scroll_relative(y=lines, animate=False)
-
-    def action_back(self) -> None:
-        """Go back to the screen below."""
-        self.dismiss()
 
 
 def joined(parts: Sequence[str], cells: int) -> list[str]:

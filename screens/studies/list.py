@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
@@ -39,8 +38,8 @@ class StudiesScreen(WorkbenchScreen):
     """
 
     SCOPE = "studies"
-    CSS_PATH: ClassVar[str] = "studies.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("studies"))
+    CSS_PATH = "studies.tcss"
+    BINDINGS = bindings("studies")
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
@@ -173,7 +172,3 @@ class StudiesScreen(WorkbenchScreen):
         """Close the open study under the cursor."""
         if self.chosen is not None:
             ask_to_close(self, self.chosen.study, self.chosen.left, self.action_read)
-
-    def action_back(self) -> None:
-        """Go back to the screen below."""
-        self.dismiss()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Checkbox, Collapsible, Input, Select
 
@@ -53,8 +52,8 @@ class NewStudyScreen(WorkbenchScreen):
     """A form in which a study is planned, with the plan in numbers at its foot."""
 
     SCOPE = "new_study"
-    CSS_PATH: ClassVar[str] = "studies.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("new_study"))
+    CSS_PATH = "studies.tcss"
+    BINDINGS = bindings("new_study")
     AUTO_FOCUS = "#name"
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
@@ -220,7 +219,3 @@ class NewStudyScreen(WorkbenchScreen):
         self.dismiss()
         title = "Draft replaced" if replaced else "Draft stored"
         self.context.notices.show(title, f"{name} is a draft; {key} freezes it.")
-
-    def action_leave(self) -> None:
-        """Leave; nothing is stored."""
-        self.dismiss()

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import BindingType
 
-from screens.commands import BEFORE_A_WORKSPACE, bindings, key_map
+from screens.commands import BEFORE_A_WORKSPACE, binding, commands_of, key_map
 from screens.keys_screen import KeysScreen
 from screens.welcome.choice import Chosen, FirstRun
 from screens.welcome.screen import WelcomeScreen
@@ -17,8 +17,10 @@ class WelcomeApp(App[Chosen]):
     """Shows the first screen, and returns what was chosen; None where nothing was."""
 
     TITLE = "workbench"
-    CSS_PATH: ClassVar[str] = "../app.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [one for one in bindings("app") if one.id in BEFORE_A_WORKSPACE]
+    CSS_PATH = "../app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        binding(command) for command in commands_of("app") if command.id in BEFORE_A_WORKSPACE
+    ]
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, first_run: FirstRun) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -49,8 +48,8 @@ class DetailsScreen(ModalScreen["Details | None"]):
         path: The file that is offered; None to ask for the name alone.
     """
 
-    CSS_PATH: ClassVar[str] = "welcome.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("details"))
+    CSS_PATH = "welcome.tcss"
+    BINDINGS = bindings("details")
 
     def __init__(self, first_run: FirstRun, title: str, path: Path | None) -> None:
         super().__init__()
@@ -123,7 +122,3 @@ class DetailsScreen(ModalScreen["Details | None"]):
             self.query_one(Problem).show(error)
             return
         self.dismiss(details)
-
-    def action_leave(self) -> None:
-        """Leave without going on."""
-        self.dismiss(None)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Paste
@@ -52,8 +51,8 @@ class WelcomeScreen(Screen[None]):
         first_run: What the first run begins with.
     """
 
-    CSS_PATH: ClassVar[str] = "welcome.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("welcome"))
+    CSS_PATH = "welcome.tcss"
+    BINDINGS = bindings("welcome")
 
     def __init__(self, first_run: FirstRun) -> None:
         super().__init__()

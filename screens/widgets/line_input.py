@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import ClassVar
 
 from textual import events
-from textual.binding import BindingType
 from textual.widgets import Input
 
 from screens.commands import bindings
@@ -29,7 +27,7 @@ def harmless_line(text: str) -> str:
 class LineInput(Input):
     """An input that takes the whole of what is pasted, and shows no character that acts on the terminal."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("line"))
+    BINDINGS = bindings("line")
 
     def validate_value(self, value: str) -> str:
         """Keep what is shown harmless, wherever it comes from."""

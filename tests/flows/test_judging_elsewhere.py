@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
 from uuid import UUID
 
 from apps import app_of
@@ -11,7 +10,6 @@ from review_bench import CASES, judgments, marks
 from settling import settled
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -39,7 +37,7 @@ class TinyScreen(WorkbenchScreen):
     """Shows the name of each item, and has it judged."""
 
     SCOPE = "review"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
+    BINDINGS = bindings("review")
     AUTO_FOCUS = ""
 
     def __init__(self, context: ScreenContext, navigator: Navigator, ids: list[int]) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -91,7 +90,7 @@ class ItemList(ScrollView, can_focus=True):
         "item-list--cursor",
         *(f"item-list--{name}" for name in PARTS),
     }
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("list"))
+    BINDINGS = bindings("list")
 
     def __init__(
         self, read: Callable[[Sequence[int]], list[QueueRow]], *, blind: bool = False, id: str | None = None

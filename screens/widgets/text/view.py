@@ -19,7 +19,6 @@ from rich.cells import get_character_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.actions import SkipAction
-from textual.binding import BindingType
 from textual.cache import LRUCache
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -98,7 +97,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     ALLOW_SELECT = True
     DEFAULT_CSS = files(__package__ or "").joinpath("text.tcss").read_text(encoding="utf-8")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"text--muted"}
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("text"))
+    BINDINGS = bindings("text")
 
     def __init__(self, *, id: str | None = None) -> None:
         # Rows that were painted; nearly all of them are seen again when the text is scrolled by one.
