@@ -26,6 +26,7 @@ ONLY = "only"
 
 Plan = TypeVar("Plan")
 Saved = TypeVar("Saved")
+Value = TypeVar("Value")
 
 
 def line(title: str, name: str, placeholder: str = "", *, value: str = "", only: str = "") -> Horizontal:
@@ -45,18 +46,19 @@ def line(title: str, name: str, placeholder: str = "", *, value: str = "", only:
     return row
 
 
-def choice(title: str, name: str, options: Sequence[tuple[str, str]], value: str) -> Horizontal:
-    """Return a choice of one of several values, each with its words."""
-    return _row(title, Select(options, value=value, id=name, allow_blank=False, compact=True))
+def choice(title: str, name: str, options: Sequence[tuple[str, Value]], value: Value) -> Horizontal:
+    """Return a choice of one of several values, each with its words; the row has the id `of-NAME`."""
+    return _row(title, Select(options, value=value, id=name, allow_blank=False, compact=True), name)
 
 
 def ticks(title: str, *boxes: TickBox, name: str | None = None) -> Horizontal:
-    """Return boxes to tick, two in a row."""
+    """Return boxes to tick, two in a row; with a name the row has the id `of-NAME`."""
     return _row(title, Container(*boxes, classes="choices"), name)
 
 
 def _row(title: str, widget: Widget, name: str | None = None) -> Horizontal:
-    return Horizontal(Static(title, classes="title"), widget, id=name, classes="field")
+    row = f"of-{name}" if name else None
+    return Horizontal(Static(title, classes="title"), widget, id=row, classes="field")
 
 
 class Problem(Static):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.timer import Timer
 from textual.widgets import Checkbox, Input, Select
 
@@ -99,24 +99,24 @@ class ExportScreen(WorkbenchScreen):
         with VerticalScroll(id="body", can_focus=False):
             first = FIRST if FIRST in self._formats else next(iter(self._formats))
             yield choice("Format", "format", self._format_choices(), first)
-            yield self._field("Labels of", "whose", [("all raters", Whose())])
-            yield self._field("Question", "question", [("that of the items", ""), *questions])
-            yield self._field("Items", "items", self._item_choices())
-            yield self._field("Split", "split", [("none", "")])
-            yield self._field("Part", "part", [("all parts", "")])
-            yield self._field("Study", "study", [("all records", "")])
-            yield self._field("Table", "table", [("the imported one", "")])
+            yield choice("Labels of", "whose", [("all raters", Whose())], Whose())
+            yield choice("Question", "question", [("that of the items", ""), *questions], "")
+            yield choice("Items", "items", self._item_choices(), Items())
+            yield choice("Split", "split", [("none", "")], "")
+            yield choice("Part", "part", [("all parts", "")], "")
+            yield choice("Study", "study", [("all records", "")], "")
+            yield choice("Table", "table", [("the imported one", "")], "")
             yield ticks(
                 "Comments",
                 TickBox("with comments", id="comments", compact=True),
                 TickBox("names as they are", id="names", compact=True),
-                name="of-comments",
+                name="comments",
             )
             yield ticks(
                 "Options",
                 TickBox("people have pseudonyms", id="pseudonyms", compact=True),
                 TickBox("without models' replies", id="without_replies", compact=True),
-                name="of-bundle",
+                name="bundle",
             )
             yield line("File or folder", "file", "path to write")
         yield self._foot
@@ -131,11 +131,6 @@ class ExportScreen(WorkbenchScreen):
             subsequent_indent=" " * (NAME_CELLS + 1),
         )
         return [(fill(f"{name:<{NAME_CELLS}} {carried(form)}"), name) for name, form in self._formats.items()]
-
-    def _field(self, title: str, name: str, options: list[tuple[str, Any]]) -> Horizontal:
-        row = choice(title, name, options, options[0][1])
-        row.id = f"of-{name}"
-        return row
 
     def _item_choices(self) -> list[tuple[str, Items]]:
         found = [("all items", Items())]

@@ -61,9 +61,7 @@ class CandidatesScreen(ModalScreen["CandidateRequest | None"]):
                 "Models", "models", "minilm,codebert; bm25", value=EMBEDDED if has_embedded() else "bm25"
             )
             yield line("Codes of each query", "top", f"1 to {MOST_CODES:,}", value="20")
-            combined = choice("Combined by", "combine", COMBINATIONS, "mean")
-            combined.id = "of-combine"
-            yield combined
+            yield choice("Combined by", "combine", COMBINATIONS, "mean")
             yield Static(id="plan")
             yield Problem(id="wrong")
             yield Static(classes="keys")
