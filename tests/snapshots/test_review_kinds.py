@@ -17,9 +17,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from screens.app import WorkbenchApp
+from screens.judging.item_loader import ItemLoader
 from screens.judging.judgment_builder import SessionProgress
 from screens.review.bars import ClaimLine
-from screens.review.screen import ReviewScreen
 from screens.session_recorder import SessionRecorder
 from screens.settings import ScreenSettings
 from screens.text_screen import TextScreen
@@ -226,5 +226,5 @@ def test_loading(
         await pilot.pause()
 
     # A thread that were kept waiting would keep the app from ending.
-    monkeypatch.setattr(ReviewScreen, "_read_item", lambda *_: None)
+    monkeypatch.setattr(ItemLoader, "read", lambda *_: None)
     assert snap_compare(review_app(workspace, at=QUESTION), sizes=sizes, run_before=not_yet)
