@@ -81,7 +81,6 @@ class WorkbenchApp(App[None]):
     """The workbench on a terminal; it implements `Navigator`.
 
     Attributes:
-        context: The context of every screen.
         then: What follows when the app has ended: the practice, or what one practised for; empty for nothing.
     """
 
@@ -334,11 +333,7 @@ class WorkbenchApp(App[None]):
             self.push_screen(home(self.context, self))
 
     def open_sitting(self, session: StudySession) -> None:
-        """Go to another sitting of a study, or to another study; what shows the one before is closed.
-
-        Args:
-            session: Where the rater goes on.
-        """
+        """Go to another sitting of a study, or to another study; what shows the one before is closed."""
         self.go_home()
         if self.is_screen_installed(QUEUE):
             queue = self.get_screen(QUEUE)
@@ -354,11 +349,7 @@ class WorkbenchApp(App[None]):
         self.push_screen(StudiesScreen(self.context, self))
 
     def open_study(self, name: str) -> None:
-        """Show how far a study is.
-
-        Args:
-            name: The study's name.
-        """
+        """Show how far a study is."""
         from screens.studies.dashboard import DashboardScreen
 
         self.push_screen(DashboardScreen(self.context, self, name))
@@ -383,34 +374,19 @@ class WorkbenchApp(App[None]):
             self.push_screen(ReportsScreen(self.context, self))
 
     def open_report(self, name: str, options: Options) -> None:
-        """Show a report; a rater of an open study is refused.
-
-        Args:
-            name: Its name.
-            options: What it is asked for.
-        """
+        """Show a report; a rater of an open study is refused."""
         from screens.reports.screen import ReportsScreen
 
         self.push_screen(ReportsScreen(self.context, self, (name, options)))
 
     def open_by_query(self, asked: MethodPair) -> None:
-        """Compare two methods of retrieval query by query; a rater of an open study is refused.
-
-        Args:
-            asked: Which two, and by whose labels.
-        """
+        """Compare two methods of retrieval query by query; a rater of an open study is refused."""
         from screens.retrieval.by_query import ByQueryScreen
 
         self.push_screen(ByQueryScreen(self.context, self, asked))
 
     def open_ranked(self, queries: ComparedQueries, index: int, went: Callable[[int], object]) -> None:
-        """Show the codes that two methods have for a query, side by side.
-
-        Args:
-            queries: The methods, and the queries in their order.
-            index: The one that is shown.
-            went: Called with the place of another query that is shown.
-        """
+        """Show the codes that two methods have for a query, side by side."""
         from screens.retrieval.ranked import RankedScreen
 
         self.push_screen(RankedScreen(self.context, self, queries, index, went))
@@ -434,22 +410,14 @@ class WorkbenchApp(App[None]):
         self.push_screen(NewSplitScreen(self.context, self))
 
     def open_export(self, listed: ViewQuery | None = None) -> None:
-        """Show the form of an export; a rater of an open study is refused.
-
-        Args:
-            listed: The queue whose items can be chosen; None for none.
-        """
+        """Show the form of an export; a rater of an open study is refused."""
         if not self.context.refuses(Shows.WHOLE):
             from screens.exporting.screen import ExportScreen
 
             self.push_screen(ExportScreen(self.context, self, listed))
 
     def open_queue(self, wanted: QueueFilter | None = None) -> None:
-        """Show the queue as it was left; the first time, as it was in the session before.
-
-        Args:
-            wanted: The items behind a figure, say; they get a list of their own, from which one comes back.
-        """
+        """Show the queue as it was left; the first time, as it was in the session before."""
         from screens.queue.screen import QueueScreen
 
         if wanted is not None:
@@ -466,13 +434,7 @@ class WorkbenchApp(App[None]):
         self.push_screen(AdjudicateScreen(self.context, self))
 
     def open_review(self, ids: Ids, index: int, query: QueueQuery | None = None) -> OpenedReview:
-        """Review the items of a queue, in its frozen order, from one of them on.
-
-        Args:
-            ids: The items in their order.
-            index: The place of the one to begin with.
-            query: The query of the queue; all items in the order of import by default.
-        """
+        """Review the items of a queue, in its frozen order, from one of them on."""
         from screens.review.screen import ReviewScreen
 
         review = ReviewScreen(self.context, self, ids.tolist(), index, query)
@@ -480,13 +442,7 @@ class WorkbenchApp(App[None]):
         return review
 
     def open_text(self, what: str, title: str, load: Callable[[], LoadedText]) -> None:
-        """Show a text.
-
-        Args:
-            what: What it is, for the first line.
-            title: The title while it is loaded, and where it cannot be.
-            load: Loads it; called in a thread.
-        """
+        """Show a text."""
         from screens.text_screen import TextScreen
 
         self.push_screen(TextScreen(self.context, self, what, title, load))

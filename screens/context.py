@@ -64,7 +64,6 @@ class AppContext:
     Attributes:
         workspace: The open workspace; the program closes it when the app has ended.
         rater: Who judges; None when there is no name, and then nothing can be judged.
-        settings: How the app looks and which keys it has.
         prepare: Does what a start has put off, once; everything that reads or records beyond the first
             lines comes after it. Called in a thread.
         make_runner: Makes the job runner, given where its events go.
@@ -159,15 +158,7 @@ class ScreenContext:
     """The context of every screen.
 
     Attributes:
-        program: The context of the app.
-        recorder: Records what the rater does.
-        tests: Runs the tests that the rater asks for.
-        jobs: The runs of the agents and other works.
-        session: Where the rater is.
-        notices: Says something on the screen that is shown.
         last_key: The key whose action runs.
-        programs: Gives the terminal to an editor or a pager.
-        runs: Which run of the agents is shown.
     """
 
     program: AppContext

@@ -23,8 +23,6 @@ class Handler:
 
     Attributes:
         run: Does it; where it is not possible, it says why.
-        is_possible: Returns whether it has an effect now.
-        of_item: Whether it needs an item.
         label: Returns what it does now, in a word or two; None for what the catalogue says.
     """
 
@@ -42,9 +40,7 @@ class Dispatcher:
     """Runs commands, refuses those that a key does not mean now, and reports which are possible.
 
     Args:
-        shared: The context shared by the screen's components.
         answer: Answers the question with the value that has a key on its scale.
-        owners: The handlers of the screen's parts.
 
     Raises:
         ValueError: Two of them own the same command.

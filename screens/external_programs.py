@@ -25,11 +25,7 @@ class EditorError(WorkbenchError):
 
 
 class EditorExitError(EditorError):
-    """An editor ended as one that failed.
-
-    Attributes:
-        text: The content of its file.
-    """
+    """An editor ended as one that failed."""
 
     def __init__(self, message: str, hint: str, text: str) -> None:
         super().__init__("Editor", message, hint)
@@ -54,7 +50,6 @@ class ExternalPrograms:
         """Give the terminal to another program until that has ended.
 
         Args:
-            command: The program with its arguments.
             environment: Its environment; None for that of the app.
 
         Returns:

@@ -33,10 +33,7 @@ def line(title: str, name: str, placeholder: str = "", *, value: str = "", only:
     """Return a line to fill in.
 
     Args:
-        title: Its title.
         name: Its id.
-        placeholder: What it shows while it is empty.
-        value: What is in it at first.
         only: The choices that it belongs to, apart by blanks; empty for all.
     """
     # The title of a field is named in the errors about it.
@@ -85,11 +82,7 @@ class TickBox(Checkbox):
 
 
 class Fields:
-    """The fields of a form, by their ids.
-
-    Args:
-        screen: The form.
-    """
+    """The fields of a form, by their ids."""
 
     def __init__(self, screen: Screen[Any]) -> None:
         self._screen = screen
@@ -156,7 +149,6 @@ class FormFoot(Static, Generic[Plan, Saved]):
         plan: Returns the plan as it is filled in; raises a `WorkbenchError` where it cannot.
         preview: Returns lines about the plan. Called in a thread.
         save: Saves the plan. Called in a thread.
-        saved: Called with what was saved.
     """
 
     def __init__(

@@ -72,8 +72,6 @@ def first_key(settings: ScreenSettings, command_id: str, *, rather: str = "") ->
     """Return the first key of a command, as it is configured and as a person reads it.
 
     Args:
-        settings: Which keys are other ones.
-        command_id: The command.
         rather: The key that is returned instead where it is one of the command's.
     """
     command = command_named(command_id)
@@ -91,7 +89,6 @@ def hint(settings: ScreenSettings, *parts: tuple[str, str]) -> str:
     """Return a line that names keys: "Enter lists these · ↑↓ line".
 
     Args:
-        settings: Which keys are other ones.
         parts: The ids of commands, separated by blanks, with what their first keys do.
     """
     return " · ".join(

@@ -133,8 +133,6 @@ def sections(scope: CommandScope, settings: ScreenSettings, asked: Scale | None 
     """Return the keys of a screen, of its parts and dialogs, and of every screen, in groups.
 
     Args:
-        scope: The screen.
-        settings: Which keys are other ones.
         asked: The scale of the question that the screen asks. Its values alone are listed, in its order, and
             of what shares a key with one of them the other keys; None while no item is shown.
     """
@@ -228,7 +226,6 @@ def columned(lines: Sequence[str], columns: int, width: int) -> list[list[str]]:
     """Return lines as columns of about the same height, in order; groups, apart by empty lines, stay whole.
 
     Args:
-        lines: The lines of the list.
         columns: How many columns there are at most.
         width: The cells of each, to which lines are wrapped.
     """

@@ -20,9 +20,7 @@ class LoadedText:
     """A text to show.
 
     Attributes:
-        text: The text.
         language: The Pygments name of its language; None where it is not known.
-        title: Its title.
         lines: The lines to put the cursor on, from 1; None for no cursor.
     """
 
@@ -93,12 +91,7 @@ class Navigator(Protocol):
         """List the reports; a rater of an open study is refused."""
 
     def open_report(self, name: str, options: Options) -> None:
-        """Show a report; a rater of an open study is refused.
-
-        Args:
-            name: Its name.
-            options: What it is asked for.
-        """
+        """Show a report; a rater of an open study is refused."""
 
     def open_by_query(self, asked: MethodPair) -> None:
         """Compare two methods of retrieval query by query; a rater of an open study is refused.

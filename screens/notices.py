@@ -21,11 +21,7 @@ def error_line(error: WorkbenchError, cells: int = 400) -> str:
 
 
 class Notices:
-    """Shows notices on the current screen.
-
-    Args:
-        app: The app whose screen says it.
-    """
+    """Shows notices on the current screen."""
 
     def __init__(self, app: App[Any]) -> None:
         self._app = app
@@ -36,7 +32,6 @@ class Notices:
         Args:
             title: The title, a word or two.
             text: The sentence; may hold data, and is never interpreted.
-            alarm: Whether something went wrong.
         """
         show = getattr(self._app.screen, "show_notice", None)
         if show is not None:

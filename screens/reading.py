@@ -25,7 +25,6 @@ class Reading(Generic[T]):
     """Reads for a screen, while that is what is shown.
 
     Args:
-        screen: The screen.
         read: Reads for the rater of the session, in a thread.
         done: Called once it was read, or could not be.
 

@@ -35,7 +35,6 @@ class Override:
     """An override for which a reason may still be given.
 
     Attributes:
-        action: The recorded action.
         about: Its item, in words.
         codes: The reasons that there are, by their codes.
         item: Its item, as that was left.
@@ -69,15 +68,11 @@ class SessionRecorder:
 
     Args:
         app: In whose order of messages results are delivered.
-        workspace: Where they are recorded.
         rater: Who records; None where nobody does, and then nothing can be judged.
         prepare: Completes a workspace that an earlier version made; called before the first record.
-        notices: Says what could not be saved.
-        show_undo_result: Shows what an undo or redo came to.
         sitting: Returns the sitting of a study that is worked on: undo and redo keep to it.
 
     Attributes:
-        began: When the session began.
         saved: Published with every action that is on disk.
         failed: Published with every action that could not be written, or was given up.
         unsaved: The actions that are not on disk yet, by the id of their first record.

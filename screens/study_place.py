@@ -16,7 +16,6 @@ class StudyPlace:
     """The place of a rater in a study.
 
     Args:
-        workspace: The open workspace.
         session: Where the rater is, as it was read at the start.
 
     Attributes:

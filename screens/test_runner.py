@@ -29,9 +29,6 @@ class TestEnded:
     """A test that the rater had run has ended, or could not be run.
 
     Attributes:
-        item_id: The item that it is of.
-        name: The name of the item.
-        test: The test program.
         executed: The execution that is on disk; None when there is none.
         error: Why there is none.
     """
@@ -52,11 +49,9 @@ class TestRunner:
         app: In whose order of messages results are delivered.
         rater: Who has them run; None where nobody can.
         make_expert_runs: Makes what runs them; called in a thread, with the first one.
-        notices: Says what came of them.
 
     Attributes:
         ended: Published with every test that has ended.
-        running: The items whose test is running.
     """
 
     __test__ = False

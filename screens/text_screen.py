@@ -25,8 +25,6 @@ class TextScreen(WorkbenchScreen):
     """Shows a text.
 
     Args:
-        context: The context of the screens.
-        navigator: Opens other screens.
         what: What the text is, for the first line.
         title: The title while it is loaded, and where it cannot be.
         load: Loads the text; called in a thread.

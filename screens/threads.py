@@ -61,8 +61,6 @@ def follow(
     Args:
         app: In whose order of messages. Called in its thread.
         future: The awaited result; only the end of the app cancels it, and then nobody is called.
-        succeeded: Called with its result.
-        failed: Called with its error.
         group: What `underway` calls it.
     """
     counted = _followed.setdefault(app, Counter())
@@ -106,9 +104,7 @@ def in_thread(
     Args:
         node: In whose order of messages.
         work: Called in the thread.
-        done: Called with its result.
         failed: Called with the error that a user can mend; None to ignore it.
-        group: The worker's group.
         exclusive: Whether the node's other workers of the group are cancelled; False for what writes.
     """
 
@@ -132,7 +128,6 @@ def in_parts(
         node: In whose order of messages.
         work: Called in the thread, with the function that delivers a result.
         failed: Called with the error that a user can mend; None to ignore it.
-        group: The worker's group.
         exclusive: Whether the node's other workers of the group are cancelled; False for what writes.
     """
 
@@ -166,7 +161,6 @@ class Soon:
 
     Args:
         node: In whose order of messages; none is called once it is gone.
-        seconds: How long the rest is.
         group: What `underway` calls it.
     """
 
@@ -181,7 +175,6 @@ class Soon:
         """Call back when the rest is over.
 
         Args:
-            callback: What is called.
             again: Whether a rest that has begun ends, and this one is taken; otherwise that one is kept.
         """
         if self._worker is not None and not self._worker.is_cancelled:

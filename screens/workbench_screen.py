@@ -24,10 +24,6 @@ class WorkbenchScreen(Screen[None]):
     Textual keeps painting the screen below the one shown, and repaints the whole terminal for every
     change on it: under a judgment that takes as long as painting the next item.
 
-    Args:
-        context: The context of the screens.
-        navigator: Opens other screens.
-
     Attributes:
         dispatcher: Finds which component of the screen handles a command; None where the screen does.
     """

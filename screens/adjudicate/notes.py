@@ -31,7 +31,6 @@ class NoteEditor:
     """The line in which a note is written; while it is open, keys are text.
 
     Args:
-        shared: The context shared by the screen's components.
         leave: Gives the focus back when the line is closed.
 
     Attributes:
@@ -64,7 +63,6 @@ class NoteEditor:
         """Open the line with the note that there is.
 
         Args:
-            item: The item on the screen.
             message: What is shown beside the line.
             ruling: The key of a ruling that waits for its reason.
         """

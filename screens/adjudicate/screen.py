@@ -71,19 +71,7 @@ class _Opened:
 
 
 class AdjudicateScreen(WorkbenchScreen):
-    """Shows the items that raters disagree about, and records rulings.
-
-    Args:
-        context: The context of the screens.
-        navigator: Opens other screens.
-
-    Attributes:
-        order: The items, and which of them is shown.
-        guard: Knows which item is on the screen.
-        judging: Records what the keys say.
-        disputes: The disputes, by item and question.
-        ruled: Those that have a ruling.
-    """
+    """Shows the items that raters disagree about, and records rulings."""
 
     SCOPE = "adjudicate"
     CSS_PATH = "adjudicate.tcss"

@@ -29,7 +29,6 @@ def with_tests(view: ItemView, dispute: Dispute, *, names: bool) -> ItemView:
 
     Args:
         view: The item; tests of raters that are on it already are replaced.
-        dispute: The dispute.
         names: Whether raters have their own names.
     """
     if not dispute.tests:
@@ -51,12 +50,7 @@ def _run_of(test: RatersTest, *, names: bool) -> TestRunView:
 
 
 def of_disputes(view: ItemView, disputes: Sequence[Dispute]) -> ItemView:
-    """Return an item that is asked only what raters disagree about.
-
-    Args:
-        view: The item as it was read.
-        disputes: The disputes on it.
-    """
+    """Return an item that is asked only what raters disagree about."""
     disputed = {one.target for one in disputes}
     questions = tuple(one for one in view.questions if one.target in disputed)
     # The history names raters, and what they said is told under their pseudonyms.
@@ -69,7 +63,6 @@ def laid_out(view: ItemView, dispute: Dispute, adjudicator: str, *, names: bool)
 
     Args:
         view: The item, asked the question of the dispute.
-        dispute: The dispute.
         adjudicator: Whose rulings are not listed, since they are shown above.
         names: Whether raters have their own names.
     """

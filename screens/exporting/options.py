@@ -65,8 +65,6 @@ class ExportOptions:
     Attributes:
         whose: Raters, runs and policies.
         splits: The names of the splits with the parts of each.
-        views: The names of the saved views.
-        studies: The names of the studies.
         tables: The names of the imported tables that can be given back.
     """
 
@@ -139,10 +137,7 @@ def run_export(
     """Write what a plan says, or count it.
 
     Args:
-        context: The context of the screens.
-        plan: The plan.
         listed: The queue from which the form was opened; None for none.
-        progress: Receives the progress.
         dry_run: Whether it is only counted.
 
     Raises:

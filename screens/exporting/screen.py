@@ -66,8 +66,6 @@ class ExportScreen(WorkbenchScreen):
     """A form in which an export is chosen, with what it would write at its foot.
 
     Args:
-        context: The context of the screens.
-        navigator: Opens other screens.
         listed: The queue from which it was opened, whose items can be chosen; None for none.
     """
 

@@ -24,12 +24,7 @@ EXPERIENCE_LENGTH = 200
 
 
 class ConsentScreen(ModalScreen["str | None"]):
-    """Shows what a rater agrees to; returns the experience that they state, None where they do not agree.
-
-    Args:
-        settings: Which keys are other ones.
-        session: The rater's session in the study.
-    """
+    """Shows what a rater agrees to; returns the experience that they state, None where they do not agree."""
 
     CSS_PATH = "consent.tcss"
     BINDINGS = bindings("consent")

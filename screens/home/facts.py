@@ -29,7 +29,6 @@ class Resume:
     """The item at which a rater goes on.
 
     Attributes:
-        external_id: What it is called.
         title: Its query or title.
         left_off: Whether a session ended there; otherwise it has no label yet.
         begun: Whether there was a session before.
@@ -46,7 +45,6 @@ class HomeFacts:
     """The contents of a workspace, and where the rater goes on.
 
     Attributes:
-        progress: The counts.
         resume: Where to go on; None when nothing is left to judge and no session was kept.
         sample: Whether the workspace holds the sample data.
         runs: Names of the runs whose labels are counted; none in a blind review.
@@ -64,8 +62,6 @@ def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts
     """Read what Home shows.
 
     Args:
-        workspace: The open workspace.
-        scope: Who judges, and what of others' work is shown.
         sample: Whether the workspace holds the sample data.
     """
     from store.queries.corpus import corpus_size
@@ -120,11 +116,7 @@ class RunLine:
     """A run of the agents.
 
     Attributes:
-        name: Its name.
         state: Its state, as on the Jobs screen.
-        labelled: The items that it labelled.
-        total: The items that it is to label.
-        failed: The items on which it failed.
     """
 
     name: str
@@ -152,9 +144,7 @@ class HomeDetails:
     Attributes:
         activity: What the rater judged lately.
         labels: The rater's labels against the agents'.
-        runs: The latest runs.
         tokens: The tokens of the latest run, in parts of its last hour.
-        studies: The studies.
         raters: The agreement of every two raters.
         open_study: A study that is open, whose labels are left out of the agreement.
     """
@@ -170,10 +160,6 @@ class HomeDetails:
 
 def read_details(workspace: Workspace, scope: Scope) -> Iterator[dict[str, Any]]:
     """Read what Home shows beside the counts, one part after the other.
-
-    Args:
-        workspace: The open workspace.
-        scope: Who judges, and what of others' work is shown.
 
     Yields:
         Parts of `HomeDetails` by their names, the quickest first.

@@ -190,7 +190,6 @@ def as_it_will_look(rows: tuple[Mapping[str, str], ...], choices: ImportChoices,
 
     Args:
         rows: The first rows, by column.
-        choices: The columns of the fields.
         width: Cells of a line.
     """
     from store.formats.table import LABEL_WORDS

@@ -135,9 +135,7 @@ class Imports:
     """The work of the dialog on a file. Each function gets a path and a callback for progress, in a thread.
 
     Attributes:
-        look: Looks at its beginning.
         check: Does everything but import, with what was chosen for the file.
-        import_file: Imports it.
     """
 
     look: Callable[[Path, Report], FilePreview]
@@ -162,7 +160,6 @@ class ImportScreen(ModalScreen["Imported | None"]):
     """Looks at a file, then imports it; dismissed with what was imported, None when nothing was.
 
     Args:
-        imports: What looks at a file and imports it.
         path: The path that is typed at first.
     """
 
@@ -609,7 +606,6 @@ def preview_lines(found: FilePreview, width: int) -> list[str]:
     """Return what was found in a file as lines: the format, and the first records as a table.
 
     Args:
-        found: What was found.
         width: Cells of a line.
     """
     lines = [one_line(f"{found.holds} · {found.format} ({found.why})", width)]

@@ -23,7 +23,6 @@ class Piece:
     """A part of a line.
 
     Attributes:
-        text: What is shown.
         opens: What Enter opens on it; None for nothing.
         key: Its name, by which the cursor stays on it when the numbers change.
     """
@@ -46,11 +45,9 @@ class Panel(Static):
 
     Args:
         name: Its id.
-        title: The title of the box.
         make: Returns its lines for so many cells, the second argument being whether only one is wanted.
 
     Attributes:
-        lines: The lines that are shown.
         cursor: The name of the figure under the cursor, which may be in another panel.
     """
 
@@ -65,11 +62,7 @@ class Panel(Static):
     """
 
     class Chosen(Message):
-        """A figure was clicked.
-
-        Attributes:
-            key: Its name.
-        """
+        """A figure was clicked."""
 
         def __init__(self, key: str) -> None:
             super().__init__()

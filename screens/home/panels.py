@@ -66,7 +66,6 @@ def yours(facts: HomeFacts, details: HomeDetails, width: int, *, judges: bool) -
     """Return how far the rater is with each kind, today and lately.
 
     Args:
-        facts: The counts.
         details: The activity, once it is read.
         width: Cells of a line.
         judges: Whether there is a rater.
@@ -274,7 +273,6 @@ def raters(
     """Return the agreement of every two raters on the main question.
 
     Args:
-        details: What was read.
         width: Cells of a line.
         short: Whether one line is wanted.
         you: The rater's own name.

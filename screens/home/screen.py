@@ -448,11 +448,7 @@ class HomeScreen(WorkbenchScreen):
                 self._open(self._cursor)
 
     def action_open_filtered(self, part: str) -> None:
-        """List what is left over: disagreements with the agents, skipped or flagged items.
-
-        Args:
-            part: Which of them.
-        """
+        """List what is left over: disagreements with the agents, skipped or flagged items."""
         if part == "disagreements" and not self.context.scope.may(Shows.LISTS):
             self.context.notices.show("Blind review", "The agents' labels are not shown.")
         elif self._holds_items():

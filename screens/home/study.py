@@ -41,11 +41,7 @@ BAR_CELLS = 24
 
 
 class StudyHomeScreen(WorkbenchScreen):
-    """The first screen of a rater in a study. Nothing on it rests on the work of others.
-
-    Attributes:
-        reading: Reads the rater's progress.
-    """
+    """The first screen of a rater in a study. Nothing on it rests on the work of others."""
 
     SCOPE = "sitting"
     CSS_PATH = "home.tcss"

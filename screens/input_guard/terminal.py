@@ -75,7 +75,6 @@ class InputDecoder:
         """Return the messages of one read.
 
         Args:
-            data: The bytes read.
             now: When, in seconds of a monotonic clock.
         """
         if now - self._escaped_at < TORN_SECONDS and _REST.match(data):
@@ -178,11 +177,7 @@ class WriteMarker(str):
 
 
 class MarkingFile:
-    """The terminal's file as Textual's writing thread has it; it reports when a `WriteMarker` is reached.
-
-    Args:
-        file: The file itself.
-    """
+    """The terminal's file as Textual's writing thread has it; it reports when a `WriteMarker` is reached."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file

@@ -92,8 +92,6 @@ def view(
     """Lay out a comparison in panes.
 
     Args:
-        entry: The comparison.
-        question: The question.
         order: The word for its order.
         named: Whether the names of the sets are shown.
         sides: Whether the candidates stand side by side; otherwise the second has a tab.

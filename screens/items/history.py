@@ -33,8 +33,6 @@ def history(
     """Return who recorded what, oldest first, undone things included; `●` leads what counts now.
 
     Args:
-        item: The item with its records.
-        questions: The questions that it is asked.
         words: What the screen calls parts of the item whose lines are cited, where it has another word.
         runs: The tests that experts ran on it.
     """

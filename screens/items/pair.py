@@ -66,7 +66,6 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
     """Lay out a pair in panes.
 
     Args:
-        pair: The pair.
         case: What may be seen of the agents' case and of experts' tests; None where that is nothing.
     """
     target = QuestionTarget(pair.question_ids[MATCH.name])
@@ -209,7 +208,6 @@ def _verdict(case: AgentCase, *, tests: bool) -> PaneText:
     """Return the agents' case in the order in which they came to it, and the labels of other runs.
 
     Args:
-        case: The case.
         tests: Whether tests are shown; what rests on them is not in the case otherwise.
     """
     if case.verdict is None and not case.steps and not case.others:

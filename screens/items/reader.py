@@ -40,7 +40,6 @@ class ItemReader:
     """Reads and lays out items, and keeps the latest; safe to call from thread workers.
 
     Args:
-        workspace: The workspace.
         scope: Who reads them. Where it reveals items, an item is read blind first, and once more where all of
             its questions have an answer on disk.
         revealed: The items that were shown revealed, in earlier sessions too: they stay so, whatever is taken
@@ -151,7 +150,6 @@ class ItemReader:
         """Drop an item of which something was recorded.
 
         Args:
-            item_id: The item.
             run_id: The run of the agents that recorded it: another one than is shown may now be the one.
         """
         shown = {run.id for runs in self._runs.values() for run in runs.values()}

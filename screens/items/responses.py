@@ -23,7 +23,6 @@ def context(chunks: Sequence[ChunkView], fields: Mapping[str, Any], empty: str) 
     """Return the pieces of other files one below the other, each under where it is from and its score.
 
     Args:
-        chunks: The pieces.
         fields: The fields of the item: its language and repository, and the commit where the kind has it.
         empty: The sentence shown without pieces.
     """

@@ -25,9 +25,7 @@ def editable_of(
     """Return the texts of an item that can be rewritten.
 
     Args:
-        kind: The item's kind.
         fields: Its columns, with current revisions.
-        revisions: Its revised texts.
         blind: Whether other raters are not named.
     """
     found = []
@@ -46,7 +44,6 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionView], *, blind: boo
     """Return a pane with every version of what was rewritten, marked where it differs from the one before.
 
     Args:
-        kind: The item's kind.
         revised: The revised texts of the item; without any there is no pane.
         blind: Whether other raters are not named.
     """

@@ -74,7 +74,6 @@ def step_lines(
     """Return every turn of the agents with what it cost, in order, after what they cost together.
 
     Args:
-        steps: The turns.
         words: What to call roles in place of `role_word`.
 
     Returns:

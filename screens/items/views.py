@@ -38,7 +38,6 @@ class Link:
     Attributes:
         first: Its first line, from 1.
         last: Its last line.
-        citation: The cited lines.
     """
 
     first: int
@@ -55,7 +54,6 @@ class Piece:
         repository: The repository, as the item names it; empty where it names none.
         revision: The item's commit; empty where that is not known.
         path: The file in the repository; empty where that is not known.
-        text: The piece.
         language: The Pygments name of its language; None where it is not known.
     """
 
@@ -180,7 +178,6 @@ class QuestionPrompt:
     """A question that an item is asked, as it is shown.
 
     Attributes:
-        spec: The question.
         target: The keys of the question and of the response that it is about.
         about: The name of the response on the screen, such as "answer A"; empty for the item itself.
         claim: The claim of the agents or a judge; None without one, or when the review is blind.
@@ -221,8 +218,6 @@ class Editable:
     Attributes:
         part: The column of the kind that holds it.
         title: Its name on the screen: "reference answer".
-        text: The current text.
-        imported: As it was imported.
         revised: Who rewrote it, in words: "revised by dana"; empty for the imported text.
         changes: The records after which another text stood, in order, each with that text.
     """
@@ -442,7 +437,6 @@ class ItemView:
         """Return the item with a part of another run in the subject's place; with None, with its subject.
 
         Args:
-            part: The part of the other run.
             runs: The name of the run that is shown, by the id of each part that is of it.
         """
         subject, word = self.replaced or (self.subject, self.subject_word)
@@ -473,7 +467,6 @@ class ReviewPart:
     """The screen part of a task kind.
 
     Attributes:
-        kind: The kind's name.
         load: Reads an item as a scope shows it (connection, scope, item id).
         reasons: Reasons of an override by their codes, in place of those of the settings as they come.
         undecided: Reasons for "cannot decide", likewise.

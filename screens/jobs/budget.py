@@ -44,7 +44,6 @@ def raised(budget: Budget, used_up: BudgetReached, typed: str) -> Budget:
     """Return a budget of which the part that was used up is raised.
 
     Args:
-        budget: The run's budget until now.
         used_up: Which part of it was reached.
         typed: The new bound as a person writes it: "12.50", "$12.50", "20,000".
 
@@ -70,9 +69,6 @@ class BudgetScreen(ModalScreen["Budget | None"]):
     """Shows what was spent and takes a higher budget; None when it is left as it was.
 
     Args:
-        settings: Which keys are other ones.
-        budget: The run's budget.
-        used_up: The part of it that was reached.
         progress: The progress with the spending of the run; None before any.
     """
 

@@ -181,8 +181,6 @@ def start_candidates(
     """Show the dialog, and start the search that it asks for.
 
     Args:
-        app: Shows the dialog.
-        context: The context of the screens.
         then: Called with the job once it is started.
     """
     from store.policy.refusal import refuse_packet

@@ -94,8 +94,6 @@ def entries_of(runs: Sequence[ListedRun], works: Sequence[WorkRow], jobs: Sequen
     """Return runs and works with the jobs of this session, the one begun last first.
 
     Args:
-        runs: The runs, as they were read.
-        works: The works, as they were read.
         jobs: The jobs of this session, the latest last.
     """
     on_run = {job.run_id: job for job in jobs if job.run_id is not None}

@@ -100,7 +100,6 @@ def job_line(job: Job, key: str, width: int) -> str:
     """Return a job on one line: state, bar, numbers, and the key that shows more.
 
     Args:
-        job: The job.
         key: The key of the jobs screen; empty where it is not named.
         width: Cells of the line.
     """
@@ -125,11 +124,7 @@ def _shows_more(key: str) -> str:
 
 
 class JobLine(Static):
-    """The jobs at work with their bars. How one ended stays until the screen is shown again.
-
-    Args:
-        context: Knows the jobs and the settings.
-    """
+    """The jobs at work with their bars. How one ended stays until the screen is shown again."""
 
     DEFAULT_CSS = """
     JobLine { width: 1fr; height: 1; padding: 0 1; color: $text-primary; display: none; }
@@ -184,7 +179,6 @@ def jobs_line(jobs: Sequence[Job], key: str, width: int) -> str:
     """Return jobs on one line in any case: what is above it must not move.
 
     Args:
-        jobs: The jobs.
         key: The key of the jobs screen.
         width: Cells of the line.
     """

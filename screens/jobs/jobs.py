@@ -126,8 +126,6 @@ class Jobs:
     Args:
         app: To whose messages their events are added.
         make_runner: Makes the job runner, given where its events go.
-        make_settings: Makes the settings of works.
-        notices: Says what went wrong, and what came of works.
 
     Attributes:
         events: Published with every event of the job runner.
@@ -172,11 +170,7 @@ class Jobs:
         self.events.publish(event)
 
     def status_of(self, number: int) -> JobStatus:
-        """Return what the events of a job have reported.
-
-        Args:
-            number: The job's number.
-        """
+        """Return what the events of a job have reported."""
         return self._statuses.setdefault(number, JobStatus())
 
     @property
@@ -227,11 +221,7 @@ class Jobs:
 
 @dataclass
 class JobReported(Message):
-    """An event of the job runner.
-
-    Attributes:
-        event: The event.
-    """
+    """An event of the job runner."""
 
     event: JobEvent
 

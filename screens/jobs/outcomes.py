@@ -47,13 +47,7 @@ GROUPS_LISTED = 6
 
 
 class OutcomesScreen(WorkbenchScreen):
-    """Lists a run's items in groups; the review of one opens over it.
-
-    Args:
-        context: The context of the screens.
-        navigator: Opens the review.
-        run: The run.
-    """
+    """Lists a run's items in groups; the review of one opens over it."""
 
     SCOPE = "outcomes"
     CSS_PATH = "jobs.tcss"

@@ -49,7 +49,6 @@ def spend_line(
     """Return what all jobs of a run spent together, over time; empty where nothing was asked.
 
     Args:
-        spent: What they spent.
         pace: The run's pace; None where there is none.
         width: Cells of the line.
         budget: What it may spend; None where that is not known.
@@ -82,15 +81,7 @@ def spend_line(
 def budget_end(
     spent: Spent, pace: RunPace | None, budget: Budget, progress: JobProgressed, now: datetime
 ) -> str:
-    """Return when a budget will be used up at the present rate, in words; empty where that is not known.
-
-    Args:
-        spent: What the run spent.
-        pace: Its pace.
-        budget: What it may spend.
-        progress: How far the job at work is.
-        now: The present moment.
-    """
+    """Return when a budget will be used up at the present rate, in words; empty where that is not known."""
     left = []
     for what, limit in budget.limits.items():
         each = 1.0 if what == "items" else pace.for_each_item(what) if pace is not None else None

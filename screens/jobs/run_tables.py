@@ -24,9 +24,7 @@ def funnel(counts: RunFigures, pipeline: PipelineFigures, kind: str, width: int)
     """Return the way of a run's items through its pipeline, and their labels, as lines of characters.
 
     Args:
-        counts: The figures of the run.
         pipeline: Those of its pipeline.
-        kind: The kind of its items.
         width: Cells of a line; the bars take what the words leave.
     """
     steps = pipeline.funnel
@@ -100,7 +98,6 @@ def stage_table(stages: Sequence[RoleFigures], width: int, *, live: bool) -> lis
     """Return a line for each role with what it has done, under a heading.
 
     Args:
-        stages: The roles.
         width: Cells of a line; columns for which there is no room are left out.
         live: Whether the run is at work, so that there is a rate.
     """
@@ -131,7 +128,6 @@ def cause_lines(causes: Sequence[FailureCause], width: int, room: int) -> list[s
     """Return the causes of failure with their counts, and below each its most frequent messages.
 
     Args:
-        causes: The causes.
         width: Cells of a line.
         room: Lines at most; causes go before messages.
     """

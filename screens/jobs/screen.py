@@ -119,7 +119,6 @@ class JobsScreen(WorkbenchScreen):
         failure: Why they could not be read.
         stages: The figures of its roles; None before they are read, as the next.
         pace: Its pace, where it has one.
-        causes: The causes of its failures.
         failed_turns: Its failed turns, each message once.
         counts: All that it adds up to.
     """

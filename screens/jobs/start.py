@@ -46,8 +46,6 @@ class StartScreen(ModalScreen["JobSettings | None"]):
     """Shows what a run would do and cost; dismissed with what is to start, None when nothing is.
 
     Args:
-        context: The context of the screens.
-        settings: The settings of the run.
         sandbox: Where test programs run, in a sentence.
         others: The kinds and configurations of agents that can be chosen.
     """
@@ -244,8 +242,6 @@ def start_annotation(
     """Start agents in the background; those of a new run after a dialog with an estimate.
 
     Args:
-        app: Shows the dialog.
-        context: The context of the screens.
         again: A run, and those of its items that it is to try again; None for all without a label.
         go_on: A run that has stopped: its agents are chosen at first.
         then: Called when the dialog has started the run.

@@ -30,8 +30,6 @@ class ThrottledReader(Generic[K, T]):
     Args:
         screen: The screen; results are delivered in its own thread, and not after it is closed.
         read: Reads it, in a thread.
-        done: Called with what was read.
-        failed: Called with the error of a read.
     """
 
     def __init__(

@@ -16,7 +16,6 @@ def work_status(entry: Entry, key: Key, width: int) -> list[str]:
     """Return the status of a work in a few lines.
 
     Args:
-        entry: The work.
         key: The keys of the Jobs screen.
         width: Cells of the bar.
     """

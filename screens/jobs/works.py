@@ -26,7 +26,6 @@ class WorksScreen(ModalScreen["str | None"]):
     """Chooses a kind of works; None where it is left.
 
     Args:
-        settings: Which keys are other ones.
         parts: The kinds of works, by name.
     """
 

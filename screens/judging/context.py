@@ -93,9 +93,6 @@ class JudgingContext:
     The screen has a `MessageLine` and a `KeyLine`; it may have a `JobLine`.
 
     Args:
-        screen: The screen.
-        context: The context of every screen.
-        guard: Knows which item is on the screen.
         scope: The screen whose keys these are.
 
     Attributes:
@@ -191,8 +188,6 @@ class JudgingContext:
         """Show a message that begins with the sign of what was recorded: `…` until that is on disk.
 
         Args:
-            action: What was recorded.
-            text: The message.
             choices: Codes with meanings in place of the keys.
         """
         number = action.records[0].id

@@ -65,15 +65,10 @@ class JudgingController:
     Nothing is recorded of an item before it was on the screen.
 
     Args:
-        screen: Shows the items.
-        shared: The context shared by the screen's components.
-        order: The items.
-        comments: The line in which comments are written.
         cited: Says which lines are cited, in words.
 
     Attributes:
         builder: Builds the records; None before it is read, and without a rater.
-        reasons: The question for a reason.
     """
 
     def __init__(

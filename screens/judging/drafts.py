@@ -76,13 +76,11 @@ class CommentEditor:
     The screen has the line, an `Input` with the id `comment`.
 
     Args:
-        shared: The context shared by the screen's components.
         changed: Called when a draft has changed.
         leave: Gives the focus back when the line is closed.
 
     Attributes:
         item: The item that the open line is about; None while it is closed.
-        drafts: The drafts of comments.
     """
 
     def __init__(
@@ -114,8 +112,6 @@ class CommentEditor:
         """Open the line for the words of a reason, of which no draft is kept.
 
         Args:
-            item: The item that the reason is about.
-            give: Takes the words, when they are given.
             ending: What it means to close the line, in a word or two.
         """
         self._give_words = give

@@ -19,9 +19,7 @@ class ItemLoader:
     """Shows the item that was gone to last: from what was read ahead, or as soon as it is read.
 
     Args:
-        screen: In whose order of messages items are shown.
         guard: Knows which place was gone to last.
-        order: The items.
         reader: Returns what reads an item.
         show: Shows an item that was read, at its place.
         failed: Called where it could not be read.

@@ -73,8 +73,6 @@ class JudgmentBuilder:
     """Builds the records of one rater in one scope.
 
     Attributes:
-        ids: Makes the keys of records and actions.
-        scope: Who judges, in which phase.
         guideline_ids: The guidelines shown, by kind of item.
     """
 
@@ -142,7 +140,6 @@ class JudgmentBuilder:
         """Return the action of answering several questions at once; each has its part of the time.
 
         Args:
-            item: The item.
             values: The answers by the place of their question.
             watch: Measures how long they took together.
             cited: The lines that are cited for each of them.

@@ -49,9 +49,7 @@ class ScaleKeys:
     """The keys of a screen's commands while a question is asked.
 
     Args:
-        settings: Which keys are other ones.
         item: Returns the item that is shown; None while there is none.
-        scope: The screen.
     """
 
     def __init__(
@@ -133,11 +131,7 @@ def _is_label(command: Command) -> bool:
 
 
 class JudgingKeyLine(KeyLine):
-    """The keys of a screen that judges, in a `Foot`; while codes are offered, these are shown instead.
-
-    Args:
-        keys: The keys of the screen.
-    """
+    """The keys of a screen that judges, in a `Foot`; while codes are offered, these are shown instead."""
 
     DEFAULT_CSS = "JudgingKeyLine { height: 1fr; }"
     HAS_FIXED_HEIGHT: ClassVar[bool] = True

@@ -11,7 +11,6 @@ class OrderPlace:
     """A place in the order of a review, as it was when the review went there.
 
     Attributes:
-        item_id: The item at that place.
         number: Its number in the queue, from 1; that of its first time where it comes again.
         total: How many items the queue lists.
         again: Whether the item was put off and has come back.

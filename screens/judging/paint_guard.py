@@ -75,7 +75,6 @@ def when_written(app: App[Any], reached: Callable[[float], None]) -> None:
     """Call back when all that the app has painted until now is on the terminal.
 
     Args:
-        app: The app.
         reached: Called with the seconds of the monotonic clock, in whatever thread writes.
     """
     writes = getattr(app._driver, "when_written", None)
@@ -113,8 +112,6 @@ class DisplayedItem:
     """An item on the screen. Header, panes and keys all take it from this one value.
 
     Attributes:
-        place: Its place in the order.
-        view: The item as it is shown.
         paint: The number of the painting that put it there; a later one has a higher number.
         painted_at: When that had reached the terminal, in seconds of the monotonic clock; None before, and
             while another screen covers it.
@@ -137,7 +134,6 @@ class PaintGuard:
     Until then the item before stays on the screen, under its own header, and no key judges it.
 
     Args:
-        screen: The screen.
         widgets: Returns the widgets that show the item and its question.
         painted: Called when all of them are on the terminal.
         awaited: Returns what has to come before the item counts as painted; empty for nothing.

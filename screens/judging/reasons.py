@@ -26,7 +26,6 @@ class ReasonRequest:
 
     Attributes:
         action: The action that it explains; None for the label of the item shown.
-        item: The item.
         undecided: Whether it is why the rater cannot decide.
         by_key: Whether a key asked for it, so that no key gives a value meanwhile.
     """
@@ -41,7 +40,6 @@ class ReasonMenu:
     """Takes the code of a reason while one is asked for.
 
     Args:
-        shared: The context shared by the screen's components.
         give: Records a reason.
     """
 

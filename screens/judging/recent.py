@@ -55,7 +55,6 @@ def latest_signs(signs: Mapping[UUID, str], taken_back: Collection[UUID], cells:
     Args:
         signs: The signs by their actions, in the order of these.
         taken_back: Actions that an undo took back.
-        cells: The cells.
     """
     found = [sign for action, words in signs.items() if action not in taken_back for sign in words.split()]
     if len(" ".join(found)) <= cells:

@@ -94,7 +94,6 @@ def _label(judgment: Judgment, questions: Mapping[int, str], of: str = "") -> st
     """Return a label with its reason, "no label" where there is none.
 
     Args:
-        judgment: The recorded judgment.
         questions: The names of the questions by their keys.
         of: The subject of the question; empty where it needs no name.
     """

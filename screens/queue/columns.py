@@ -23,8 +23,6 @@ class ColumnsScreen(ModalScreen["tuple[str, ...] | None"]):
     """Hides columns and shows them; the hidden ones, or None when nothing was changed.
 
     Args:
-        settings: Which keys are other ones.
-        hidden: The columns that are hidden.
         blind: Leave out what rests on the agents' labels.
     """
 

@@ -100,7 +100,6 @@ class Order:
     """An order of the queue, with the key that chooses it and how it reads.
 
     Attributes:
-        key: The sort key.
         letter: The key that chooses it.
         title: How it reads.
         agents: Whether it rests on the agents' labels.

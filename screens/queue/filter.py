@@ -32,11 +32,7 @@ TITLE_CELLS = 15
 
 @dataclass
 class ChoiceMade(Message):
-    """Another value was chosen.
-
-    Attributes:
-        row: Where.
-    """
+    """Another value was chosen."""
 
     row: ChoiceRow
 
@@ -47,7 +43,6 @@ class ChoiceRow(Static, can_focus=True):
     Where not all of them fit, those around the chosen one are shown, and arrows say that there are others.
 
     Args:
-        field: The field to choose a value of.
         value: The value that is chosen at first.
     """
 
@@ -145,7 +140,6 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
     """Chooses a filter; None when it is left as it was.
 
     Args:
-        settings: Which keys are other ones.
         wanted: The filter as it is.
         count: Returns how many items a filter lets through; called in a thread.
         here: The kinds that there are; none where that is not known.

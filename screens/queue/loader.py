@@ -67,7 +67,6 @@ class QueueLoader:
     """Reads orders for one rater.
 
     Args:
-        workspace: The open workspace.
         scope: Whose labels count, and what of others' work is shown.
     """
 
@@ -111,12 +110,7 @@ class QueueLoader:
         return query.grouped and self._scope.sitting is None
 
     def progress(self, ids: Ids, kinds: Collection[str]) -> QueueProgress:
-        """Count what is judged of a list, by kind.
-
-        Args:
-            ids: The items.
-            kinds: The kinds that there are.
-        """
+        """Count what is judged of a list, by kind."""
         import numpy
 
         listed = numpy.asarray(ids)

@@ -22,11 +22,7 @@ CLAIM_CHARACTERS = 160
 
 
 class Preview(Vertical):
-    """The prompt, the agents' claim, and the head of the subject.
-
-    Args:
-        settings: Which keys are other ones.
-    """
+    """The prompt, the agents' claim, and the head of the subject."""
 
     def __init__(self, settings: ScreenSettings) -> None:
         super().__init__()

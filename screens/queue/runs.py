@@ -30,7 +30,6 @@ class RunScreen(ModalScreen[tuple[RunRef | None] | None]):
     """Chooses a run: a tuple of it, or of None for the default one; None when it is left as it was.
 
     Args:
-        settings: Which keys are other ones.
         runs: The runs with labels, the one begun last first.
         chosen: The rater's choice so far; None for the default one.
         default: The run that is shown of each kind where none is chosen, by kind.

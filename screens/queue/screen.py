@@ -62,8 +62,6 @@ class QueueScreen(WorkbenchScreen):
     """All items, filtered and ordered, made for 400,000 of them.
 
     Args:
-        context: What a screen works with.
-        navigator: Opens the review of an item.
         wanted: List these items, go back to the screen before, and keep nothing for the next session; by
             default the queue of the session before is shown.
     """

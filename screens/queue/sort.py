@@ -26,8 +26,6 @@ class SortScreen(ModalScreen[QueueSort | None]):
     """Chooses an order; None when it is left as it was.
 
     Args:
-        settings: Which keys are other ones.
-        sort: The order as it is.
         here: The kinds that there are; none where that is not known.
         blind: Leave out what rests on the agents' labels.
     """

@@ -67,7 +67,6 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
     """Chooses a saved view; None when the queue stays as it is.
 
     Args:
-        context: The context of the screens.
         query: What the queue lists, which can be saved.
         saves: Whether a name for that is asked at once.
     """

@@ -25,12 +25,7 @@ WORDS = 60
 
 
 class ChoiceScreen(ModalScreen["Mapping[str, str] | None"]):
-    """Chooses the values of a report; those that are another one now, None where it is left.
-
-    Args:
-        settings: Which keys are other ones.
-        choices: What can be chosen, by name.
-    """
+    """Chooses the values of a report; those that are another one now, None where it is left."""
 
     CSS_PATH = "choosing.tcss"
     BINDINGS = bindings("choices")

@@ -49,7 +49,6 @@ class Drawing:
     """A report as lines.
 
     Attributes:
-        lines: The lines.
         cursor: Where the figure under the cursor is.
     """
 
@@ -66,7 +65,6 @@ def draw(report: Report, width: int, here: Place | None = None, most: int = MOST
     """Draw a report.
 
     Args:
-        report: The report.
         width: The cells of a line; a matrix may be wider.
         here: The figure under the cursor; None for no cursor.
         most: Rows of a table; of more the first ones are drawn, and the last third.

@@ -95,8 +95,6 @@ class ReportsScreen(WorkbenchScreen):
     """Lists the reports and shows one of them. On a narrow terminal the report has a page of its own.
 
     Args:
-        context: The context of the screens.
-        navigator: Opens the items behind a figure.
         opened: The name of the report that is shown at once, and what is chosen for it; None for the list.
 
     Attributes:

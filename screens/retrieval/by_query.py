@@ -56,12 +56,9 @@ class ByQueryScreen(WorkbenchScreen):
     """Lists the queries with what two methods have of each, and the difference.
 
     Args:
-        context: The context of the screens.
-        navigator: Opens the rankings of a query.
         asked: Which two methods, by whose labels.
 
     Attributes:
-        reading: Reads both.
         rows: The queries in their order.
     """
 

@@ -61,8 +61,6 @@ class RankedScreen(WorkbenchScreen):
     """Shows two ranked lists of codes, with their labels and where the other list has them.
 
     Args:
-        context: The context of the screens.
-        navigator: Opens a code, or the pair that it is.
         queries: The methods, and the queries in their order.
         index: The one that is shown.
         went: Called with the place of the query that is shown, whenever that is another one.

@@ -20,7 +20,6 @@ class RowList(ScrollView, can_focus=False, inherit_bindings=False):
     """Shows lines, one for each row.
 
     Attributes:
-        cursor: The row under the cursor.
         is_active: Whether the cursor is shown.
     """
 
@@ -31,12 +30,7 @@ class RowList(ScrollView, can_focus=False, inherit_bindings=False):
     """
 
     class Clicked(Message):
-        """A row was clicked.
-
-        Attributes:
-            rows: The list.
-            row: The row.
-        """
+        """A row was clicked."""
 
         def __init__(self, rows: RowList, row: int) -> None:
             super().__init__()
@@ -59,7 +53,6 @@ class RowList(ScrollView, can_focus=False, inherit_bindings=False):
         """Show other rows.
 
         Args:
-            count: How many.
             line: Gives the line of a row, in so many cells.
         """
         self._count, self._line = count, line

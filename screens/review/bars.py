@@ -400,7 +400,6 @@ class ReviewHeader:
 
     Args:
         shared: The context shared by the screen's components; it has a `PlaceLine` and a `ClaimLine`.
-        order: The items.
         query: Returns the query of the queue that is reviewed.
 
     Attributes:

@@ -29,11 +29,7 @@ class CandidateList(Static):
     """Lists the candidates of a query, a line each, and marks the one on the screen."""
 
     class Chosen(Message):
-        """A candidate was clicked.
-
-        Attributes:
-            item_id: The pair.
-        """
+        """A candidate was clicked."""
 
         def __init__(self, item_id: int) -> None:
             super().__init__()
@@ -105,9 +101,6 @@ class CandidateController:
     """Shows the list of candidates, and keeps it up to date.
 
     It is read when a pair of another query comes, and when a label is stored: no key waits for it.
-
-    Args:
-        shared: The context shared by the screen's components.
     """
 
     def __init__(self, shared: JudgingContext) -> None:

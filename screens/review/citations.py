@@ -43,8 +43,6 @@ class Citations:
     cites; what was changed since and went with no label yet is a draft, kept like that of a comment.
 
     Args:
-        shared: The context shared by the screen's components.
-        panes: The panes.
         changed: Called when a draft has changed.
         show_execution: Shows the execution whose test or log is cited.
         judgment: The word for what cites the lines.

@@ -35,8 +35,6 @@ class RunComparison:
     lines of the other run cannot be cited.
 
     Args:
-        shared: What the components of the screen share.
-        panes: The panes.
         show: Shows an item as it was chosen.
     """
 

@@ -16,13 +16,7 @@ _NO_FOLDER = "Start with --repositories DIR, or set screens.repositories, to ope
 
 
 class ContextFiles:
-    """Opens the file of the piece at the cursor of the pane, or else at its top.
-
-    Args:
-        shared: The context shared by the screen's components.
-        panes: The panes.
-        navigator: Opens the screen that shows the file.
-    """
+    """Opens the file of the piece at the cursor of the pane, or else at its top."""
 
     def __init__(self, shared: JudgingContext, panes: PaneController, navigator: Navigator) -> None:
         self._shared = shared

@@ -20,12 +20,7 @@ OSC52_LIMIT = 74_994
 
 
 class TextCopier:
-    """Hands the text of a pane over, exactly.
-
-    Args:
-        shared: The context shared by the screen's components.
-        panes: The panes.
-    """
+    """Hands the text of a pane over, exactly."""
 
     def __init__(self, shared: JudgingContext, panes: PaneController) -> None:
         self._shared = shared

@@ -61,8 +61,6 @@ def count_list(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> L
     """Count the items of a list by status, and the open ones that it does not list; slow, so for a thread.
 
     Args:
-        workspace: The open workspace.
-        scope: Whose work is counted.
         item_ids: The items of the list; some may be listed twice.
     """
     import numpy
@@ -222,7 +220,6 @@ class EndOfList:
 
     Args:
         shared: The context shared by the screen's components; it has the card.
-        order: The list.
         header: Names the list.
         failed: Called with the error of a count.
     """

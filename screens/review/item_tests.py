@@ -33,8 +33,6 @@ class TestEditor(TextEditor):
     """Edits a test; returns it when it is to be run, None when it is put aside.
 
     Args:
-        context: The context of the screens.
-        item: The item whose test it is.
         shown: The test that the review shows; the beginning of one where it shows none.
         draft: The rater's draft; None where there is none.
         keep: Called with the text after every change.
@@ -125,12 +123,10 @@ class ItemTests:
     An edited test stays a draft, kept like that of a comment, until its run is on disk.
 
     Args:
-        shared: The context shared by the screen's components.
         show: Shows an item with the run that is chosen.
         forget: Drops an item that was read before, by its key.
         reload: Reads an item again if it is the one shown, by its key.
         changed: Called when a draft has changed.
-        panes: The panes.
 
     Attributes:
         drafts: The edited tests.

@@ -26,9 +26,6 @@ def next_open(
     """Return the next place with an item to judge, after the last from the top; None without one.
 
     Args:
-        workspace: The open workspace.
-        scope: Who judges.
-        ids: The items in their order.
         index: The place after which is looked.
         unsaved: Items of which something is on its way to the disk.
     """
@@ -60,8 +57,6 @@ def resumed_item(
     of the same queue, else the first open one of all, else again the one at which it ended.
 
     Args:
-        workspace: The open workspace.
-        scope: Whose session.
         session: Its stored state.
         query: The queue that it was in.
     """
@@ -95,11 +90,6 @@ def restored_order(
 
     An item that the queue lists no more is put back where it stood; where the session goes on with an item
     of another queue, all items are listed.
-
-    Args:
-        workspace: The open workspace.
-        scope: Whose session.
-        session: Its stored state.
     """
     query = QueueQuery.of(session.get("queue"), blind=not scope.may(Shows.LISTS))
     item = resumed_item(workspace, scope, session, query)

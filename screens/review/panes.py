@@ -130,12 +130,10 @@ class PaneController:
     """Shows an item in panes, and moves among them.
 
     Args:
-        shared: The context shared by the screen's components.
         chosen: Called with the id of a pane that was chosen.
         show: Shows an item with swapped panes.
 
     Attributes:
-        by_id: The panes by their ids.
         active: The pane that is read: the subject, or a part of the case.
         preferred: The part of the case that is shown where an item has it.
         comparing: Whether two runs stand side by side, one above the other where the terminal is narrow.

@@ -37,7 +37,6 @@ class Practice:
 
     Args:
         shared: The context shared by the screen's components; it has the lines where there are lessons.
-        order: The items.
     """
 
     def __init__(self, shared: JudgingContext, order: ReviewOrder) -> None:

@@ -19,7 +19,6 @@ class ReferenceCover:
     """The rater's choice to have references covered, for all items and for later sessions.
 
     Args:
-        shared: The context shared by the screen's components.
         show: Shows an item as it was chosen.
         changed: Called when the choice has changed.
     """

@@ -56,8 +56,6 @@ class ScoreLine:
     The screen has the line, an `Input` with the id `scores`.
 
     Args:
-        shared: The context shared by the screen's components.
-        judging: Records the scores.
         leave: Gives the focus back when the line is closed.
     """
 

@@ -82,17 +82,9 @@ class ReviewScreen(WorkbenchScreen):
     """Shows the items of a queue one after another and records the rater's judgments.
 
     Args:
-        context: The context of the screens.
-        navigator: Opens other screens.
-        ids: The items in their order.
         index: The place of the one to begin with.
         query: The query of the queue; all items by default.
         resume_from: The session that is gone on with, in place of the items given; an empty one for none.
-
-    Attributes:
-        order: The items, and which of them is shown.
-        guard: Knows which item is on the screen.
-        judging: Records what the keys say.
     """
 
     SCOPE = "review"

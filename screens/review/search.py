@@ -17,10 +17,6 @@ FIND = "find"
 class PaneSearch:
     """A search in one pane; it goes on until it is ended, or another item comes.
 
-    Args:
-        shared: The context shared by the screen's components.
-        panes: The panes.
-
     Attributes:
         is_open: Whether there is a search whose matches can be gone through.
     """

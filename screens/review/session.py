@@ -39,13 +39,6 @@ class DraftStore(Protocol):
 class SessionSaver:
     """Comes back to where the rater was.
 
-    Args:
-        shared: The context shared by the screen's components.
-        order: The items.
-        panes: The panes.
-        comments: The line in which comments are written.
-        query: The query of the queue that is reviewed.
-
     Attributes:
         query: The query of the queue that is reviewed.
         drafts: The drafts stored with the place.

@@ -19,8 +19,6 @@ class Sides:
     """Lets the two sides of a comparison scroll together, and marks their differences on demand.
 
     Args:
-        shared: The context shared by the screen's components.
-        panes: The panes.
         show: Shows an item as it was chosen.
     """
 

@@ -37,7 +37,6 @@ class TextEditor(ModalScreen[str | None]):
     Where a text stands beside it, both take the places that they have on the screen below.
 
     Args:
-        context: The context of the screens.
         text: The text to edit: the draft, where there is one.
         keep: Called with the text after every change.
     """
@@ -202,8 +201,6 @@ def edit_externally(
     """Have a text edited in `$EDITOR`; None where that failed, which is reported.
 
     Args:
-        shared: The context shared by the screen's components.
-        before: The text.
         editor: The dialog for the same kind of text, which names its file.
         keep: Called with the text of an editor that failed, to keep it as a draft.
         has_draft: Returns whether there is a draft after that.

@@ -27,8 +27,6 @@ class RevisionEditor(TextEditor):
     """Edits a text of an item; returns it when it is to be recorded, None when it is put aside.
 
     Args:
-        context: The context of the screens.
-        item: The item.
         editable: The text.
         draft: The rater's draft; None where there is none.
         keep: Called with the text after every change.
@@ -107,8 +105,6 @@ class TextRevisions:
     What was written stays a draft, kept like that of a comment, until the revision is on disk.
 
     Args:
-        shared: The context shared by the screen's components.
-        judging: Records what was written.
         changed: Called when a draft has changed.
     """
 

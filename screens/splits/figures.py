@@ -61,9 +61,7 @@ def figures(split: SplitDetails, changes: SplitChanges | None, cells: int) -> li
     """Return the figures of a split, between titles.
 
     Args:
-        split: The split.
         changes: What changed since; None where nobody asked.
-        cells: The width.
     """
     return [
         *_parts(split, cells),

@@ -62,11 +62,7 @@ EMPTY = (
 
 
 class SplitsScreen(WorkbenchScreen):
-    """Lists the splits, with the parts, balance and leakage of one.
-
-    Attributes:
-        reading: Reads the splits.
-    """
+    """Lists the splits, with the parts, balance and leakage of one."""
 
     SCOPE = "splits"
     CSS_PATH = "splits.tcss"

@@ -30,7 +30,6 @@ class ConfirmScreen(ModalScreen[bool]):
     """Asks before something that cannot be taken back; True where it shall be done.
 
     Args:
-        settings: Which keys are other ones.
         title: What would be done.
         lines: What that means.
         does: What the key does, in a word or two.
@@ -136,7 +135,6 @@ def ask(
     """Make a change in a thread after a confirmation.
 
     Args:
-        screen: The screen that asks.
         title: What would be done.
         lines: What that means.
         verb: What the key does, in a word or two.

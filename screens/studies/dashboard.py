@@ -53,11 +53,6 @@ class DashboardScreen(WorkbenchScreen):
     The agreement is shown at looks only, and each look is logged: one that was planned is taken as soon as it
     is due, any other one by a key.
 
-    Args:
-        context: The context of the screens.
-        navigator: Opens other screens.
-        name: The study's name.
-
     Attributes:
         reading: Reads the study, and the plan of a draft.
     """

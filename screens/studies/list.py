@@ -31,11 +31,7 @@ NAME_CELLS = 22
 
 
 class StudiesScreen(WorkbenchScreen):
-    """Lists the studies.
-
-    Attributes:
-        reading: Reads the studies with their progress.
-    """
+    """Lists the studies."""
 
     SCOPE = "studies"
     CSS_PATH = "studies.tcss"

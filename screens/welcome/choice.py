@@ -16,13 +16,11 @@ class FirstRun:
     """What a first run begins with; `workbench` builds it.
 
     Attributes:
-        settings: How the app looks and which keys it has.
         workspaces: The workspace files of the folder.
         files: Whether the folder holds files that can be imported.
         new: The name of a new workspace.
         rater: The rater's name, as far as it is known.
         asks: Whether the rater is asked for the name, since none is configured.
-        config: The configuration file.
         check_name: Returns a name as it is stored; refuses one that cannot be.
         keep_name: Writes a name into the configuration file.
         imports: Returns what imports into a workspace, which is made with the first file.
@@ -48,7 +46,6 @@ class Chosen:
 
     Attributes:
         opens: A workspace, the demo, or the practice.
-        rater: The rater's name.
         workspace: The workspace; None for the demo and the practice.
         judges: Whether its first item is opened.
     """

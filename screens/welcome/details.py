@@ -31,7 +31,6 @@ class Details:
     """What was filled in.
 
     Attributes:
-        rater: The rater's name.
         path: The file of the new workspace; None where none was asked for.
     """
 
@@ -43,8 +42,6 @@ class DetailsScreen(ModalScreen["Details | None"]):
     """Asks for a workspace's file and a rater's name, as far as they are needed.
 
     Args:
-        first_run: What the first run begins with.
-        title: The title.
         path: The file that is offered; None to ask for the name alone.
     """
 

@@ -45,11 +45,7 @@ class Way:
 
 
 class WelcomeScreen(Screen[None]):
-    """Offers the ways to a first workspace, one key each.
-
-    Args:
-        first_run: What the first run begins with.
-    """
+    """Offers the ways to a first workspace, one key each."""
 
     CSS_PATH = "welcome.tcss"
     BINDINGS = bindings("welcome")

@@ -15,7 +15,6 @@ def cursor_line(text: str, *, here: bool, in_use: bool = True) -> Content:
     """Return a line, marked where it is under the cursor.
 
     Args:
-        text: The line.
         here: Whether it is the one under the cursor.
         in_use: Whether the keys are those of this list, and not of another part of the screen.
     """
@@ -29,11 +28,9 @@ def cursor_lines(
     """Return lines with a cursor before one of them.
 
     Args:
-        texts: The lines.
         index: The one under the cursor.
         room: How many lines are shown, the one under the cursor among them; None for all. Where there are
             more, a last line says how many.
-        noun: What those are called.
     """
     room = len(texts) if room is None else room
     more = len(texts) - room

@@ -154,8 +154,6 @@ class Contents:
         kinds: Of which kinds the items may be; empty where that is not known.
         agents: Whether agents have worked on any of them.
         path: Whether it is known of any of them how the agents came to their label.
-        detail: Whether any has a detail.
-        similarity: Whether any has a similarity.
         largest: Most items on a line.
         singles: Whether there is a line of one item.
     """
@@ -189,7 +187,6 @@ class Columns:
     Args:
         width: Cells of a line.
         blind: Leave out what is the agents'.
-        contents: What the lines hold.
         hidden: Columns that are left out, of `store.queries.rows.COLUMNS`.
     """
 

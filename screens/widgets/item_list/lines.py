@@ -43,7 +43,6 @@ class Lines:
         """Return the items of some lines.
 
         Args:
-            first: The first line.
             last: The one after the last.
         """
         return self.ids[self.begin(max(0, first)) : self.begin(last)]

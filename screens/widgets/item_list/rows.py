@@ -80,7 +80,6 @@ class ItemRows:
         """Return which items to read next: those in sight, otherwise those near it; empty for none.
 
         Args:
-            lines: The lines of the list.
             first: The first line in sight.
             count: How many lines are in sight at once.
         """

@@ -64,11 +64,7 @@ CHANGES_SECONDS = 0.2
 
 @dataclass
 class ReadFailed(Message):
-    """Items could not be read; another order, or the same one again, tries once more.
-
-    Attributes:
-        error: The error message.
-    """
+    """Items could not be read; another order, or the same one again, tries once more."""
 
     error: Exception
 

@@ -41,7 +41,6 @@ class CodeArea(TextArea):
         text: The code, which `can_hold` takes.
         language: The Pygments name of its language.
         wraps: Whether long lines go on in the next row, and lines have no numbers: for prose.
-        id: The widget's id.
     """
 
     def __init__(self, text: str, language: str, *, wraps: bool = False, id: str | None = None) -> None:

@@ -76,7 +76,6 @@ class ShownLine:
     Places in it are indices into the shown text, source offsets, or cells; all three start at 0.
 
     Args:
-        source: The line.
         words: Whether wrapping keeps words whole.
         insets: Offsets with the glyph, of one cell, that is shown before the character there, in order. A
             glyph has an index as all that is shown, and is no part of the source.
@@ -387,7 +386,6 @@ class Flow(SlicedWork):
     What is asked of a part that was not measured yet is measured there and then.
 
     Args:
-        document: The text.
         width: Cells in a row, or None when lines are not wrapped.
     """
 

@@ -118,7 +118,6 @@ def why_plain(text: str, longest: int) -> str:
     """Say why a text is too large to be highlighted.
 
     Args:
-        text: The text.
         longest: Characters in its longest line.
 
     Returns:

@@ -106,7 +106,6 @@ class _Line:
     """A line of a rendered text.
 
     Attributes:
-        text: Its text.
         origin: The line of the source that it comes from, from 0.
         styles: Headings, emphasis, links and the like in it.
         code: The code that it is part of.
@@ -170,11 +169,7 @@ def _render(source: str, breaks: tuple[int, ...]) -> Document:
 
 
 class _Page:
-    """A Markdown source, laid out block by block.
-
-    Args:
-        source: Its lines.
-    """
+    """A Markdown source, laid out block by block."""
 
     def __init__(self, source: Sequence[str]) -> None:
         self._source = source

@@ -141,12 +141,10 @@ class LineMarks:
         """Return the gutter of a row: a glyph, the number, and the cursor.
 
         Args:
-            row: The row.
             number: The number of its line, None for a line without one.
             glyph: The glyph of the line, filled with blanks to the length of the longest; where the line is
                 cited or jumped to, the first cell is another one.
             width: Cells, at least one more than of the glyph; in just that there is no room for a number.
-            palette: The styles.
         """
         pointed = number is not None and number == self.pointed
         chosen = self.chosen is not None and number in self.chosen
@@ -282,7 +280,6 @@ def places(row: Row, text: str, before: int, width: int) -> Strip:
 
     Args:
         row: The part of the text on the row.
-        text: The text of the row.
         before: Cells before it.
         width: Cells of the row.
     """

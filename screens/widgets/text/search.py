@@ -23,7 +23,6 @@ class TextSearch(SlicedWork):
     folding shifts an offset; matches do not overlap.
 
     Args:
-        text: The searched text.
         pattern: A plain substring of at least one character.
         origin: The offset at which the first match is wanted, or after it.
     """

@@ -804,9 +804,6 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the original characters under a selection, for Textual's own copying.
 
-        Args:
-            selection: The selection.
-
         Returns:
             The text and what to put after it; lone surrogates, which no clipboard takes, become U+FFFD.
         """
