@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from textual.app import App
+from textual.content import Content
 
 from screens.widgets.text.sanitize import one_line
 from store.errors import JudgmentRefused, WorkbenchError
@@ -18,6 +19,11 @@ def error_sentences(error: WorkbenchError) -> str:
 def error_line(error: WorkbenchError, cells: int = 400) -> str:
     """Return an error as a line of at most so many cells."""
     return f"! {one_line(error_sentences(error), cells)}"
+
+
+def error_lines(error: WorkbenchError) -> list[Content]:
+    """Return an error in place of what could not be read: its title, what happened, what mends it."""
+    return [Content(one_line(part, 400)) for part in (error.title, error.message, error.hint) if part]
 
 
 class Notices:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from textual.content import Content
 
+from screens.notices import error_lines
 from screens.threads import Soon, in_thread
-from screens.widgets.text.sanitize import one_line
 from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 
@@ -76,6 +76,5 @@ class Reading(Generic[T]):
     def why_nothing(self) -> list[Content]:
         """Return why nothing is shown, as lines; none where something was read."""
         if self.failure is not None:
-            parts = (self.failure.title, self.failure.message, self.failure.hint)
-            return [Content(one_line(part, 400)) for part in parts if part]
+            return error_lines(self.failure)
         return [Content("Reading …")] if self.found is None else []

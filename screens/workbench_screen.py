@@ -50,9 +50,13 @@ class WorkbenchScreen(Screen[None]):
             self.add_class(*names[-1:])
 
     def on_screen_resume(self) -> None:
-        """Name jobs that ended while the screen was covered no longer."""
+        """Name jobs that ended while the screen was covered no longer, and read what may have changed."""
         for line in self.query(JobLine):
             line.show_job()
+        self.action_read()
+
+    def action_read(self) -> None:
+        """Read again what is shown; nothing where the screen sees to that itself."""
 
     def key_of(self, command: str) -> str:
         """Return the first key of a command, as a person reads it.

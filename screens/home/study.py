@@ -67,7 +67,7 @@ class StudyHomeScreen(WorkbenchScreen):
         self.reading.follow(rest=READ_SECONDS)
         self._lay_out()
 
-    def on_screen_resume(self) -> None:
+    def action_read(self) -> None:
         """Read the progress, when this is what is shown."""
         self.reading.again()
 

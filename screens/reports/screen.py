@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from screens.commands import Command, bindings
 from screens.form import typed_path
 from screens.jobs.job_line import JobLine
+from screens.notices import error_lines
 from screens.reading import Reading
 from screens.reports.choosing import ChoiceScreen
 from screens.reports.drawing import BOLD, CURSOR, DRAWN, MUTED, TITLE, draw, lines_of
@@ -151,11 +152,6 @@ class ReportsScreen(WorkbenchScreen):
         self._lay_out()
         if self.page is None and self.failure is None:
             self._read_soon()
-
-    def on_screen_resume(self) -> None:
-        """Read again what may have changed meanwhile, when this is what is shown."""
-        self._found.clear()
-        self.reading.again()
 
     def action_read(self) -> None:
         """Read the report again."""
@@ -361,8 +357,7 @@ class ReportsScreen(WorkbenchScreen):
     def _why_nothing(self) -> list[Content]:
         if self.failure is None:
             return [Content("Reading …")]
-        parts = (self.failure.title, self.failure.message, self.failure.hint)
-        return [Content(one_line(part, 400)) for part in parts if part]
+        return error_lines(self.failure)
 
     def _titles(self) -> list[Content]:
         if why := self.reading.why_nothing():

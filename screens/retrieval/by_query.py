@@ -101,10 +101,6 @@ class ByQueryScreen(WorkbenchScreen):
         """Fit the lines to the width."""
         self._lay_out()
 
-    def on_screen_resume(self) -> None:
-        """Read again what may have changed meanwhile, when this is what is shown."""
-        self.reading.again()
-
     def action_read(self) -> None:
         """Read the rankings and the labels again."""
         self.reading.again()

@@ -127,7 +127,7 @@ class RankedScreen(WorkbenchScreen):
         """Fit the lines to the width."""
         self._lay_out()
 
-    def on_screen_resume(self) -> None:
+    def action_read(self) -> None:
         """Read the grades again, which a judgment in between has changed, when this is what is shown."""
         self.reading.again()
 

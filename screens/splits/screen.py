@@ -97,10 +97,6 @@ class SplitsScreen(WorkbenchScreen):
         """Fit the lines to the width."""
         self._lay_out()
 
-    def on_screen_resume(self) -> None:
-        """Read the splits, when they are what is shown."""
-        self.reading.again()
-
     def action_read(self) -> None:
         """Read the splits again."""
         self.reading.again()

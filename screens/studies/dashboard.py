@@ -96,10 +96,6 @@ class DashboardScreen(WorkbenchScreen):
         """Fit the lines to the width."""
         self._lay_out()
 
-    def on_screen_resume(self) -> None:
-        """Read the study, when it is what is shown."""
-        self.reading.again()
-
     def action_read(self) -> None:
         """Read the study again."""
         self.reading.again()

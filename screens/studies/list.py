@@ -61,10 +61,6 @@ class StudiesScreen(WorkbenchScreen):
         """Fit the lines to the width."""
         self._lay_out()
 
-    def on_screen_resume(self) -> None:
-        """Read the studies, when they are what is shown."""
-        self.reading.again()
-
     def action_read(self) -> None:
         """Read the studies again."""
         self.reading.again()
