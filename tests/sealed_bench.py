@@ -16,6 +16,7 @@ from small_workspace import labelled_by_agents
 from sqlalchemy import Connection, insert, select, update
 
 from store.ingest.importing import import_files
+from store.policy.rows import words_of
 from store.policy.scope import ADJUDICATE, Scope, Sitting
 from store.queries.item import item_access
 from store.queries.rows import QueueFilter, ViewQuery
@@ -99,7 +100,7 @@ def items_of(workspace: Workspace, scope: Scope, *words: str) -> list[int]:
     """The items of a sitting in their order; those whose condition has one of some words, if any are given."""
     assignment = table_of(Assignment)
     assert scope.sitting is not None
-    own = select(assignment.c.item_id, assignment.c.condition).where(
+    own = select(assignment.c.item_id, words_of().label("condition")).where(
         assignment.c.rater_id == scope.rater_id,
         assignment.c.study_id == scope.sitting.study,
         assignment.c.sitting == scope.sitting.number,

@@ -10,18 +10,19 @@ from sqlalchemy import (
     FromClause,
     Row,
     Select,
+    String,
     Subquery,
     and_,
     false,
-    func,
+    literal_column,
+    not_,
     or_,
     select,
     true,
 )
 
-from store.policy.conditions import HIDING, SHOWING
 from store.policy.scope import REVEAL, Scope, Shows
-from store.policy.words import OWN_TEST
+from store.policy.words import OWN_TEST, REVEALED, words_sql
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study, StudyRater
 
@@ -41,7 +42,7 @@ def may(scope: Scope, shows: Shows, item_id: ColumnElement[int]) -> ColumnElemen
 
 def may_on_all(connection: Connection, scope: Scope, shows: Shows) -> bool:
     """Return whether no item of a scope hides something (see `may`)."""
-    hidden = select(_assigned(scope, *HIDING[shows]).exists())
+    hidden = select(_assignments(scope).where(not_(shown_by(shows))).exists())
     return not scope.blind and not connection.execute(hidden).scalar()
 
 
@@ -75,11 +76,15 @@ def in_scope(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
 
 
 def assignment_of(connection: Connection, scope: Scope, item_id: int) -> Row[Any] | None:
-    """Return the assignment (id, phase, condition) under which an item is judged; None outside a study."""
+    """Return the assignment under which an item is judged, and what it asks; None outside a study.
+
+    Returns:
+        The columns `id`, `phase`, `own_test` (whether the rater writes a test program) and `swapped`.
+    """
     if scope.sitting is None:
         return None
     assignment = table_of(Assignment)
-    columns = (assignment.c.id, assignment.c.phase, assignment.c.condition)
+    columns = (assignment.c.id, assignment.c.phase, writes_test().label("own_test"), assignment.c.swapped)
     found: Select[Any] = _assignments(scope).with_only_columns(*columns)
     found = found.where(assignment.c.item_id == item_id)
     return connection.execute(found).first()
@@ -92,28 +97,34 @@ def positions(scope: Scope) -> Subquery:
     return _assignments(scope).with_only_columns(*columns).subquery("positions")
 
 
-def writes_test(assignment: FromClause) -> ColumnElement[bool]:
+def writes_test() -> ColumnElement[bool]:
     """Return the condition that an assignment has the rater write a test program."""
-    return _says(assignment.c.condition, OWN_TEST)
+    return table_of(Assignment).c.mode == OWN_TEST
+
+
+def shown_by(shows: Shows) -> ColumnElement[bool]:
+    """Return the condition that an assignment shows something of its item: `AGENTS`, `MODELS` or `TESTS`."""
+    assignment = table_of(Assignment)
+    revealed = assignment.c.mode == REVEALED
+    return {
+        Shows.AGENTS: revealed,
+        Shows.MODELS: revealed & not_(assignment.c.hides_models),
+        Shows.TESTS: assignment.c.shows_tests,
+    }[shows]
+
+
+def words_of(*, sides: bool = True) -> ColumnElement[str]:
+    """Return the words of an assignment's condition (see `words_sql`)."""
+    return literal_column(words_sql(table_of(Assignment).name, sides=sides), String)
 
 
 def _shown(scope: Scope, shows: Shows, item_id: ColumnElement[int]) -> ColumnElement[bool]:
-    if shows in SHOWING:
-        # Outside a study nothing asks for a word that shows.
-        there = item_id.in_(_assigned(scope, *SHOWING[shows]))
+    if shows is Shows.TESTS:
+        # Outside a study no assignment has to show them.
+        there = item_id.in_(_assignments(scope).where(shown_by(shows)))
         return _shown(scope, Shows.AGENTS, item_id) if scope.sitting is None else there
-    shown = item_id.not_in(_assigned(scope, *HIDING[shows]))
+    shown = item_id.not_in(_assignments(scope).where(not_(shown_by(shows))))
     return shown if scope.sitting is None else and_(in_scope(scope, item_id), shown)
-
-
-def _says(condition: ColumnElement[str], *words: str) -> ColumnElement[bool]:
-    padded = func.concat(" ", condition, " ")
-    return or_(*(func.strpos(padded, f" {word} ") > 0 for word in words))
-
-
-def _assigned(scope: Scope, *words: str) -> Select[tuple[int]]:
-    """Select the items whose assignment has one of some words in its condition."""
-    return _assignments(scope).where(_says(table_of(Assignment).c.condition, *words))
 
 
 def _assignments(scope: Scope) -> Select[tuple[int]]:

@@ -15,7 +15,6 @@ from store.errors import UnknownName
 from store.kinds.listing import relation
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
-from store.policy.conditions import asks_test
 from store.policy.rows import assignment_of, in_scope, is_own, may
 from store.policy.scope import EVERYTHING, REVEAL, REVIEW, Scope, Shows
 from store.queries.current import texts_until
@@ -173,7 +172,7 @@ def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAcces
     assigned = assignment_of(connection, scope, item_id)
     if assigned is None:
         return ItemAccess(None, scope.phase, not agents, not models, "agents" if tests else "none")
-    of_whom: ShownTests = "own" if asks_test(assigned.condition) else "agents" if tests else "none"
+    of_whom: ShownTests = "own" if assigned.own_test else "agents" if tests else "none"
     return ItemAccess(assigned.id, assigned.phase, not agents, not models, of_whom)
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, case, func, literal, select
 
 from store.json_fields import NOT_IN_JSON, json_fields
 from store.kinds.counting import in_order
-from store.policy.rows import in_scope, may
+from store.policy.rows import in_scope, may, words_of
 from store.policy.scope import EVERYTHING, Scope, Shows
 from store.queries.current import all_values, current_verdicts, own_labels, own_marks, status_of
 from store.queries.questions import answered_count, item_questions, kind_of, required_count
@@ -436,10 +436,11 @@ def sitting_statuses(connection: Connection, scope: Scope) -> Sequence[Any]:
     marks, answers = own_marks(scope), answered_count(scope)
     required, responses = required_count(item, scope=scope)
     status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
+    condition = words_of(sides=False)
     statement = (
         select(
             assignment.c.phase,
-            assignment.c.condition,
+            condition.label("condition"),
             status.label("status"),
             func.count().label("items"),
         )
@@ -452,8 +453,8 @@ def sitting_statuses(connection: Connection, scope: Scope) -> Sequence[Any]:
             assignment.c.sitting == scope.sitting.number,
             assignment.c.rater_id == scope.rater_id,
         )
-        .group_by(assignment.c.phase, assignment.c.condition, status)
-        .order_by(assignment.c.phase, assignment.c.condition, status)
+        .group_by(assignment.c.phase, condition, status)
+        .order_by(assignment.c.phase, condition, status)
     )
     if responses is not None:
         statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)

@@ -41,7 +41,7 @@ from sqlalchemy import (
 
 from store.kinds.listing import relation
 from store.kinds.spec import TaskKind, task_kinds
-from store.policy.rows import in_scope, may, may_read
+from store.policy.rows import in_scope, may, may_read, words_of
 from store.policy.scope import FIRST_PHASES, Shows
 from store.queries.current import all_values, first_values, own_values, shown_runs, texts_until
 from store.queries.questions import refs_with_text
@@ -694,7 +694,7 @@ def _assignments(connection: Connection, scope: Scope) -> Select[Any]:
             rater.c.name.label("rater"),
             assignment.c.sitting,
             assignment.c.position,
-            assignment.c.condition,
+            words_of().label("condition"),
             _in_study(scope, assignment.c.phase).label("phase"),
             _in_study(scope, assignment.c.block).label("block"),
         )
