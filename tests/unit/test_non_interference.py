@@ -18,6 +18,7 @@ from importlib import import_module
 
 import pytest
 import typer.main
+from older_schema import with_words
 from review_bench import uid
 from sealed_bench import (
     DRAFT,
@@ -34,7 +35,7 @@ from sealed_bench import (
     session_of,
     study_pair,
 )
-from sqlalchemy import true
+from sqlalchemy import true, update
 
 import store.policy
 import store.queries
@@ -48,6 +49,7 @@ from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
 from store.policy import rows
 from store.policy.scope import Scope, Shows
+from store.policy.words import condition_of
 from store.queries import (
     candidates,
     current,
@@ -68,6 +70,8 @@ from store.record.actions import Action
 from store.record.expert_runs import WITHOUT_TEST
 from store.record.ids import now
 from store.sql_views.views import views
+from store.tables.columns import table_of
+from store.tables.people import Assignment
 from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
 from workbench import study_session
@@ -76,6 +80,8 @@ from workbench.cli.program import program
 from workbench.lazy_config import LazyConfig
 from workbench.run_option import chosen_run
 
+EVERY_CONDITION = ("blind tests", "own-test", "revealed", "revealed tests hidden-models", "blind swapped")
+"""Conditions that between them have every word, one for each item of ana's first sitting."""
 SITTING = ("clear-match", "failing", "environment", "timeout", "tested")
 """The items of ana's first sitting, in their order."""
 ELSEWHERE = "clear-no"
@@ -648,6 +654,21 @@ def test_queries_return_the_same_where_some_items_are_revealed(mixed):
     assert "ben" in bare["load_item"]
     assert "'ben'" in bare["views"]
     assert "agent_label=0.0" in bare["queue_rows"]
+
+
+def test_a_workspace_with_conditions_in_words_answers_the_same(mixed, tmp_path):
+    path = shutil.copytree(mixed[1].parent, tmp_path / mixed[1].parent.name) / FILE
+    with Workspace.open(path) as workspace:
+        scope = ana(workspace)
+        table = table_of(Assignment)
+        for item, words in zip(items_of(workspace, scope), EVERY_CONDITION, strict=True):
+            of_item = (table.c.item_id == item) & (table.c.rater_id == scope.rater_id)
+            change = update(table).where(of_item).values(condition_of(words)._asdict())
+            workspace.lane.submit(lambda connection, change=change: connection.execute(change)).result()
+    before = queried_all(path)
+    assert {*with_words(path)} >= {*EVERY_CONDITION}
+    assert queried_all(path) == before
+    assert path.with_name(f"{path.name}.schema-24.bak").exists()
 
 
 # -- without a restriction ----------------------------------------------------------------------------

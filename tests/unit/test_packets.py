@@ -8,6 +8,7 @@ from collections import Counter
 import duckdb
 import pytest
 from judging import Desk, journal_ids, judged_workspace, judgments, marks
+from older_schema import with_words
 from review_bench import TEST, Ran, bench, write_expert_run
 from scipy.stats import spearmanr
 from several_kinds import three_kinds
@@ -448,7 +449,11 @@ def test_of_many_items_no_id_hash_order_or_time_tells_what_they_are(tmp_path):
     assert [row[:1] + row[3:4] for row in rows["assignment"]] == [
         (row[0], place) for place, row in enumerate(rows["assignment"], 1)
     ]
-    for name, constant in {"assignment": (1, 2, 4, 8, 9, 10, 11, 12), "item": (1, 4, 6), "pair": (3,)}.items():
+    for name, constant in {
+        "assignment": (1, 2, 4, 8, 9, 10, 11, 12),
+        "item": (1, 4, 6),
+        "pair": (3,),
+    }.items():
         for column in constant:
             assert len({row[column] for row in rows[name]}) == 1, (name, column)
     tells = {
@@ -904,6 +909,18 @@ def test_a_revision_in_a_packet_is_left_out(tmp_path):
         assert report.marks == 0
         assert [*report.left_out.values()] == ["revises a text, which nobody does in a packet"]
         assert marks(workspace) == []
+
+
+def test_a_packet_with_conditions_in_words_is_merged_once_it_was_opened(pairs):
+    study(pairs, conditions=("blind+tests", "revealed+hidden-models", "own-test"))
+    path = packet(pairs)
+    work(path)
+    assert with_words(path) == ["blind tests", "own-test", "revealed hidden-models"]
+    with pytest.raises(WorkspaceError, match="older version"):
+        merge_packet(pairs, path)
+    Workspace.open(path).close()
+    report = merge_packet(pairs, path)
+    assert (report.judgments > 0, report.left_out, report.left) == (True, {}, 0)
 
 
 def test_a_packet_of_another_workspace_is_refused(tmp_path):
