@@ -180,7 +180,7 @@ def run_export(
         file=plan.table,
         comments=plan.comments,
         names=plan.names,
-        blind=context.settings.blind
+        blind=not context.scope.may(Shows.OTHERS)
         and reveals(plan.form.name, plan.whose.name or plan.split, own) is not None,
         progress=progress,
         overwrite=plan.overwrite or dry_run,

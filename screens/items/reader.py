@@ -15,7 +15,7 @@ from screens.widgets.text.markdown import rendered
 from screens.widgets.text.sanitize import one_line
 from store.errors import UnknownName
 from store.kinds.spec import task_kinds
-from store.policy.scope import REVEAL, RunRef, Scope, Visibility
+from store.policy.scope import REVEAL, RunRef, Scope, Shows, Visibility
 from store.queries.item import load_own
 from store.queries.runs import shown_by_kind
 from store.queries.sent_back import notes_for
@@ -103,7 +103,7 @@ class ItemReader:
                     "See `workbench doctor`.",
                 )
             view = part.load(connection, self._with_run(connection, self._scope, part.kind), item_id)
-            if self._scope.blind and self._is_revealed(view):
+            if not self._scope.may(Shows.AGENTS) and self._is_revealed(view):
                 view = self._revealed_view(connection, part, view)
             if self._scope.sitting is not None:
                 view = _with_guideline(view, study_guideline(connection, self._scope.sitting.study))
@@ -119,7 +119,7 @@ class ItemReader:
 
         Where all is hidden, no run is looked for.
         """
-        if scope.blind:
+        if not scope.may(Shows.AGENTS):
             return scope
         kept = self._runs  # what is read before it is replaced is not kept after it
         if (runs := kept.get(scope)) is None:
@@ -130,7 +130,7 @@ class ItemReader:
         """Return whether an item that was read blind is shown with what was hidden of it."""
         if self._revealed is None:
             return False
-        return view.item_id in self._revealed or (self._scope.visibility.reveals and view.is_answered)
+        return view.item_id in self._revealed or (self._scope.reveals and view.is_answered)
 
     def _revealed_view(self, connection: Connection, part: ReviewPart, blind: ItemView) -> ItemView:
         """Return an item with what was hidden of it, and the answers of the rater that were changed since."""

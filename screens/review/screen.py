@@ -55,7 +55,7 @@ from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
 from store.errors import WorkbenchError
-from store.policy.scope import RunRef
+from store.policy.scope import RunRef, Shows
 from store.queries.queue import items_by_kind
 from store.record.actions import Action
 from store.record.evidence import Citation
@@ -285,8 +285,8 @@ class ReviewScreen(BaseScreen):
         if isinstance(event, ItemEnded):
             self.items.forget(event.item_id, event.run_id)
             self.comparison.forget(event.item_id)
-            is_hidden = self.context.scope.blind and (self.item is None or self.item.blind)
-            if event.outcomes and not is_hidden:
+            is_shown = self.context.scope.may(Shows.AGENTS) or (self.item is not None and not self.item.blind)
+            if event.outcomes and is_shown:
                 self._reload(event.item_id)
 
     def _run_changed(self, relabelled: bool) -> None:
@@ -352,7 +352,7 @@ class ReviewScreen(BaseScreen):
             return
         before = self.guard.item_at(place)
         view = self._as_chosen(self.judging.with_unsaved(view, before))
-        if self.context.scope.blind and not view.blind:
+        if not (self.context.scope.may(Shows.AGENTS) or view.blind):
             self.context.runs.reveal(view.item_id)
         self.guard.put(view, place)
         with self.app.batch_update():
@@ -641,9 +641,9 @@ class ReviewScreen(BaseScreen):
     def _toggle_reveal(self) -> None:
         """Reveal items once they are answered, or no further ones; what was shown stays so."""
         scope, runs = self.context.scope, self.context.runs
-        if scope.sitting is not None:
+        if self.context.study is not None:
             self.shared.show_message("The study decides what is shown.")
-        elif not scope.blind:
+        elif scope.may(Shows.AGENTS):
             self.shared.show_message("This review is not blind: everything is shown.")
         else:
             runs.reveals = not runs.reveals
@@ -669,7 +669,7 @@ class ReviewScreen(BaseScreen):
             ),
             "review.unjudged": Handler(self._go_to_next_open, may_have_open),
             "review.back": Handler(self._go_back),
-            "review.reveal": Handler(self._toggle_reveal, lambda: self.context.scope.blind),
+            "review.reveal": Handler(self._toggle_reveal, lambda: not self.context.scope.may(Shows.AGENTS)),
             "review.edit": Handler(
                 lambda: self._editor().edit(), self._can_edit, of_item=True, label=self._what_edit_does
             ),

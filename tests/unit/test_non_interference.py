@@ -467,8 +467,11 @@ BUILDERS = {
         "is_own",
         "may",
         "in_scope",
+        "in_sitting",
         "may_read",
+        "may_read_run",
         "positions",
+        "refuse_hidden",
         "own_values",
         "own_labels",
         "own_marks",
@@ -525,9 +528,7 @@ QUERIES = {
     "protocol_of": lambda w, c, s, ids: shown_texts.protocol_of(c, s),
     "shown_candidates": lambda w, c, s, ids: shown_texts.shown_candidates(c, s, {}),
     "load_own": lambda w, c, s, ids: each(c, lambda c, n: item.load_own(c, s, n), ids),
-    "load_history": lambda w, c, s, ids: each(
-        c, lambda c, n: item.load_history(c, n, s, item.item_access(c, s, n)), items_of(w, s)
-    ),
+    "load_history": lambda w, c, s, ids: each(c, lambda c, n: item.load_history(c, n, s), items_of(w, s)),
     "item_texts": lambda w, c, s, ids: item.item_texts(c, items_of(w, s), s),
     # Which items are shown is asked first (`item_access`).
     "load_case": lambda w, c, s, ids: {n: viewed(c, s, n) for n in items_of(w, s)},
@@ -685,7 +686,7 @@ def off(monkeypatch):
 
 OFF = {
     "conditions that hide": ("store.policy.rows._shown", lambda *_: true(), "queue_rows"),
-    "hidden history": ("store.queries.item._in_history", lambda *_: true(), "load_item"),
+    "hidden history": ("store.queries.item.may_read", lambda *_: true(), "load_item"),
     "items of the sitting, by name": ("store.queries.item.in_scope", lambda *_: true(), "find_item"),
     "items of the sitting, by number": ("store.queries.item.in_scope", lambda *_: true(), "has_item"),
     "items of the sitting, loaded": ("store.queries.item.in_scope", lambda *_: true(), "load_item"),
@@ -693,7 +694,7 @@ OFF = {
     "items of the sitting, counted": ("store.queries.progress.in_scope", lambda *_: true(), "progress"),
     "items of the sitting, by kind": ("store.queries.queue.in_scope", lambda *_: true(), "items_by_kind"),
     "items of the sitting, in rows": ("store.queries.queue.in_scope", lambda *_: true(), "queue_rows"),
-    "views of others": ("store.queries.saved_views._may_see_view", lambda *_: true(), "list_views"),
+    "runs of the sitting, in views": ("store.sql_views.views.may_read_run", lambda *_: true(), "views"),
     "records, in views": ("store.sql_views.views.may_read", lambda *_: true(), "views"),
     "items of the sitting, in views": ("store.sql_views.views.in_scope", lambda *_: true(), "views"),
     "agents' work, in views": ("store.sql_views.views.may", lambda *_: true(), "views"),
@@ -723,6 +724,7 @@ GUARDED = {
     Shows.TESTS: ("shown_by_kind",),
     Shows.LISTS: ("views", "home"),
     Shows.RUN: ("the run that is named",),
+    Shows.SURROUNDINGS: ("list_views", "views"),
     Shows.WHOLE: ("the options of an export",),
 }
 """Queries that let what is hidden through once the policy shows it."""
@@ -799,7 +801,7 @@ def test_without_the_runs_of_the_sitting_the_shown_run_differs(mixed, off):
 
 
 def test_without_refused_filters_hidden_labels_choose_the_items(mixed, off):
-    off.setattr(queue, "_refuse_hidden", lambda *_: None)
+    off.setattr(queue, "refuse_hidden", lambda *_: None)
     assert queried(mixed[0], "queue_ids") != queried(mixed[1], "queue_ids")
 
 
