@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from screens.items.views import ASKED_AGAIN, GUIDELINE, ItemView, PaneText, ReviewPart, review_parts
 from screens.widgets.text.markdown import rendered
@@ -17,11 +17,10 @@ from store.errors import UnknownName
 from store.kinds.spec import task_kinds
 from store.policy.scope import REVEAL, RunRef, Scope, Shows, Visibility
 from store.queries.item import load_own
+from store.queries.questions import kind_name
 from store.queries.runs import shown_by_kind
 from store.queries.sent_back import notes_for
 from store.studies.studies import StudyGuideline, study_guideline
-from store.tables.columns import table_of
-from store.tables.imported import Item
 from store.workspace.duckdb import Workspace
 
 KEPT = 24
@@ -89,10 +88,9 @@ class ItemReader:
             return view
 
     def _load(self, item_id: int) -> ItemView:
-        item = table_of(Item)
         with self._workspace.reading() as connection:
-            kind = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar()
-            part = review_parts().get(kind or "")
+            kind = kind_name(connection, item_id)
+            part = review_parts().get(kind)
             if part is None:
                 known = kind in task_kinds()
                 raise UnknownName(

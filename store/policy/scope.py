@@ -41,7 +41,7 @@ class Shows(Enum):
         WHOLE: All of the workspace, as an export holds it.
         RUN: The choice of a run.
         RATER: Another rater's view.
-        SURROUNDINGS: What stands around the items: the order of their import, the design of studies, others' saved
+        SURROUNDINGS: What stands around the items: the order of their import, the design of studies, others'
             views, the texts behind those shown, what the agents cost.
     """
 
