@@ -25,8 +25,8 @@ from store.record.ids import now
 from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, find_rater, register_kinds
 from store.record.revisions import REVISION
-from store.record.saved_views import save_view
 from store.record.session import save_session
+from store.saved_views import save_view
 from store.studies.session import study_session
 from store.studies.studies import freeze_study, new_study, withdraw
 from store.tables.columns import table_of
