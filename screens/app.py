@@ -310,7 +310,7 @@ class WorkbenchApp(App[None]):
         else:
             from screens.judging.undo_text import describe_undo
 
-            recorder, blind = self.context.recorder, self.context.scope.blind
+            recorder, blind = self.context.recorder, not self.context.scope.may(Shows.AGENTS)
             what = describe_undo(undone.action, recorder.question_names, blind=blind, since=recorder.began)
             self.context.notices.show("Redone" if undone.redo else "Undone", what)
 

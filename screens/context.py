@@ -135,7 +135,7 @@ class ReviewSession:
 
     @property
     def _key(self) -> str:
-        return session_key(self.NAME, self._program.scope.sitting)
+        return session_key(self.NAME, self._program.scope)
 
     def keep(self, value: dict[str, Any]) -> None:
         """Store where the rater is."""

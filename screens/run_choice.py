@@ -78,22 +78,19 @@ class RunChoice:
         self.chosen: RunRef | None = program.run if program.scope.may(Shows.LISTS) else None
         self.shown: Mapping[str, RunRef] = MappingProxyType({})
         self.changed: Signal[bool] = Signal(app, "run-changed")
-        self.reveals = program.scope.visibility.reveals
+        self.reveals = program.scope.reveals
         self.revealed: set[int] = set()
         self._heard: set[UUID] = set()
 
     @property
     def scope(self) -> Scope:
         """The scope of every query for people."""
-        scope = self._program.scope
-        return replace(
-            scope, run=self.chosen, visibility=replace(scope.visibility, reveals=self.reveals and scope.blind)
-        )
+        return replace(self._program.scope.revealing(reveals=self.reveals), run=self.chosen)
 
     def read_revealed(self) -> None:
         """Read which items were revealed to the rater before, who has seen them for good; for a thread."""
         rater = self._program.rater
-        if rater is not None and self._program.scope.blind:
+        if rater is not None and not self._program.scope.may(Shows.AGENTS):
             kept = load_session(self._program.workspace, rater.id, REVEALED_SESSION).get("items")
             self.revealed.update(kept if isinstance(kept, list) else ())
 

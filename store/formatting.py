@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 
 
@@ -14,6 +16,13 @@ def pluralize(number: int, thing: str, things: str = "") -> str:
         things: Its plural; with an s by default.
     """
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def in_list(names: Sequence[str]) -> str:
+    """Return names apart by commas; quotes hold a name with a comma together."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="").writerow(names)
+    return file.getvalue()
 
 
 def coefficient(value: float | None) -> str:

@@ -10,7 +10,7 @@ from kinds import json_lines, prediction, task
 from sqlalchemy import insert, select
 
 from store.ingest.importing import import_files
-from store.policy.words import HIDDEN_MODELS
+from store.policy.words import HIDDEN_MODELS, condition_of
 from store.record.raters import ensure_rater
 from store.record.response_names import ResponseName, question_name
 from store.tables.columns import table_of
@@ -113,7 +113,7 @@ def entries(
 def hide_models(workspace: Workspace, rater: str, item_id: int) -> None:
     """Assign an item to a rater who is not to see the names of models."""
     row = {"id": workspace.ids.next(), "study_id": 1, "rater_id": ensure_rater(workspace, rater).id}
-    row |= {"item_id": item_id, "phase": "review", "position": 1, "condition": f"first {HIDDEN_MODELS}"}
+    row |= {"item_id": item_id, "phase": "review", "position": 1, **condition_of(HIDDEN_MODELS)._asdict()}
     workspace.lane.submit(
         lambda connection: connection.execute(insert(table_of(Assignment)).values(**row, seed=0))
     ).result()

@@ -16,6 +16,7 @@ from small_workspace import labelled_by_agents
 from sqlalchemy import Connection, insert, select, update
 
 from store.ingest.importing import import_files
+from store.policy.rows import words_of
 from store.policy.scope import ADJUDICATE, Scope, Sitting
 from store.queries.item import item_access
 from store.queries.rows import QueueFilter, ViewQuery
@@ -24,8 +25,8 @@ from store.record.ids import now
 from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, find_rater, register_kinds
 from store.record.revisions import REVISION
-from store.record.saved_views import save_view
 from store.record.session import save_session
+from store.saved_views import save_view
 from store.studies.session import study_session
 from store.studies.studies import freeze_study, new_study, withdraw
 from store.tables.columns import table_of
@@ -99,7 +100,7 @@ def items_of(workspace: Workspace, scope: Scope, *words: str) -> list[int]:
     """The items of a sitting in their order; those whose condition has one of some words, if any are given."""
     assignment = table_of(Assignment)
     assert scope.sitting is not None
-    own = select(assignment.c.item_id, assignment.c.condition).where(
+    own = select(assignment.c.item_id, words_of().label("condition")).where(
         assignment.c.rater_id == scope.rater_id,
         assignment.c.study_id == scope.sitting.study,
         assignment.c.sitting == scope.sitting.number,

@@ -76,7 +76,7 @@ def give(
         assignment_id=assignment.id,
         phase=assignment.phase,
         value=value,
-        blind="blind" in assignment.condition,
+        blind=assignment.mode == "blind",
         elapsed_ms=milliseconds,
         active_ms=milliseconds,
         created_at=at or now(),

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from screens.study_place import StudyPlace
+from store.policy.words import condition_of
 from store.queries.studies import ChosenItem, StudyDetails
 from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater
@@ -54,7 +55,9 @@ def frozen_study(
     found = freeze_study(workspace, name)
     assignment = table_of(Assignment)
     for number, words in (conditions or {}).items():
-        changed = update(assignment).where(assignment.c.item_id == number).values(condition=words)
+        changed = (
+            update(assignment).where(assignment.c.item_id == number).values(condition_of(words)._asdict())
+        )
         workspace.lane.submit(lambda connection, changed=changed: connection.execute(changed)).result()
     return found
 

@@ -6,15 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
-
 from screens.items.views import PaneText, review_parts
 from screens.widgets.text.document import Document
 from store.errors import JudgmentRefused
 from store.policy.scope import Scope
+from store.queries.questions import kind_name
 from store.record.evidence import PARTS, Citation, Part, as_json, cite
-from store.tables.columns import table_of
-from store.tables.imported import Item
 
 if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
@@ -34,10 +31,8 @@ def evidence_of(workspace: Workspace, scope: Scope, item_id: int, wanted: Sequen
     Raises:
         JudgmentRefused: There are no such lines.
     """
-    item = table_of(Item)
     with workspace.reading() as connection:
-        kind = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar_one()
-        view = review_parts()[kind].load(connection, scope, item_id)
+        view = review_parts()[kind_name(connection, item_id)].load(connection, scope, item_id)
     shown = {part.part: part for part in (view.subject, *view.case) if part.part is not None and part.text}
     numbers: dict[Part, set[int]] = {}
     for each in wanted:

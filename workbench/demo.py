@@ -96,14 +96,9 @@ def build_demo(path: Path, *, fresh: bool = False, own_place: bool = False) -> W
 
 
 def _refuse_other_work(workspace: Workspace, *, own_place: bool) -> None:
-    from sqlalchemy import select
+    from store.queries.queue import items_by_kind
 
-    from store.tables.columns import table_of
-    from store.tables.imported import Item
-
-    with workspace.reading() as connection:
-        empty = connection.execute(select(table_of(Item).c.id).limit(1)).first() is None
-    if empty or holds_sample(workspace):
+    if not items_by_kind(workspace) or holds_sample(workspace):
         return
     if own_place:
         raise WorkspaceError(

@@ -102,13 +102,8 @@ def import_sample(workspace: Workspace) -> ImportReport:
 
 def holds_sample(workspace: Workspace) -> bool:
     """Return whether a workspace holds the sample's pairs."""
-    from sqlalchemy import select
+    from store.queries.sources import has_file
 
-    from store.tables.columns import table_of
-    from store.tables.imported import Source
-
-    source = table_of(Source)
     digest = hashlib.sha256((sample_folder() / "pairs.jsonl").read_bytes()).hexdigest()
     with workspace.reading() as connection:
-        found = connection.execute(select(source.c.id).where(source.c.sha256 == digest).limit(1))
-        return found.first() is not None
+        return has_file(connection, digest)

@@ -88,7 +88,7 @@ def _record(
     """Write the labels of the raters, each under its assignment."""
     from sqlalchemy import insert, select
 
-    from store.policy.conditions import shown_under
+    from store.policy.rows import shown_by
     from store.policy.scope import Shows
     from store.record.raters import guideline_number, question_number
     from store.tables.columns import table_of
@@ -98,7 +98,7 @@ def _record(
 
     assignment, item = table_of(Assignment), table_of(Item)
     rows = connection.execute(
-        select(assignment, item.c.external_id)
+        select(assignment, item.c.external_id, shown_by(Shows.AGENTS).label("shows_agents"))
         .join(item, item.c.id == assignment.c.item_id)
         .where(assignment.c.study_id == study.id)
     )
@@ -122,7 +122,7 @@ def _record(
                 phase=under.phase,
                 value=float(row["value"]),
                 guideline_id=guideline,
-                blind=not shown_under(under.condition, Shows.AGENTS),
+                blind=not under.shows_agents,
                 comment=row["comment"],
                 evidence=_evidence(connection, under.item_id, row["evidence"]),
                 elapsed_ms=round(spent * 1000),

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import select
-
 from screens.widgets.text.sanitize import one_line
 from store.errors import ExportFailed
 from store.export.exporting import ExportReport, ViewItems, export
-from store.export.own_file import KEPT, kept_tables
+from store.export.own_file import read_kept
 from store.export.summary import reveals
 from store.formats.protocol import Format, formats
 from store.measures.truth import POLICIES
@@ -22,9 +20,8 @@ from store.queries.rows import ViewQuery
 from store.queries.runs import all_runs
 from store.queries.saved_views import find_view, list_views, view_ids
 from store.queries.studies import list_studies
+from store.record.raters import people
 from store.splits.splits import list_splits
-from store.tables.columns import table_of
-from store.tables.people import Rater
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -107,11 +104,7 @@ def read_options(connection: Connection, scope: Scope) -> ExportOptions:
         HiddenData: The session is sealed.
     """
     refuse(connection, scope, Shows.WHOLE, "An export contains")
-    table = table_of(Rater)
-    people = select(table.c.name).where(table.c.kind != "agent").order_by(table.c.kind, table.c.name)
-    whose = [
-        (one_line(name, NAME_CELLS), Whose("rater", name)) for name in connection.execute(people).scalars()
-    ]
+    whose = [(one_line(name, NAME_CELLS), Whose("rater", name)) for name in people(connection)]
     whose += [(f"policy: {policy}", Whose("policy", policy)) for policy in POLICIES]
     whose += [
         (f"◆ run {one_line(run.name, NAME_CELLS)}", Whose("run", str(run.id)))
@@ -122,7 +115,7 @@ def read_options(connection: Connection, scope: Scope) -> ExportOptions:
         {split.name: tuple(part.part for part in split.report.parts) for split in list_splits(connection)},
         tuple(dict.fromkeys(view.name for view in list_views(connection, scope))),
         tuple(study.name for study in list_studies(connection)),
-        tuple(kept_tables(connection.exec_driver_sql(KEPT).fetchall())),
+        tuple(read_kept(connection)),
     )
 
 
@@ -175,7 +168,7 @@ def run_export(
         file=plan.table,
         comments=plan.comments,
         names=plan.names,
-        blind=context.settings.blind
+        blind=not context.scope.may(Shows.OTHERS)
         and reveals(plan.form.name, plan.whose.name or plan.split, own) is not None,
         progress=progress,
         overwrite=plan.overwrite or dry_run,

@@ -40,6 +40,7 @@ from store.export.summary import export_lines, reveals, uncounted
 from store.formats.protocol import Format
 from store.kinds.spec import task_kinds
 from store.paths import is_there
+from store.policy.scope import Shows
 from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:
@@ -299,7 +300,7 @@ class ExportScreen(WorkbenchScreen):
     def _revealed(self, form: str, whose: str | None) -> str | None:
         """Return whose labels an export holds that the review hides; None where it hides none."""
         own = self.context.rater.name if self.context.rater else None
-        return reveals(form, whose, own) if self.context.settings.blind else None
+        return None if self.context.scope.may(Shows.OTHERS) else reveals(form, whose, own)
 
     # -- keys -----------------------------------------------------------------------------------------
 

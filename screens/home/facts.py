@@ -81,9 +81,9 @@ def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:
     from screens.review.next_item import resumed_item
     from store.queries.queue import queue_rows
 
-    key = session_key(REVIEW_SESSION, scope.sitting)
+    key = session_key(REVIEW_SESSION, scope)
     session = load_session(workspace, scope.rater_id, key) if scope.rater_id else {}
-    query = QueueQuery.of(session.get("queue"), blind=not scope.may(Shows.LISTS))
+    query = QueueQuery.of(session.get("queue"), scope)
     item = resumed_item(workspace, scope, session, query)
     rows = queue_rows(workspace, scope, [item] if item is not None else [])
     left_off = item is not None and item == session.get("item")

@@ -209,7 +209,7 @@ class HomeScreen(WorkbenchScreen):
         if command.id.removeprefix("home.") in ("resume", "queue", "studies", "sql", "reports", "export"):
             return not self.empty
         if command.id == "home.splits":
-            return not self.empty and not self.context.settings.blind
+            return not self.empty and self.context.scope.may(Shows.OTHERS)
         if command.id == "home.adjudicate":
             return not self.empty and not self._why_not_adjudicate
         if command.id == "home.practice":
@@ -486,7 +486,8 @@ class HomeScreen(WorkbenchScreen):
             return "Rulings need a name: start with --rater NAME."
         if self.context.study is not None:
             return "A rater of an open study does not see the labels of others."
-        return "A blind review does not show the labels of others." if self.context.settings.blind else ""
+        hides = not self.context.scope.may(Shows.OTHERS)
+        return "A blind review does not show the labels of others." if hides else ""
 
     def action_adjudicate(self) -> None:
         """Rule on what raters disagree about."""

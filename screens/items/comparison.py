@@ -81,7 +81,7 @@ def _protocol(connection: Connection, scope: Scope, entry: ItemDetails) -> tuple
     assigned = assignment_of(connection, scope, entry.item_id)
     if assigned is None:
         return drawn_order("" if scope.rater is None else scope.rater.name, entry.external_id), scale, False
-    order = SWAPPED if SWAPPED in assigned.condition.split() else AS_LISTED
+    order = SWAPPED if assigned.swapped else AS_LISTED
     named = not entry.blind and not entry.hides_models and bool(entry.own.labels)
     return order, scale, named
 

@@ -8,20 +8,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from screens.items.views import ASKED_AGAIN, GUIDELINE, ItemView, PaneText, ReviewPart, review_parts
 from screens.widgets.text.markdown import rendered
 from screens.widgets.text.sanitize import one_line
 from store.errors import UnknownName
 from store.kinds.spec import task_kinds
-from store.policy.scope import REVEAL, RunRef, Scope, Visibility
+from store.policy.scope import REVEAL, RunRef, Scope, Shows, Visibility
 from store.queries.item import load_own
+from store.queries.questions import kind_name
 from store.queries.runs import shown_by_kind
 from store.queries.sent_back import notes_for
 from store.studies.studies import StudyGuideline, study_guideline
-from store.tables.columns import table_of
-from store.tables.imported import Item
 from store.workspace.duckdb import Workspace
 
 KEPT = 24
@@ -88,10 +87,9 @@ class ItemReader:
             return view
 
     def _load(self, item_id: int) -> ItemView:
-        item = table_of(Item)
         with self._workspace.reading() as connection:
-            kind = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar()
-            part = review_parts().get(kind or "")
+            kind = kind_name(connection, item_id)
+            part = review_parts().get(kind)
             if part is None:
                 known = kind in task_kinds()
                 raise UnknownName(
@@ -102,7 +100,7 @@ class ItemReader:
                     "See `workbench doctor`.",
                 )
             view = part.load(connection, self._with_run(connection, self._scope, part.kind), item_id)
-            if self._scope.blind and self._is_revealed(view):
+            if not self._scope.may(Shows.AGENTS) and self._is_revealed(view):
                 view = self._revealed_view(connection, part, view)
             if self._scope.sitting is not None:
                 view = _with_guideline(view, study_guideline(connection, self._scope.sitting.study))
@@ -118,7 +116,7 @@ class ItemReader:
 
         Where all is hidden, no run is looked for.
         """
-        if scope.blind:
+        if not scope.may(Shows.AGENTS):
             return scope
         kept = self._runs  # what is read before it is replaced is not kept after it
         if (runs := kept.get(scope)) is None:
@@ -129,7 +127,7 @@ class ItemReader:
         """Return whether an item that was read blind is shown with what was hidden of it."""
         if self._revealed is None:
             return False
-        return view.item_id in self._revealed or (self._scope.visibility.reveals and view.is_answered)
+        return view.item_id in self._revealed or (self._scope.reveals and view.is_answered)
 
     def _revealed_view(self, connection: Connection, part: ReviewPart, blind: ItemView) -> ItemView:
         """Return an item with what was hidden of it, and the answers of the rater that were changed since."""

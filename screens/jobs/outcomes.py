@@ -25,6 +25,7 @@ from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
 from screens.workbench_screen import WorkbenchScreen
 from store.formatting import pluralize
+from store.policy.scope import Shows
 from store.queries.queue import queue_rows
 from store.queries.run_items import (
     FailureCause,
@@ -74,7 +75,7 @@ class OutcomesScreen(WorkbenchScreen):
         yield TopLine("jobs › items of a run")
         yield Static(id="sentence")
         yield Static(id="groups")
-        self.items = ItemList(self._rows, blind=self.context.scope.blind, id="items")
+        self.items = ItemList(self._rows, blind=not self.context.scope.may(Shows.AGENTS), id="items")
         yield self.items
         yield Static(id="message")
         yield JobLine(self.context)
@@ -107,7 +108,7 @@ class OutcomesScreen(WorkbenchScreen):
         context, scope = self.context, self.context.scope
         ids = list(cast("list[int]", item_ids))
         rows = queue_rows(context.workspace, scope, ids)
-        if scope.blind:
+        if not scope.may(Shows.AGENTS):
             return rows
         # Of this run, since another one may have labelled what it failed on.
         with context.workspace.reading() as connection:
@@ -120,7 +121,7 @@ class OutcomesScreen(WorkbenchScreen):
 
     def _read_all(self) -> None:
         self._read(self._wanted)
-        if self.context.scope.blind:
+        if not self.context.scope.may(Shows.AGENTS):
             # Items listed by agents' replies would not be blind.
             self.outputs = ()
         else:

@@ -45,7 +45,7 @@ from screens.workbench_screen import WorkbenchScreen
 from store.errors import WorkbenchError
 from store.formatting import dollars, pluralize
 from store.kinds.spec import task_kinds
-from store.policy.scope import RunRef
+from store.policy.scope import RunRef, Shows
 from store.queries.run_figures import (
     ListedRun,
     RoleFigures,
@@ -262,7 +262,9 @@ class JobsScreen(WorkbenchScreen):
 
     def _read_stages(self, run_id: UUID) -> tuple[tuple[RoleFigures, ...], RunPace | None]:
         with self.context.workspace.reading() as connection:
-            stages = role_figures(connection, run_id, now(), together=self.context.scope.blind)
+            stages = role_figures(
+                connection, run_id, now(), together=not self.context.scope.may(Shows.AGENTS)
+            )
             return stages, run_pace(connection, run_id)
 
     def _read_failures(self, run_id: UUID) -> Failures:
@@ -410,9 +412,9 @@ class JobsScreen(WorkbenchScreen):
         return {
             "funnel": waiting
             if counts is None
-            else progress_lines(counts)
-            if self.context.scope.blind
-            else funnel(counts, self.pipeline, shown.run.kind, width),
+            else funnel(counts, self.pipeline, shown.run.kind, width)
+            if self.context.scope.may(Shows.AGENTS)
+            else progress_lines(counts),
             "stages": waiting if stages is None else stage_table(stages, width, live=live),
             "failures": waiting if causes is None else cause_lines(causes, width, causes_lines),
         }
@@ -557,8 +559,8 @@ class JobsScreen(WorkbenchScreen):
             "jobs.works": bool(self._parts_alone),
             "jobs.retry": job is None and shown is not None and startable and self._failed > 0,
             "jobs.items": shown is not None,
-            "jobs.use": shown is not None and shown.labelled > 0 and not context.scope.blind,
-            "jobs.compare": bool(self._comparable) and not context.scope.blind,
+            "jobs.use": shown is not None and shown.labelled > 0 and context.scope.may(Shows.AGENTS),
+            "jobs.compare": bool(self._comparable) and context.scope.may(Shows.AGENTS),
             "jobs.part": shown is not None and bool(self._choice),
         }
         return offered.get(command.id, True)
@@ -706,7 +708,7 @@ class JobsScreen(WorkbenchScreen):
     def action_use_run(self) -> None:
         """Show the labels of the run under the cursor on all screens; again, those of the default one."""
         shown, runs, show = self.run_shown, self.context.runs, self.context.notices.show
-        if self.context.scope.blind:
+        if not self.context.scope.may(Shows.AGENTS):
             show("Blind review", "The agents' labels are not shown.")
         elif shown is None or not shown.labelled:
             show("Nothing to show", "This run has no label yet.")
@@ -731,7 +733,7 @@ class JobsScreen(WorkbenchScreen):
         shown, show = self.run_shown, self.context.notices.show
         kind = task_kinds().get(shown.run.kind) if shown is not None else None
         marked = next((run for run in self._comparable if run.id == self._marked), None)
-        if self.context.scope.blind:
+        if not self.context.scope.may(Shows.AGENTS):
             show("Blind review", "The agents' labels are not shown, so runs cannot be compared.")
         elif shown is None or kind is None or kind.label_question is None or not self._comparable:
             show("Nothing to compare", "Two runs with labels of the same kind are needed.")

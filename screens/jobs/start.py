@@ -159,7 +159,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
             [
                 pluralize(found.items, kind.singular, kind.plural),
                 f"{pluralize(found.total('requests'), 'request')} · {pluralize(tokens, 'token')} · {money}",
-                "" if self.context.scope.blind else " ".join(found.based_on),
+                " ".join(found.based_on) if self.context.scope.may(Shows.AGENTS) else "",
             ]
         )
 

@@ -22,6 +22,7 @@ from screens.widgets.line_input import harmless_line
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
 from store.kinds.comparison import BOTH_BAD, SAME
+from store.policy.scope import Shows
 from store.record.actions import Action
 from store.record.evidence import Citation
 from store.tables.record import Judgment, Mark, QuestionTarget
@@ -285,12 +286,7 @@ class JudgingController:
     def _go_on(self, action: Action, message: str, choices: Sequence[tuple[str, str]] = ()) -> None:
         """Show what was recorded, and the next item."""
         item = self._shared.item
-        if (
-            item is not None
-            and item.blind
-            and item.is_answered
-            and self._shared.context.scope.visibility.reveals
-        ):
+        if item is not None and item.blind and item.is_answered and self._shared.context.scope.reveals:
             # What was hidden of the item comes as soon as the answer is on disk.
             message = f"{message} · {self._shared.key('next')} next"
             self._shared.show_recorded(action, message, choices=choices)
@@ -545,8 +541,10 @@ class JudgingController:
         questions = () if item is None or number is None or item.item_id != action.item_id else item.questions
         # By its key, since names are ambiguous where those of models are hidden.
         about = next((question.about for question in questions if question.target == number), "")
-        blind, names = self._shared.context.scope.blind, self._shared.context.recorder.question_names
-        what = describe_undo(action, names, blind=blind, since=self._shared.context.recorder.began, of=about)
+        context = self._shared.context
+        blind, recorder = not context.scope.may(Shows.AGENTS), context.recorder
+        names, began = recorder.question_names, recorder.began
+        what = describe_undo(action, names, blind=blind, since=began, of=about)
         if not undone.stored:
             return f"Undone: {what} · it was not saved yet and cannot be redone"
         if undone.redo:

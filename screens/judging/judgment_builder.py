@@ -8,19 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import select
-
 from screens.items.views import ItemView
-from store.kinds.spec import task_kinds
 from store.policy.scope import REVEAL, Scope
 from store.queries.item import OwnLabel, OwnState
 from store.queries.progress import ProgressDelta, pace, progress
 from store.record.actions import Action, new_record
 from store.record.evidence import Citation, as_json, readable_citations
 from store.record.ids import IdClock, now
+from store.record.raters import installed_guidelines
 from store.studies.studies import study_guideline
-from store.tables.columns import table_of
-from store.tables.people import Guideline
 from store.tables.record import Judgment, Mark
 from store.workspace.duckdb import Workspace
 
@@ -83,18 +79,11 @@ class JudgmentBuilder:
     @classmethod
     def read(cls, workspace: Workspace, scope: Scope) -> JudgmentBuilder:
         """Read the guidelines that are shown (of the study, or of the kinds), and return a builder."""
-        guideline = table_of(Guideline)
         with workspace.reading() as connection:
             if scope.sitting is not None:
                 shown = study_guideline(connection, scope.sitting.study)
                 return cls(workspace.ids, scope, {} if shown.id is None else {shown.kind: shown.id})
-            guidelines = connection.execute(
-                select(guideline.c.task_kind, guideline.c.version, guideline.c.id)
-            ).all()
-        # The installed version is shown; others came with records that were made under them.
-        installed = {(kind.name, kind.guideline_version) for kind in task_kinds().values()}
-        ids = {kind: number for kind, version, number in guidelines if (kind, version) in installed}
-        return cls(workspace.ids, scope, ids)
+            return cls(workspace.ids, scope, installed_guidelines(connection))
 
     def label(
         self,

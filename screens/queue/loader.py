@@ -107,7 +107,7 @@ class QueueLoader:
 
     def groups(self, query: QueueQuery) -> bool:
         """Return whether a queue is grouped; the items of a study stay in the order that it gave them."""
-        return query.grouped and self._scope.sitting is None
+        return query.grouped and self._scope.may(Shows.SURROUNDINGS)
 
     def progress(self, ids: Ids, kinds: Collection[str]) -> QueueProgress:
         """Count what is judged of a list, by kind."""
@@ -180,7 +180,7 @@ class QueueLoader:
     def of(self, value: Mapping[str, Any]) -> tuple[QueueQuery, int | None]:
         """Return what `kept` returns, of a value that was read already."""
         item = value.get("item")
-        query = QueueQuery.of(value, blind=not self._scope.may(Shows.LISTS))
+        query = QueueQuery.of(value, self._scope)
         return query, item if isinstance(item, int) else None
 
     def keep(self, query: QueueQuery, item_id: int | None) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from screens.queue.fields import ORDERS, fields
 from store.kinds.spec import task_kinds
+from store.policy.scope import Scope, Shows
 from store.queries.rows import QueueFilter, QueueSort, ViewQuery, known_columns
 
 
@@ -15,9 +16,9 @@ class QueueQuery(ViewQuery):
     """The filter, the order, the grouping and the columns of a queue, as a session keeps them."""
 
     @classmethod
-    def of(cls, kept: Any, *, blind: bool) -> QueueQuery:
-        """Return a stored query, without filters and orders that a blind queue must not have."""
-        kept = kept if isinstance(kept, dict) else {}
+    def of(cls, kept: Any, scope: Scope) -> QueueQuery:
+        """Return a stored query, without filters and orders that the lists of a scope must not have."""
+        kept, blind = kept if isinstance(kept, dict) else {}, not scope.may(Shows.LISTS)
         return cls(
             _filter_of(kept.get("filter"), blind=blind),
             _sort_of(kept.get("sort"), blind),

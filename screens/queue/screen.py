@@ -112,7 +112,9 @@ class QueueScreen(WorkbenchScreen):
         leaves = self.key_of("line.close")
         yield LineInput(id="find", placeholder=f"{TEXT_WANTED} · Enter list, {leaves} cancel")
         with Horizontal(id="body"):
-            yield ItemList(lambda ids: self.loader.rows(list(ids)), blind=scope.blind, id="items")
+            yield ItemList(
+                lambda ids: self.loader.rows(list(ids)), blind=not scope.may(Shows.AGENTS), id="items"
+            )
             yield Static(id="message")
             yield Preview(self.context.settings)
         yield JobLine(self.context)
@@ -512,7 +514,7 @@ class QueueScreen(WorkbenchScreen):
         notices = self.context.notices
         if self.context.refuses(Shows.WHOLE):
             return
-        if self.context.scope.blind:
+        if not self.context.scope.may(Shows.AGENTS):
             notices.show("Blind review", "The agents' labels are not shown.")
             return
         in_thread(self, self.loader.choices, self._offer_runs, notices.report_error, group="runs")

@@ -27,7 +27,7 @@ from screens.widgets.text.sanitize import one_line
 from store.errors import HiddenData, WorkbenchError
 from store.queries.rows import QueueSort, ViewQuery
 from store.queries.saved_views import ViewDetails, list_views, refuse_hidden_view, view_ids
-from store.record.saved_views import (
+from store.saved_views import (
     LONGEST_NAME,
     delete_view,
     refuse_single_items,

@@ -162,7 +162,7 @@ class ReportsScreen(WorkbenchScreen):
 
     def _read_here(self, connection: Connection, _: RaterRef | None) -> tuple[frozenset[str], str]:
         refuse(connection, self.context.scope, Shows.WHOLE, HIDDEN)
-        rejected = rejected_records(connection, named=not self.context.settings.blind)
+        rejected = rejected_records(connection, named=self.context.scope.may(Shows.OTHERS))
         kinds = frozenset(kind.name for kind in kinds_of_items(connection))
         return kinds, rejected_sentence(rejected)
 
@@ -177,7 +177,7 @@ class ReportsScreen(WorkbenchScreen):
     @property
     def offered(self) -> list[ReportSpec]:
         """The reports that there are; in a blind review those that can be of the rater's own labels alone."""
-        (kinds, _), blind = self.reading.found or NOTHING, self.context.settings.blind
+        (kinds, _), blind = self.reading.found or NOTHING, not self.context.scope.may(Shows.OTHERS)
         if not kinds or self.reading.failure is not None or (blind and self.context.rater is None):
             return []
         every = reports().values()
@@ -192,7 +192,7 @@ class ReportsScreen(WorkbenchScreen):
         return offered[self._index] if offered else None
 
     def _options(self, report: ReportSpec) -> Options:
-        blind, rater = self.context.settings.blind, self.context.rater
+        blind, rater = not self.context.scope.may(Shows.OTHERS), self.context.rater
         own = rater.name if blind and rater is not None else None
         asked = self._asked.get(report.read, Options())
         scope = self.context.scope if report.name == "progress" else None
@@ -363,7 +363,7 @@ class ReportsScreen(WorkbenchScreen):
         if why := self.reading.why_nothing():
             return why
         offered = self.offered
-        blind = self.context.settings.blind
+        blind = not self.context.scope.may(Shows.OTHERS)
         if not offered:
             if not (self.reading.found or NOTHING)[0]:
                 return [Content("No items yet."), Content("Import items, and label some.")]

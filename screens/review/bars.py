@@ -28,6 +28,7 @@ from screens.widgets.text.sanitize import one_line
 from store.kinds.comparison import BOTH_BAD
 from store.kinds.comparison_texts import CHANGES
 from store.kinds.spec import task_kinds
+from store.policy.scope import Shows
 from store.queries.progress import ProgressDelta, progress_delta
 from store.queries.rows import QueueFilter
 from store.record.actions import Action
@@ -438,7 +439,7 @@ class ReviewHeader:
     def show_place(self) -> None:
         """Show workspace, list, place, rater and progress."""
         context, guard = self._shared.context, self._shared.guard
-        blind, order = context.scope.blind, self._order
+        blind, order = not context.scope.may(Shows.AGENTS), self._order
         number, *filtered = self.listed()
         here = guard.on_screen.place if guard.on_screen is not None else guard.wanted
         if here is not None:
@@ -455,7 +456,7 @@ class ReviewHeader:
         whole = not self.kinds or self._query().wanted == QueueFilter()
         pace = self.progress.sentence(whole=whole) if self.progress else ""
         briefly = f"{failed}{rater}{' · blind' if blind else ''}"
-        until = "until you answer" if context.scope.visibility.reveals else "yes"
+        until = "until you answer" if context.scope.reveals else "yes"
         who = f"{failed}rater: {rater} · blind: {until if blind else 'no'} "
         if context.study is not None:
             who = f"{failed}rater: {rater} "
@@ -509,6 +510,6 @@ class ReviewHeader:
         if item is not None and (waiting := context.recorder.waiting(item.item_id)):
             is_failing = any(each.records[0].id in context.recorder.failures for each in waiting)
             state = "failed" if is_failing else "saving"
-        blind, reveals = item.blind if item else context.scope.blind, context.scope.visibility.reveals
-        screen.query_one(ClaimLine).show(item, state, blind=blind, reveals=reveals)
+        blind = item.blind if item else not context.scope.may(Shows.AGENTS)
+        screen.query_one(ClaimLine).show(item, state, blind=blind, reveals=context.scope.reveals)
         screen.query_one(JudgingKeyLine).update_keys()

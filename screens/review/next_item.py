@@ -9,7 +9,7 @@ from typing import Any
 from screens.judging.order import ReviewOrder
 from screens.queue.loader import QueueLoader
 from screens.queue.query import QueueQuery
-from store.policy.scope import Scope, Shows
+from store.policy.scope import Scope
 from store.queries.item import has_item
 from store.queries.progress import open_among, skipped_in_order
 from store.queries.queue import queue_ids
@@ -91,7 +91,7 @@ def restored_order(
     An item that the queue lists no more is put back where it stood; where the session goes on with an item
     of another queue, all items are listed.
     """
-    query = QueueQuery.of(session.get("queue"), blind=not scope.may(Shows.LISTS))
+    query = QueueQuery.of(session.get("queue"), scope)
     item = resumed_item(workspace, scope, session, query)
     loader = QueueLoader(workspace, scope)
     ids: list[int] = loader.all(query).ids.tolist()

@@ -54,7 +54,7 @@ from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
 from screens.workbench_screen import WorkbenchScreen
-from store.policy.scope import RunRef
+from store.policy.scope import RunRef, Shows
 from store.queries.queue import items_by_kind
 from store.record.actions import Action
 from store.record.evidence import Citation
@@ -276,8 +276,8 @@ class ReviewScreen(WorkbenchScreen):
         if isinstance(event, ItemEnded):
             self.items.forget(event.item_id, event.run_id)
             self.comparison.forget(event.item_id)
-            is_hidden = self.context.scope.blind and (self.item is None or self.item.blind)
-            if event.outcomes and not is_hidden:
+            is_shown = self.context.scope.may(Shows.AGENTS) or (self.item is not None and not self.item.blind)
+            if event.outcomes and is_shown:
                 self._reload(event.item_id)
 
     def _run_changed(self, relabelled: bool) -> None:
@@ -318,7 +318,7 @@ class ReviewScreen(WorkbenchScreen):
         """Put the item of a place onto the screen."""
         before = self.guard.item_at(place)
         view = self._as_chosen(self.judging.with_unsaved(view, before))
-        if self.context.scope.blind and not view.blind:
+        if not (self.context.scope.may(Shows.AGENTS) or view.blind):
             self.context.runs.reveal(view.item_id)
         self.guard.put(view, place)
         with self.app.batch_update():
@@ -608,9 +608,9 @@ class ReviewScreen(WorkbenchScreen):
     def _toggle_reveal(self) -> None:
         """Reveal items once they are answered, or no further ones; what was shown stays so."""
         scope, runs = self.context.scope, self.context.runs
-        if scope.sitting is not None:
+        if self.context.study is not None:
             self.shared.show_message("The study decides what is shown.")
-        elif not scope.blind:
+        elif scope.may(Shows.AGENTS):
             self.shared.show_message("This review is not blind: everything is shown.")
         else:
             runs.reveals = not runs.reveals
@@ -635,7 +635,7 @@ class ReviewScreen(WorkbenchScreen):
             ),
             "review.unjudged": Handler(self._go_to_next_open, may_have_open),
             "review.back": Handler(self._go_back),
-            "review.reveal": Handler(self._toggle_reveal, lambda: self.context.scope.blind),
+            "review.reveal": Handler(self._toggle_reveal, lambda: not self.context.scope.may(Shows.AGENTS)),
             "review.edit": Handler(
                 lambda: self._editor().edit(), self._can_edit, of_item=True, label=self._what_edit_does
             ),

@@ -103,7 +103,7 @@ class SplitsScreen(WorkbenchScreen):
 
     def _read(self, connection: Connection, _: RaterRef | None) -> tuple[list[SplitDetails], str]:
         refuse(connection, self.context.scope, Shows.OTHERS, HIDDEN)
-        rejected = rejected_records(connection, named=not self.context.settings.blind)
+        rejected = rejected_records(connection, named=self.context.scope.may(Shows.OTHERS))
         return list_splits(connection), rejected_sentence(rejected)
 
     def _read_done(self) -> None:

@@ -104,7 +104,7 @@ class SqlScreen(WorkbenchScreen):
 
     @property
     def _history_key(self) -> str:
-        return session_key("sql", self.context.scope.sitting)
+        return session_key("sql", self.context.scope)
 
     def _read(self) -> tuple[dict[str, View], list[Any]]:
         from store.sql_views.views import views

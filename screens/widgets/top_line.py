@@ -10,6 +10,7 @@ from textual.widgets import Static
 
 from screens.widgets.text.sanitize import one_line
 from screens.workbench_screen import WorkbenchScreen
+from store.policy.scope import Shows
 
 if TYPE_CHECKING:
     pass
@@ -47,7 +48,7 @@ class TopLine(Static):
         """Put the line together."""
         context = cast(WorkbenchScreen, self.screen).context
         rater = one_line(context.rater.name, RATER_CELLS) if context.rater else "nobody (--rater NAME)"
-        seen = f"blind: {'yes' if context.settings.blind else 'no'}"
+        seen = f"blind: {'no' if context.scope.may(Shows.AGENTS) else 'yes'}"
         if context.study is not None:
             seen = f"study: {one_line(context.study.name, RATER_CELLS)}"
         right = f"rater: {rater} · {seen}"

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import pyarrow.parquet
+from sqlalchemy import Connection
 
 from store.errors import ExportFailed
 from store.events import Progress, Report
@@ -83,16 +84,21 @@ class KeptTable:
         return sum(file.records for file in self.files)
 
 
-KEPT = """SELECT id, name, reading, records + rejected, imported_at FROM source
+_KEPT = """SELECT id, name, reading, records + rejected, imported_at FROM source
     WHERE id IN (SELECT source_id FROM source_file) ORDER BY id"""
 """The files that are kept, as SQL."""
 
 
-def kept_tables(rows: Iterable[Sequence[Any]]) -> dict[str, KeptTable]:
+def read_kept(connection: Connection) -> dict[str, KeptTable]:
+    """Read the tables of kept files by name."""
+    return _kept_tables(connection.exec_driver_sql(_KEPT).fetchall())
+
+
+def _kept_tables(rows: Iterable[Sequence[Any]]) -> dict[str, KeptTable]:
     """Return the tables of kept files by name; a file that a later one of its name replaces is left out.
 
     Args:
-        rows: The rows of KEPT.
+        rows: The rows of `_KEPT`.
     """
     groups: dict[Any, list[KeptFile]] = {}
     replaced: set[int] = set()
@@ -139,7 +145,7 @@ def kept_table(cursor: duckdb.DuckDBPyConnection, wanted: str | None) -> KeptTab
     Raises:
         ExportFailed: There are several, or none of that name.
     """
-    tables = kept_tables(cursor.execute(KEPT).fetchall())
+    tables = _kept_tables(cursor.execute(_KEPT).fetchall())
     if wanted is None and len(tables) < 2:
         return next(iter(tables.values()), None)
     of_files = [one for one in tables.values() if wanted in {file.name for file in one.files}]

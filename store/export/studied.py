@@ -8,6 +8,7 @@ import duckdb
 
 from store.export.pseudonyms import Pseudonyms
 from store.export.true_labels import TRUE_LABELS, TrueLabels
+from store.policy.words import words_sql
 from store.sql import count, quoted
 
 STUDY_COLUMNS = ("study", "condition", "presentation", "pseudonym")
@@ -69,9 +70,10 @@ def create_exported_records(
         truth: The labels that count as true; of a split, records made after it are left out.
     """
     cursor.execute(
-        """
+        f"""
         CREATE OR REPLACE TEMP VIEW studied AS
-        SELECT a.id AS assignment_id, a.study_id, s.name AS study, a.condition, m.pseudonym, m.withdrawn_at,
+        SELECT a.id AS assignment_id, a.study_id, s.name AS study, {words_sql("a")} AS condition,
+            m.pseudonym, m.withdrawn_at,
             CASE WHEN a.sitting > 0 THEN row_number() OVER (
                 PARTITION BY a.study_id, a.rater_id, a.item_id ORDER BY a.sitting = 0, a.position
             ) END AS presentation

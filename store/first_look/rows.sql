@@ -11,13 +11,13 @@ WHERE assignment.rater_id = {rater} AND (assignment.study_id NOT IN (SELECT stud
 FROM study
 WHERE study.closed_at IS NOT NULL)) AND (assignment.sitting = 0 OR (assignment.study_id NOT IN (SELECT study_rater.study_id
 FROM study_rater
-WHERE study_rater.rater_id = {rater} AND study_rater.withdrawn_at IS NOT NULL))) AND (strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0 OR strpos(concat(' ', assignment.condition, ' '), ' own-test ') > 0))) THEN NULL ELSE current_verdict.value END AS agent_label, CASE WHEN (item.id IN (SELECT assignment.item_id
+WHERE study_rater.rater_id = {rater} AND study_rater.withdrawn_at IS NOT NULL))) AND assignment.mode != 'revealed')) THEN NULL ELSE current_verdict.value END AS agent_label, CASE WHEN (item.id IN (SELECT assignment.item_id
 FROM assignment
 WHERE assignment.rater_id = {rater} AND (assignment.study_id NOT IN (SELECT study.id
 FROM study
 WHERE study.closed_at IS NOT NULL)) AND (assignment.sitting = 0 OR (assignment.study_id NOT IN (SELECT study_rater.study_id
 FROM study_rater
-WHERE study_rater.rater_id = {rater} AND study_rater.withdrawn_at IS NOT NULL))) AND (strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0 OR strpos(concat(' ', assignment.condition, ' '), ' own-test ') > 0))) THEN NULL WHEN (item.id IN (SELECT refused.item_id
+WHERE study_rater.rater_id = {rater} AND study_rater.withdrawn_at IS NOT NULL))) AND assignment.mode != 'revealed')) THEN NULL WHEN (item.id IN (SELECT refused.item_id
 FROM (SELECT step.item_id AS item_id, max(step.id) AS id
 FROM step
 WHERE step.outcome = 'failed' AND (step.error LIKE 'Needs a sandbox: ' || '%%' ESCAPE '/') AND step.run_id IN (SELECT shown_run.id
@@ -34,7 +34,7 @@ WHERE assignment.rater_id = {rater} AND (assignment.study_id NOT IN (SELECT stud
 FROM study
 WHERE study.closed_at IS NOT NULL)) AND (assignment.sitting = 0 OR (assignment.study_id NOT IN (SELECT study_rater.study_id
 FROM study_rater
-WHERE study_rater.rater_id = {rater} AND study_rater.withdrawn_at IS NOT NULL))) AND (strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0 OR strpos(concat(' ', assignment.condition, ' '), ' own-test ') > 0)) AS blind, coalesce(answered.reason, '') AS reason, coalesce(answered.shown_as, '') AS shown_as
+WHERE study_rater.rater_id = {rater} AND study_rater.withdrawn_at IS NOT NULL))) AND assignment.mode != 'revealed') AS blind, coalesce(answered.reason, '') AS reason, coalesce(answered.shown_as, '') AS shown_as
 FROM item LEFT OUTER JOIN (SELECT summaries.item_id AS item_id, summaries.title AS title, summaries.detail AS detail, summaries.rank AS rank, summaries.similarity AS similarity
 FROM (SELECT pair.item_id AS item_id, query.text AS title, code.name AS detail, pair.rank AS rank, mean_similarity.similarity AS similarity
 FROM pair JOIN query ON query.id = pair.query_id JOIN code ON code.id = pair.code_id LEFT OUTER JOIN (SELECT similarity.item_id AS item_id, avg(similarity.value) AS similarity

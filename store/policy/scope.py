@@ -41,6 +41,8 @@ class Shows(Enum):
         WHOLE: All of the workspace, as an export holds it.
         RUN: The choice of a run.
         RATER: Another rater's view.
+        SURROUNDINGS: What stands around the items: the order of their import, the design of studies, others'
+            views, the texts behind those shown, what the agents cost.
     """
 
     AGENTS = "agents"
@@ -51,6 +53,7 @@ class Shows(Enum):
     WHOLE = "whole"
     RUN = "run"
     RATER = "rater"
+    SURROUNDINGS = "surroundings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,8 @@ class Scope:
         """Return whether the whole session may see something; an item can hide it all the same."""
         if shows is Shows.WHOLE:
             return not self.sealed
+        if shows is Shows.SURROUNDINGS:
+            return self.sitting is None
         if shows is Shows.LISTS:
             return not self.blind and self.sitting is None
         if shows in (Shows.OTHERS, Shows.RUN, Shows.RATER):
@@ -145,9 +150,18 @@ class Scope:
         return self.visibility.blind
 
     @property
+    def reveals(self) -> bool:
+        """Whether an item shows what is hidden of it once the rater has answered it."""
+        return self.visibility.reveals
+
+    @property
     def revealed(self) -> Scope:
         """The scope in which an item is read that the rater has answered, where that reveals it."""
         return replace(self, visibility=replace(self.visibility, blind=False))
+
+    def revealing(self, *, reveals: bool) -> Scope:
+        """Return the scope in which answers reveal items, or do not; only one that hides them can."""
+        return replace(self, visibility=replace(self.visibility, reveals=reveals and self.blind))
 
 
 EVERYTHING = Scope()

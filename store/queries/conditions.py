@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Float, Subquery, cast, func, select
 
-from store.kinds.comparison import SWAPPED
 from store.measures.table_agreement import table_agreement
+from store.policy.rows import words_of
 from store.policy.scope import LABEL
 from store.queries.current import first_values
 from store.queries.labels import RaterLabels, question_labels
@@ -57,8 +57,7 @@ class ConditionRow:
 def conditions_of(connection: Connection, study: str) -> list[str]:
     """Return the conditions of a study's labels, in order."""
     assignment, named = table_of(Assignment), table_of(Study)
-    # The sides of a comparison are no condition.
-    condition = func.replace(assignment.c.condition, f" {SWAPPED}", "")
+    condition = words_of(sides=False)
     found = (
         select(condition)
         .distinct()

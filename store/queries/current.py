@@ -30,9 +30,8 @@ from sqlalchemy import (
     select,
 )
 
-from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
-from store.policy.rows import is_own, may
+from store.policy.rows import is_own, may, words_of
 from store.policy.scope import ADJUDICATE, FIRST_PHASES, Scope, Shows
 from store.queries.rows import NEEDS_SANDBOX
 from store.tables.columns import among, table_of
@@ -156,9 +155,7 @@ def first_values(
     columns = [ranked.c[column.name] for column in judgment.c]
     found = select(*columns).where(ranked.c.presentation == 1)
     if condition is not None:
-        # The sides of a comparison are no condition.
-        either = (condition, f"{condition} {SWAPPED}")
-        under = select(assignment.c.id).where(assignment.c.condition.in_(either))
+        under = select(assignment.c.id).where(words_of(sides=False) == condition)
         found = found.where(ranked.c.assignment_id.in_(under))
     return found.subquery("first_label")
 

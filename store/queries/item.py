@@ -9,15 +9,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Table, cast, func, or_, select
+from sqlalchemy import BigInteger, Connection, cast, func, select
 
 from store.errors import UnknownName
 from store.kinds.listing import relation
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
-from store.policy.conditions import asks_test
-from store.policy.rows import assignment_of, in_scope, is_own, may
-from store.policy.scope import EVERYTHING, REVEAL, REVIEW, Scope, Shows
+from store.policy.rows import assignment_of, in_scope, is_own, may, may_read
+from store.policy.scope import EVERYTHING, REVIEW, Scope, Shows
 from store.queries.current import texts_until
 from store.queries.responses import ChunkView, ResponseView, load_chunks, load_responses
 from store.queries.shown_ids import shown_id
@@ -173,7 +172,7 @@ def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAcces
     assigned = assignment_of(connection, scope, item_id)
     if assigned is None:
         return ItemAccess(None, scope.phase, not agents, not models, "agents" if tests else "none")
-    of_whom: ShownTests = "own" if asks_test(assigned.condition) else "agents" if tests else "none"
+    of_whom: ShownTests = "own" if assigned.own_test else "agents" if tests else "none"
     return ItemAccess(assigned.id, assigned.phase, not agents, not models, of_whom)
 
 
@@ -273,7 +272,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
         revisions = load_revisions(connection, item_id, fields, scope.rater_id, until=until)
     candidates: Mapping[str, str] = {}
     changes: tuple[str, ...] = ()
-    if kind.two_sided and scope.sitting is not None:
+    if kind.two_sided:
         candidates, changes = shown_candidates(connection, scope, {item_id: fields}).get(item_id, ({}, ()))
     access = item_access(connection, scope, item_id)
     chunks: tuple[ChunkView, ...] = ()
@@ -298,7 +297,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
         revisions=revisions,
         hides_models=access.hides_models,
         own=load_own(connection, scope, item_id),
-        history=load_history(connection, item_id, scope, access),
+        history=load_history(connection, item_id, scope),
         question_ids=question_ids(connection, [spec.name for spec in kind.questions]),
         assignment_id=access.assignment_id,
         phase=access.phase,
@@ -356,9 +355,7 @@ def load_own(connection: Connection, scope: Scope, item_id: int) -> OwnState:
     )
 
 
-def load_history(
-    connection: Connection, item_id: int, scope: Scope = EVERYTHING, access: ItemAccess | None = None
-) -> tuple[RecordView, ...]:
+def load_history(connection: Connection, item_id: int, scope: Scope = EVERYTHING) -> tuple[RecordView, ...]:
     """Read the judgments and marks of an item that a rater may see, by the time that they state.
 
     A label that was given its reason afterwards is one record, with the label's time and the last reason.
@@ -370,7 +367,6 @@ def load_history(
         connection: A reading connection.
         item_id: The item.
         scope: Who looks at it.
-        access: What of the item they may see; None for all of it.
     """
     judgment, mark, question, rater = (table_of(model) for model in (JudgmentRow, MarkRow, Question, Rater))
     judgments = (
@@ -382,16 +378,13 @@ def load_history(
         )
         .join(question, question.c.id == judgment.c.question_id)
         .join(rater, rater.c.id == judgment.c.rater_id)
-        .where(judgment.c.item_id == item_id)
+        .where(judgment.c.item_id == item_id, may_read(scope, judgment))
     )
     marks = (
         select(mark, rater.c.name.label("rater"), rater.c.kind.label("rater_kind"))
         .join(rater, rater.c.id == mark.c.rater_id)
-        .where(mark.c.item_id == item_id)
+        .where(mark.c.item_id == item_id, may_read(scope, mark))
     )
-    if access is not None and not (access.phase == REVEAL and not access.blind):
-        judgments = judgments.where(_in_history(scope, judgment, access))
-        marks = marks.where(_in_history(scope, mark, access))
     shared = ("id", "rater", "rater_kind", "origin", "created_at")
     labels = connection.execute(judgments).mappings().all()
     marked = connection.execute(marks).mappings().all()
@@ -425,14 +418,6 @@ def load_history(
         for row in marked
     ]
     return tuple(sorted(seen, key=lambda record: (record.created_at, record.id.int)))
-
-
-def _in_history(scope: Scope, records: Table, access: ItemAccess) -> ColumnElement[bool]:
-    """Return the condition that a rater may see a record of an item."""
-    own = records.c.rater_id == scope.rater_id
-    if scope.sitting is not None:
-        own = is_own(scope, records)
-    return own if access.blind else or_(own, records.c.rater_id != scope.rater_id)
 
 
 def item_texts(

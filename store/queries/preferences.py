@@ -14,7 +14,6 @@ from store.kinds.comparison import (
     FIRST_LEFT,
     ORDERS,
     PREFERENCE,
-    SWAPPED,
     listed_second_first,
     shown_order,
 )
@@ -138,7 +137,7 @@ def _labels_of(connection: Connection, labels: Subquery) -> Iterator[Vote]:
         select(
             *(labels.c[name] for name in ("item_id", "value", "reason", "shown_as", "shown_verdict")),
             rater.c.name,
-            assignment.c.condition,
+            assignment.c.swapped,
         )
         .join(rater, rater.c.id == labels.c.rater_id)
         .outerjoin(assignment, assignment.c.id == labels.c.assignment_id)
@@ -147,8 +146,8 @@ def _labels_of(connection: Connection, labels: Subquery) -> Iterator[Vote]:
     )
     for row in rows:
         side = FIRST_LEFT.get(shown_order(row.shown_as) or "")
-        if side is None and row.condition is not None:
-            side = SWAPPED not in row.condition.split()
+        if side is None and row.swapped is not None:
+            side = not row.swapped
         revealed = row.shown_verdict is not None
         yield Vote(row.item_id, row.name, row.value, row.reason == BOTH_BAD, side, revealed)
 

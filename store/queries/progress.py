@@ -11,7 +11,7 @@ from sqlalchemy import Connection, case, func, literal, select
 
 from store.json_fields import NOT_IN_JSON, json_fields
 from store.kinds.counting import in_order
-from store.policy.rows import in_scope, may
+from store.policy.rows import in_scope, in_sitting, may, words_of
 from store.policy.scope import EVERYTHING, Scope, Shows
 from store.queries.current import all_values, current_verdicts, own_labels, own_marks, status_of
 from store.queries.questions import answered_count, item_questions, kind_of, required_count
@@ -205,7 +205,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     ruled: dict[str, int] = {}
     hidden: dict[str, int] = {}
     raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, begun),)
-    if not scope.blind and scope.sitting is None:
+    if scope.may(Shows.LISTS):
         verdicts, score = current_verdicts(scope), table_of(Score)
         ref, everybody = table_of(ResponseRef), all_values()
         by_kind = (
@@ -248,7 +248,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
             func.sum(step.c.money),
             func.count(case((step.c.requests > 0, 1))),
             func.count(case((unpriced(step), 1))),
-        ).where(literal(scope.sitting is None))
+        ).where(literal(scope.may(Shows.SURROUNDINGS)))
     ).one()
     sources: tuple[str, ...] = ()
     if scope.may(Shows.LISTS):
@@ -431,15 +431,15 @@ def _records(connection: Connection, like: Judgment | Mark) -> list[Judgment | M
 
 def sitting_statuses(connection: Connection, scope: Scope) -> Sequence[Any]:
     """Return how many items of a sitting there are by phase, condition and status."""
-    assert scope.sitting is not None
     item, assignment = table_of(Item), table_of(Assignment)
     marks, answers = own_marks(scope), answered_count(scope)
     required, responses = required_count(item, scope=scope)
     status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
+    condition = words_of(sides=False)
     statement = (
         select(
             assignment.c.phase,
-            assignment.c.condition,
+            condition.label("condition"),
             status.label("status"),
             func.count().label("items"),
         )
@@ -447,13 +447,9 @@ def sitting_statuses(connection: Connection, scope: Scope) -> Sequence[Any]:
         .join(item, item.c.id == assignment.c.item_id)
         .outerjoin(answers, answers.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
-        .where(
-            assignment.c.study_id == scope.sitting.study,
-            assignment.c.sitting == scope.sitting.number,
-            assignment.c.rater_id == scope.rater_id,
-        )
-        .group_by(assignment.c.phase, assignment.c.condition, status)
-        .order_by(assignment.c.phase, assignment.c.condition, status)
+        .where(in_sitting(scope))
+        .group_by(assignment.c.phase, condition, status)
+        .order_by(assignment.c.phase, condition, status)
     )
     if responses is not None:
         statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)

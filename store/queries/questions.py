@@ -234,6 +234,10 @@ def scored_measures(
 
 def kind_of(connection: Connection, item_id: int) -> TaskKind | None:
     """Return the kind of an item; None where there is no such item, or its kind is not installed."""
+    return task_kinds().get(kind_name(connection, item_id))
+
+
+def kind_name(connection: Connection, item_id: int) -> str:
+    """Return the name of an item's kind, installed or not; empty where there is no such item."""
     item = table_of(Item)
-    name = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar()
-    return task_kinds().get(name or "")
+    return connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar() or ""

@@ -165,7 +165,7 @@ def _without_test(connection: Connection, study: StudyDetails, question: str) ->
     found = (
         select(labels.c.rater_id, func.count(), func.count().filter(~ran))
         .join(assignment, assignment.c.id == labels.c.assignment_id)
-        .where(writes_test(assignment))
+        .where(writes_test())
         .group_by(labels.c.rater_id)
     )
     return {rater: (number, without) for rater, number, without in connection.execute(found)}

@@ -153,7 +153,7 @@ def load_responses(
     else:
         columns = (ref.c.model, ref.c.setting, ref.c.trial)
         rows = list(connection.execute(found.add_columns(*columns).order_by(*columns)).all())
-        if scope.visibility.reveals:
+        if scope.reveals:
             rows.sort(key=lambda row: _random_key(scope.rater_id, item_id, row.id))
     scores = {} if blind else _scores(connection, [row.id for row in rows])
     measures = scored_measures(connection, [row.id for row in rows], scope)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Table, select, true
+from sqlalchemy import Connection, select
 
 from store.errors import UnknownName
 from store.policy.refusal import refuse
@@ -68,7 +68,8 @@ def list_views(connection: Connection, scope: Scope) -> list[ViewDetails]:
     """
     view, rater = table_of(SavedView), table_of(Rater)
     found = select(view, rater.c.name.label("rater")).join(rater, rater.c.id == view.c.rater_id)
-    found = found.where(_may_see_view(scope, view))
+    if not scope.may(Shows.SURROUNDINGS):
+        found = found.where(view.c.rater_id == scope.rater_id)
     return [
         ViewDetails(row.id, row.name, row.rater, _stored(row.query), row.created_at)
         for row in connection.execute(found.order_by(view.c.name, view.c.rater_id != scope.rater_id))
@@ -84,11 +85,6 @@ def _stored(text: str) -> ViewQuery:
     except (ValueError, TypeError, AttributeError):
         return ViewQuery(QueueFilter(items=(), named="cannot be read"))
     return query
-
-
-def _may_see_view(scope: Scope, view: Table) -> ColumnElement[bool]:
-    """Return the condition that a view is not kept from a rater."""
-    return true() if scope.sitting is None else view.c.rater_id == scope.rater_id
 
 
 def find_view(connection: Connection, scope: Scope, name: str) -> ViewDetails:

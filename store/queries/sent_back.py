@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, select
 
+from store.policy.rows import in_sitting
 from store.policy.scope import DISCUSS, Scope
 from store.tables.columns import table_of
 from store.tables.people import Assignment, SentBack
@@ -20,19 +21,12 @@ def sent_back(connection: Connection, study_id: int) -> dict[int, str]:
 
 def notes_for(connection: Connection, scope: Scope) -> Mapping[int, str]:
     """Return the notes on the items that are asked again in a rater's sitting; empty outside of studies."""
-    if scope.sitting is None:
-        return {}
     table, assignment = table_of(SentBack), table_of(Assignment)
     rows = connection.execute(
         select(assignment.c.item_id, table.c.note)
         .outerjoin(
             table, (table.c.study_id == assignment.c.study_id) & (table.c.item_id == assignment.c.item_id)
         )
-        .where(
-            assignment.c.study_id == scope.sitting.study,
-            assignment.c.sitting == scope.sitting.number,
-            assignment.c.rater_id == scope.rater_id,
-            assignment.c.phase == DISCUSS,
-        )
+        .where(in_sitting(scope), assignment.c.phase == DISCUSS)
     )
     return {row.item_id: row.note or "" for row in rows}

@@ -27,6 +27,12 @@ class Rejected:
     records: int
 
 
+def has_file(connection: Connection, digest: str) -> bool:
+    """Return whether a file was imported, by the SHA-256 of its bytes, in hex."""
+    source = table_of(Source)
+    return connection.execute(select(source.c.id).where(source.c.sha256 == digest)).first() is not None
+
+
 def first_item(connection: Connection, sources: Sequence[int]) -> int | None:
     """Return the first item that some sources brought; None where they brought none."""
     item = table_of(Item)

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from store.errors import JudgmentRefused
+from store.policy.rows import words_of
 from store.policy.scope import ADJUDICATE, Sitting
 from store.record.evidence import BadEvidence, citations_of
 from store.record.ids import IdClock, following_id, now
@@ -401,7 +402,7 @@ def late_study(connection: Connection, record: Record) -> dict[str, str]:
         return {}
     assignment, study = table_of(Assignment), table_of(Study)
     found = connection.execute(
-        select(study.c.name.label("study"), assignment.c.condition)
+        select(study.c.name.label("study"), words_of().label("condition"))
         .join(assignment, assignment.c.study_id == study.c.id)
         .where(assignment.c.id == record.assignment_id)
     ).mappings()

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import Connection, func, insert, select
 
 from store.policy.scope import ADJUDICATE, DISCUSS
+from store.policy.words import condition_of
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study
 
@@ -42,7 +43,7 @@ def assign_late(
         rater_id: The rater or adjudicator.
         item_id: The item.
         phase: One of `LATE_PHASES`.
-        condition: The condition of a new assignment.
+        condition: The condition of a new assignment, in words.
         key: The key of a new assignment; None for a fresh one.
     """
     assignment = table_of(Assignment)
@@ -70,7 +71,7 @@ def assign_late(
             item_id=item_id,
             phase=phase,
             position=(position or 0) + 1,
-            condition=condition,
+            **condition_of(condition)._asdict(),
             seed=0,
             sitting=sitting,
         )

@@ -13,8 +13,7 @@ from store.errors import WorkbenchError
 from store.kinds.comparison import scale_values
 from store.kinds.comparison_texts import CHANGES
 from store.kinds.spec import task_kinds
-from store.policy.conditions import asks_test
-from store.policy.words import BLIND, CONDITION_WORDS, OWN_TEST, REVEALED
+from store.policy.words import BLIND, CONDITION_WORDS, OWN_TEST, REVEALED, condition_of
 
 IDLE_MINUTES = 5.0
 """After how many minutes without a key a rater is taken to be away, by default."""
@@ -136,7 +135,7 @@ class StudyProtocol:
                 "Leave --scale, --mask-names, --strip-docstrings and --format-alike away.",
             )
         if (kind is None or not kind.own_tests) and any(
-            asks_test(condition(one)) for one in (*self.conditions, self.reveal or BLIND)
+            condition_of(condition(one)).mode == OWN_TEST for one in (*self.conditions, self.reveal or BLIND)
         ):
             raise WorkbenchError(
                 "No own tests",

@@ -111,6 +111,13 @@ def find_rater(connection: Connection, name: str) -> RaterRef:
     return rater
 
 
+def people(connection: Connection) -> list[str]:
+    """Return the names of the raters that are no agents: people, then those of imported files."""
+    table = table_of(Rater)
+    found = select(table.c.name).where(table.c.kind != "agent").order_by(table.c.kind, table.c.name)
+    return list(connection.execute(found).scalars())
+
+
 def question_number(connection: Connection, name: str) -> int:
     """Return the key of a question.
 
@@ -172,6 +179,14 @@ def guideline_number(connection: Connection, kind: str, version: str) -> int:
         text = "(its text did not come with the judgments)"
         connection.execute(insert(table).values(id=number, task_kind=kind, version=version, text=text))
     return int(number)
+
+
+def installed_guidelines(connection: Connection) -> dict[str, int]:
+    """Return by kind the key of the guideline that is installed; others came with records made under them."""
+    table = table_of(Guideline)
+    stored = connection.execute(select(table.c.task_kind, table.c.version, table.c.id)).all()
+    installed = {(kind.name, kind.guideline_version) for kind in task_kinds().values()}
+    return {kind: number for kind, version, number in stored if (kind, version) in installed}
 
 
 def register_kinds(workspace: Workspace) -> None:

@@ -14,12 +14,13 @@ from store.record.ids import now
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from store.policy.scope import Sitting
+    from store.policy.scope import Scope
     from store.workspace.duckdb import Workspace
 
 
-def session_key(name: str, sitting: Sitting | None) -> str:
+def session_key(name: str, scope: Scope) -> str:
     """Return the key of a state that each sitting of a study has of its own."""
+    sitting = scope.sitting
     return name if sitting is None else f"{name} of study {sitting.study}, sitting {sitting.number}"
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+from store.formatting import in_list
 from store.measures.intervals import Bootstrap
 from store.policy.scope import FIRST_PHASES
 
@@ -154,13 +152,6 @@ class Options:
 
 NAMES = tuple(one.name for one in fields(Options) if one.name not in ("own", "blind", "scope"))
 """The options that a command can give."""
-
-
-def in_list(names: Sequence[str]) -> str:
-    """Return names apart by commas; quotes hold a name with a comma together."""
-    file = io.StringIO()
-    csv.writer(file, lineterminator="").writerow(names)
-    return file.getvalue()
 
 
 def command_line(workspace: str, arguments: tuple[str, ...]) -> str:

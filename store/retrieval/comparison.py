@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, func, select
 
+from store.formatting import in_list
 from store.measures.ranking import PRESETS, RankingScores
-from store.reports.options import in_list
 from store.retrieval.labels import Grades, LabelSource, read_grades
 from store.retrieval.rankings import list_rankings, rankings_named, read_judged
 from store.tables.columns import among, table_of

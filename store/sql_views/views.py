@@ -41,14 +41,14 @@ from sqlalchemy import (
 
 from store.kinds.listing import relation
 from store.kinds.spec import TaskKind, task_kinds
-from store.policy.rows import in_scope, may, may_read
+from store.policy.rows import in_scope, in_sitting, may, may_read, may_read_run, words_of
 from store.policy.scope import FIRST_PHASES, Shows
 from store.queries.current import all_values, first_values, own_values, shown_runs, texts_until
 from store.queries.questions import refs_with_text
 from store.queries.queue import select_rows
 from store.queries.rows import titled_kinds
 from store.queries.shown_ids import shown_id
-from store.queries.shown_texts import shown_candidates
+from store.queries.shown_texts import protocol_of, shown_candidates
 from store.record.revisions import current_texts
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Query, Similarity
@@ -130,12 +130,12 @@ def _item(scope: Scope) -> tuple[Any, list[ColumnElement[Any]]]:
 def _number(scope: Scope, kind: ColumnElement[str], number: ColumnElement[int]) -> ColumnElement[Any]:
     """Return an item's number where it may be shown: it follows the order of import, which can tell texts."""
     hidden = [one.name for one in task_kinds().values() if one.record.hidden]
-    return number if scope.sitting is None else case((kind.in_(hidden), null()), else_=number)
+    return number if scope.may(Shows.SURROUNDINGS) else case((kind.in_(hidden), null()), else_=number)
 
 
 def _order(scope: Scope, item: FromClause) -> list[ColumnElement[Any]]:
     """Return the order of items; in a study it is not that of the import, either."""
-    return [item.c.id] if scope.sitting is None else [shown_id(), item.c.id]
+    return [item.c.id] if scope.may(Shows.SURROUNDINGS) else [shown_id(), item.c.id]
 
 
 def _responses(scope: Scope) -> Subquery:
@@ -175,7 +175,7 @@ def _names(refs: FromClause) -> list[ColumnElement[Any]]:
 
 def _in_study(scope: Scope, shown: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return a column that a sealed session does not see."""
-    return shown if scope.sitting is None else cast(null(), shown.type)
+    return shown if scope.may(Shows.SURROUNDINGS) else cast(null(), shown.type)
 
 
 def _text(key: ColumnElement[Any]) -> ColumnElement[str]:
@@ -194,7 +194,7 @@ def _revised(connection: Connection, scope: Scope, part: str) -> Subquery | None
 
 def _changed(connection: Connection, scope: Scope, kind: TaskKind) -> Subquery | None:
     """Return (item_id, first, second) of the candidates whose texts a study changes; None without any."""
-    if not kind.two_sided or scope.sitting is None:
+    if not kind.two_sided or protocol_of(connection, scope) is None:
         return None
     found = relation(kind)
     texts = [found.columns[name].label(name) for name in ("first", "second", "language", "about")]
@@ -227,7 +227,7 @@ def _items(connection: Connection, scope: Scope) -> Select[Any]:
     return (
         select(*(found[one.name].label(one.name) for one in _ITEMS.columns))
         .select_from(source)
-        .order_by(*([] if scope.sitting is None else [rows.c.external_id]), rows.c.item_id)
+        .order_by(*([] if scope.may(Shows.SURROUNDINGS) else [rows.c.external_id]), rows.c.item_id)
     )
 
 
@@ -439,7 +439,7 @@ def _labels(connection: Connection, scope: Scope) -> Select[Any]:
     columns = [counted.c[column.name] for column in judgment.c]
     own = counted.c.rater_id == scope.rater_id
     shown, no_ruling = may(scope, Shows.AGENTS, counted.c.item_id), counted.c.origin != "ruling"
-    if scope.sitting is None:
+    if scope.may(Shows.SURROUNDINGS):
         current = select(*columns).where(or_(own, shown), no_ruling).subquery("label_shown")
     else:
         # Which of the own labels count would tell the phases of the items.
@@ -594,20 +594,6 @@ def _steps(connection: Connection, scope: Scope) -> Select[Any]:
     )
 
 
-def _may_see_execution(scope: Scope, execution: FromClause) -> ColumnElement[bool]:
-    """Return the condition that a session sees an execution: its own ones, outside a study the shown ones."""
-    own = and_(execution.c.rater_id.is_not(None), execution.c.rater_id == scope.rater_id)
-    if scope.sitting is None:
-        return or_(own, may(scope, Shows.AGENTS, execution.c.item_id))
-    assignment = table_of(Assignment)
-    sitting = select(assignment.c.id).where(
-        assignment.c.rater_id == scope.rater_id,
-        assignment.c.study_id == scope.sitting.study,
-        assignment.c.sitting == scope.sitting.number,
-    )
-    return own & execution.c.assignment_id.in_(sitting)
-
-
 _EXECUTION = ("sandbox", "exit_reason", "exit_code", "executable", "error", "program", "stdout", "stderr")
 
 
@@ -628,7 +614,7 @@ def _executions(connection: Connection, scope: Scope) -> Select[Any]:
             .outerjoin(step, step.c.id == execution.c.step_id)
             .outerjoin(run, run.c.id == step.c.run_id)
         )
-        .where(_may_see_execution(scope, execution))
+        .where(may_read_run(scope, execution))
         .order_by(execution.c.id)
     )
 
@@ -647,7 +633,7 @@ def _tests(connection: Connection, scope: Scope) -> Select[Any]:
                 item, item.c.id == execution.c.item_id
             )
         )
-        .where(_may_see_execution(scope, execution))
+        .where(may_read_run(scope, execution))
         .order_by(execution.c.id, test.c.position)
     )
 
@@ -672,16 +658,15 @@ def _studies(connection: Connection, scope: Scope) -> Select[Any]:
         else_=literal("closed"),
     )
     dates = ("created_at", "frozen_at", "closed_at")
-    return (
-        select(
-            study.c.name,
-            state.label("state"),
-            *(study.c[name] for name in dates),
-            _in_study(scope, study.c.protocol).label("protocol"),
-        )
-        .where(true() if scope.sitting is None else study.c.id == scope.sitting.study)
-        .order_by(study.c.id)
-    )
+    found = select(
+        study.c.name,
+        state.label("state"),
+        *(study.c[name] for name in dates),
+        _in_study(scope, study.c.protocol).label("protocol"),
+    ).order_by(study.c.id)
+    if scope.may(Shows.SURROUNDINGS):
+        return found
+    return found.where(study.c.id.in_(select(table_of(Assignment).c.study_id).where(in_sitting(scope))))
 
 
 def _assignments(connection: Connection, scope: Scope) -> Select[Any]:
@@ -694,7 +679,7 @@ def _assignments(connection: Connection, scope: Scope) -> Select[Any]:
             rater.c.name.label("rater"),
             assignment.c.sitting,
             assignment.c.position,
-            assignment.c.condition,
+            words_of().label("condition"),
             _in_study(scope, assignment.c.phase).label("phase"),
             _in_study(scope, assignment.c.block).label("block"),
         )
@@ -707,10 +692,7 @@ def _assignments(connection: Connection, scope: Scope) -> Select[Any]:
     )
     if not scope.may(Shows.LISTS):
         found = found.where(assignment.c.rater_id == scope.rater_id)
-    if scope.sitting is not None:
-        part = scope.sitting
-        found = found.where(assignment.c.study_id == part.study, assignment.c.sitting == part.number)
-    return found
+    return found if scope.may(Shows.SURROUNDINGS) else found.where(in_sitting(scope))
 
 
 def _splits(connection: Connection, scope: Scope) -> Select[Any]:

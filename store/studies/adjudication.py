@@ -20,8 +20,9 @@ from store.kinds.comparison import PREFERENCE, canonical_scale
 from store.kinds.listing import relation
 from store.kinds.spec import QuestionSpec, question_named, task_kinds
 from store.policy.refusal import refuse
+from store.policy.rows import shown_by
 from store.policy.scope import ADJUDICATE, DISCUSS, REVEAL, RunRef, Scope, Shows, Sitting, Visibility
-from store.policy.words import BLIND, REVEALED, TESTS
+from store.policy.words import BLIND, REVEALED, TESTS, condition_of
 from store.queries.current import all_values, current_verdicts, first_values, not_withdrawn, ruling_values
 from store.queries.executions import load_executions
 from store.queries.item import item_access
@@ -88,8 +89,7 @@ class Adjudication:
         if self.study is None:
             kept = load_session(workspace, self.adjudicator.id, SESSION).get("revealed")
             return frozenset(kept if isinstance(kept, list) else ())
-        assignment = table_of(Assignment)
-        found = _own_assignments(self).where(assignment.c.condition.contains(REVEALED))
+        found = _own_assignments(self).where(shown_by(Shows.AGENTS))
         with workspace.reading() as connection:
             return frozenset(row.item_id for row in connection.execute(found))
 
@@ -101,7 +101,8 @@ class Adjudication:
             return
         assignment = table_of(Assignment)
         of_items = among(assignment.c.item_id, list(item_ids))
-        shown = update(assignment).where(*_of(self), of_items).values(condition=f"{REVEALED} {TESTS}")
+        condition = condition_of(f"{REVEALED} {TESTS}")
+        shown = update(assignment).where(*_of(self), of_items).values(condition._asdict())
         workspace.lane.submit(lambda connection: connection.execute(shown), urgent=True).result()
 
     def read(self, workspace: Workspace, items: Collection[int] | None = None) -> list[Dispute]:
@@ -225,7 +226,7 @@ def _assign(workspace: Workspace, adjudication: Adjudication, item_ids: Iterable
                 "item_id": item_id,
                 "phase": ADJUDICATE,
                 "position": place,
-                "condition": BLIND,
+                **condition_of(BLIND)._asdict(),
                 "seed": study.protocol.seed,
                 "sitting": 0,
             }

@@ -15,7 +15,6 @@ from sqlalchemy import Connection, func, insert, select
 
 from store.errors import WorkbenchError
 from store.json_fields import json_fields
-from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.rater_quality import Decision, too_fast
@@ -344,9 +343,7 @@ def _parts(connection: Connection, study: StudyDetails) -> dict[int, dict[str, D
     counts: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for rater_id, sitting in sittings:
         for row in sitting_statuses(connection, Scope(refs[rater_id], Sitting(study.id, sitting))):
-            # The sides of a comparison are no condition.
-            condition = row.condition.removesuffix(f" {SWAPPED}")
-            part = {TRAIN: "training", DISCUSS: AGAIN}.get(row.phase, condition)
+            part = {TRAIN: "training", DISCUSS: AGAIN}.get(row.phase, row.condition)
             counts[rater_id][part][0] += row.items if row.status in ("judged", "cannot_decide") else 0
             counts[rater_id][part][1] += row.items
     # In the order of the protocol, so that those of all raters stand one under the other.

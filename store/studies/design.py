@@ -18,7 +18,7 @@ from itertools import combinations
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.policy.scope import LABEL, REPEAT, REVEAL, TRAIN
-from store.policy.words import BLIND
+from store.policy.words import BLIND, condition_of
 from store.studies.allocation import derived_random, share_items, shuffled, spread_conditions
 
 Key = str | int
@@ -284,18 +284,19 @@ def _refuse_twice(what: str, hint: str, *names: Iterable[Key]) -> None:
 
 
 def _check_conditions(conditions: Sequence[str], block_size: int, reveal: str | None) -> None:
-    named = [frozenset(condition.split()) for condition in conditions]
-    if not all(named) or not named or (reveal is not None and not reveal.split()):
+    every = [*conditions, *([] if reveal is None else [reveal])]
+    if not conditions or not all(map(str.strip, every)):
         raise WorkbenchError(
             "No condition", "A study needs conditions, each with a name.", "Name one, such as: blind"
         )
-    if len(set(named)) < len(named):
+    different = {*map(condition_of, conditions)}
+    if len(different) < len(conditions):
         raise WorkbenchError(
             "Duplicate conditions",
             f"Two of these are the same: {', '.join(conditions)}.",
             "Give each condition once; the order of its words does not matter.",
         )
-    if reveal is not None and frozenset(reveal.split()) in named:
+    if reveal is not None and condition_of(reveal) in different:
         raise WorkbenchError(
             "Nothing to reveal",
             f"Items in the condition {reveal!r} would come again in the same one.",

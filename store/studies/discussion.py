@@ -8,6 +8,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, insert, select
 
 from store.errors import WorkbenchError
+from store.policy.rows import words_of
 from store.policy.scope import DISCUSS
 from store.queries.current import first_values
 from store.record.ids import now
@@ -70,7 +71,7 @@ def send_back(workspace: Workspace, adjudication: Adjudication, item_id: int, no
             )
         labels = first_values([item_id], study=study.id)
         judged = connection.execute(
-            select(labels.c.rater_id, assignment.c.condition)
+            select(labels.c.rater_id, words_of().label("condition"))
             .join(assignment, assignment.c.id == labels.c.assignment_id)
             .distinct()
         ).all()

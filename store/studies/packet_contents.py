@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import duckdb
 
 from store.kinds.spec import TaskKind
+from store.policy.words import words_sql
 from store.studies.studies import digest
 
 
@@ -80,7 +81,8 @@ def sealed_rows(kind: TaskKind) -> dict[str, tuple[SealedRows, ...]]:
         "assignments": (
             SealedRows(
                 "assignment",
-                "id, study_id, rater_id, item_id, phase, position, condition, sitting, block, seed",
+                "id, study_id, rater_id, item_id, phase, position, "
+                f"{words_sql('assignment')}, sitting, block, seed",
                 "id",
             ),
         ),

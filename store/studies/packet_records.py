@@ -17,8 +17,8 @@ from sqlalchemy import Connection, Row, Table, select
 
 from store.errors import WorkspaceError
 from store.kinds.spec import TaskKind, question_named, task_kinds
-from store.policy.conditions import shown_under
 from store.policy.packet_fact import SELECT_FACT, PacketFact
+from store.policy.rows import shown_by
 from store.policy.scope import DISCUSS, REVEAL, Shows
 from store.queries.studies import StudyDetails, StudyMember, find_study
 from store.record.checking import Record, record_fault, with_followers
@@ -56,20 +56,19 @@ LATE = "came after the packet of the reveal or the discussion was made"
 
 
 class Assigned(NamedTuple):
-    """An assignment of the workspace, with its place and phase in a packet."""
+    """An assignment of the workspace, with its place and phase in a packet.
+
+    Attributes:
+        shows_agents: Whether it shows what agents and others said.
+    """
 
     id: UUID
     item_id: int
     phase: str
     item: tuple[str, str, str]
-    condition: str
+    shows_agents: bool
     place: int
     packet_phase: str
-
-    @property
-    def hides(self) -> bool:
-        """Whether its condition hides what agents and others said."""
-        return not shown_under(self.condition, Shows.AGENTS)
 
 
 @dataclass(slots=True)
@@ -151,7 +150,11 @@ def _checked(
         mapping = json.loads(row.mapping)
         given = {UUID(real): UUID(key) for key, real in mapping["assignments"]}
         rows = connection.execute(
-            select(assignment, item.c.kind, item.c.external_id, item.c.content_hash)
+            select(
+                assignment,
+                *(item.c.kind, item.c.external_id, item.c.content_hash),
+                shown_by(Shows.AGENTS).label("shows_agents"),
+            )
             .join(item, item.c.id == assignment.c.item_id)
             .where(assignment.c.study_id == study.id, assignment.c.rater_id == row.rater_id)
         ).all()
@@ -180,7 +183,7 @@ def _checked(
             one.item_id,
             one.phase,
             (one.kind, one.external_id, one.content_hash),
-            str(one.condition),
+            one.shows_agents,
             *places[given[one.id]],
         )
         for one in rows
@@ -378,7 +381,7 @@ class _Records:
         question_id, scale = self._questions.get(record.question_id, (None, None))
         self._check(record, scale)
         under = self._assigned(record)
-        if under.hides and (
+        if not under.shows_agents and (
             not record.blind or record.origin in ("accept", "override") or record.shown_verdict
         ):
             raise _Fault("says that it was given in sight of what its condition hides")

@@ -21,9 +21,9 @@ from sqlalchemy import Connection, Row, select
 from store.events import Progress, Report
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
-from store.policy.conditions import shown_under
 from store.policy.packet_fact import FACT
 from store.policy.scope import DISCUSS, Scope, Shows, Sitting
+from store.policy.words import Condition
 from store.queries.agent_case import WITHOUT_TESTS
 from store.queries.current import label_questions, shown_runs
 from store.queries.expert_runs import TEST_WRITER
@@ -67,8 +67,8 @@ class Entry:
     sitting: int
 
     def may(self, shows: Shows) -> bool:
-        """Return whether its condition shows something."""
-        return shown_under(self.assignment.condition, shows)
+        """Return whether its assignment shows something."""
+        return bool(getattr(self.assignment, shows.value))
 
 
 def as_text(manifest: Mapping[str, Any]) -> str:
@@ -276,10 +276,11 @@ class PacketWriter:
             f"INSERT INTO {_OUT}.question BY NAME SELECT q.* REPLACE (p.fresh AS id) "
             "FROM packed_question p JOIN question q USING (name) ORDER BY p.fresh"
         )
+        conditions = ", ".join(f"p.{column}" for column in Condition._fields)
         cursor.execute(
             f"INSERT INTO {_OUT}.assignment BY NAME SELECT p.assignment AS id, 1 AS study_id, "
-            f"{RATER} AS rater_id, p.place AS item_id, p.phase, p.place AS position, p.condition, 0 AS seed, "
-            "p.sitting FROM packed p ORDER BY p.place"
+            f"{RATER} AS rater_id, p.place AS item_id, p.phase, p.place AS position, {conditions}, "
+            "0 AS seed, p.sitting FROM packed p ORDER BY p.place"
         )
         for entry in self.entries:
             if entry.phase == DISCUSS:
@@ -302,17 +303,18 @@ class PacketWriter:
         rows = [
             (
                 *(entry.place, entry.assignment.item_id, name, key),
-                *(entry.phase, entry.assignment.condition, entry.sitting),
+                *(entry.phase, entry.sitting),
+                *(getattr(entry.assignment, column) for column in Condition._fields),
                 entry.may(Shows.AGENTS),
-                entry.may(Shows.TESTS),
                 not entry.may(Shows.MODELS),
             )
             for entry, name, key in zip(self.entries, names, keys, strict=True)
         ]
         _stage(
             cursor,
-            "packed(place BIGINT, real BIGINT, name VARCHAR, assignment UUID, phase VARCHAR, "
-            "condition VARCHAR, sitting BIGINT, shown BOOLEAN, tests BOOLEAN, hides BOOLEAN)",
+            "packed(place BIGINT, real BIGINT, name VARCHAR, assignment UUID, phase VARCHAR, sitting BIGINT, "
+            "mode VARCHAR, shows_tests BOOLEAN, hides_models BOOLEAN, swapped BOOLEAN, "
+            "shown BOOLEAN, hides BOOLEAN)",
             rows,
         )
         replaced, joined = {"item_id": "p.place"}, ""
@@ -512,7 +514,7 @@ class PacketWriter:
             f"INSERT INTO {_OUT}.verdict BY NAME SELECT v.* REPLACE (k.fresh AS id, $run::UUID AS run_id, "
             "k.place AS item_id, q.fresh AS question_id, r.fresh AS response_ref_id, "
             "e.fresh AS execution_id, $at AS created_at, "
-            f"CASE WHEN NOT p.tests AND {tested} THEN '' ELSE v.reason END AS reason) "
+            f"CASE WHEN NOT p.shows_tests AND {tested} THEN '' ELSE v.reason END AS reason) "
             "FROM packed_verdict k JOIN packed p USING (place) JOIN verdict v ON v.id = k.real "
             "JOIN question asked ON asked.id = v.question_id JOIN packed_question q ON q.name = asked.name "
             "LEFT JOIN packed_response r ON r.real = v.response_ref_id AND r.place = k.place "
@@ -532,8 +534,8 @@ class PacketWriter:
         found = cursor.execute(
             "SELECT p.place, s.id, s.role, s.reply, p.shown FROM packed p JOIN step s ON s.item_id = p.real "
             "LEFT JOIN execution e ON e.step_id = s.id "
-            f"WHERE s.run_id = $run AND CASE WHEN p.shown THEN p.tests OR s.role IN {WITHOUT_TESTS} "
-            f"ELSE p.tests AND (s.role IN {_WRITES_TEST} AND s.outcome = 'ok' OR e.id IS NOT NULL) END "
+            f"WHERE s.run_id = $run AND CASE WHEN p.shown THEN p.shows_tests OR s.role IN {WITHOUT_TESTS} "
+            f"ELSE p.shows_tests AND (s.role IN {_WRITES_TEST} AND s.outcome = 'ok' OR e.id IS NOT NULL) END "
             "GROUP BY ALL ORDER BY p.place, s.id",
             given,
         ).fetchall()

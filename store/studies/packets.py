@@ -24,7 +24,8 @@ from store.errors import WorkspaceError
 from store.events import Report, silent
 from store.formatting import pluralize
 from store.policy.refusal import refuse_packet
-from store.policy.scope import DISCUSS, LABEL, REVEAL, TRAIN, Scope, Sitting
+from store.policy.rows import shown_by
+from store.policy.scope import DISCUSS, LABEL, REVEAL, TRAIN, Scope, Shows, Sitting
 from store.queries.queue import select_ids
 from store.queries.rows import QueueFilter, QueueSort
 from store.queries.studies import StudyDetails, StudyMember, find_study
@@ -135,10 +136,14 @@ def make_packet(
 
 
 def undecided(connection: Connection, study: StudyDetails, member: StudyMember) -> list[Row[Any]]:
-    """Return the assignments of a rater that are not decided, in the order of their list."""
+    """Return the assignments of a rater that are not decided, in the order of their list.
+
+    Beside its columns a row has what the assignment shows, each by the value of its member of `Shows`.
+    """
     assignment = table_of(Assignment)
+    shown = (shown_by(one).label(one.value) for one in (Shows.AGENTS, Shows.MODELS, Shows.TESTS))
     rows = connection.execute(
-        select(assignment)
+        select(assignment, *shown)
         .where(
             assignment.c.study_id == study.id,
             assignment.c.rater_id == member.rater.id,

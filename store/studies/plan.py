@@ -12,8 +12,8 @@ from sqlalchemy import Connection, func, select
 
 from store.errors import UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
-from store.policy.conditions import asks_test
 from store.policy.scope import TRAIN
+from store.policy.words import OWN_TEST, condition_of
 from store.queries.questions import required_count
 from store.queries.studies import ChosenItem, StudyDetails, study_items
 from store.record.protocol import StudyProtocol
@@ -191,7 +191,7 @@ def _preview(
     questions = _questions(connection, [one.item_id for one in items])
 
     def needed(one: PlannedAssignment) -> float:
-        is_slow = asks_test(one.condition) and one.phase != TRAIN
+        is_slow = condition_of(one.condition).mode == OWN_TEST and one.phase != TRAIN
         return OWN_TEST_SECONDS if is_slow else seconds * questions[one.item]
 
     return PlanPreview(

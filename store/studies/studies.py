@@ -19,6 +19,7 @@ from store.kinds.spec import task_kinds
 from store.policy.refusal import refuse_packet
 from store.policy.scope import GOLD, LABEL, REVEAL, TRAIN
 from store.policy.sealing import packet_in
+from store.policy.words import condition_of
 from store.queries.shown_texts import names_of_sets
 from store.queries.studies import ChosenItem, StudyDetails, find_study, study_items
 from store.record.ids import now
@@ -244,15 +245,17 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
             "item_id": one.item,
             "phase": GOLD if one.gold and one.phase == LABEL else one.phase,
             "position": one.position,
-            "condition": f"{one.condition} {SWAPPED}"
-            if swapped.get((member.rater.name, one.item))
-            else one.condition,
+            "condition": words,
+            **condition_of(words)._asdict(),
             "seed": found.protocol.seed,
             "sitting": sitting,
             "block": one.block,
         }
         for member in found.members
         for one, sitting in zip(design[member.rater.name], sittings(design[member.rater.name]), strict=True)
+        for words in (
+            f"{one.condition} {SWAPPED}" if swapped.get((member.rater.name, one.item)) else one.condition,
+        )
     ]
 
     def write(connection: Connection) -> StudyDetails:

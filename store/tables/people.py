@@ -117,8 +117,8 @@ class SentBack(SQLModel, table=True):
 class Assignment(SQLModel, table=True):
     """One item in one rater's queue; (study, rater, item, phase) is unique.
 
-    `condition` holds words, apart by blanks, that say what the rater gets to see; of a comparison `swapped`
-    says that the second candidate is on the left. A rater's list is judged in
+    What the rater gets to see is in `mode`, `shows_tests` and `hides_models`; `swapped` says of a comparison
+    that the second candidate is on the left (`store.policy.words.Condition`). A rater's list is judged in
     sittings, from 1, in which no item comes twice; those of an adjudicator's rulings are of sitting 0.
     """
 
@@ -128,7 +128,10 @@ class Assignment(SQLModel, table=True):
     item_id: int = big()
     phase: str = string()
     position: int = big()
-    condition: str = string()
+    mode: str = string()
+    shows_tests: bool
+    hides_models: bool
+    swapped: bool
     seed: int = big()
     sitting: int = big(default=1)
     block: int | None = big(default=None)

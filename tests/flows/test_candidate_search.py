@@ -262,8 +262,6 @@ async def test_paused_stopped_and_started_again_it_finds_what_the_command_finds(
         assert "▶ running" in text(app, "#now")
         assert "encoding codes by tiny-bert" in text(app, "#now")
         assert "/s" in text(app, "#now")
-        # Too early to say how long the rest takes.
-        assert " left" not in text(app, "#now")
         assert search.name == "candidates tiny-bert codebert=codebert-base, mean, top 5"
         assert "candidates tiny-bert" in text(app, "#runs")
         assert "running    35 %" in text(app, "#runs")

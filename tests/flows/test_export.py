@@ -27,7 +27,7 @@ from store.queries.rows import QueueFilter, ViewQuery
 from store.queries.saved_views import list_views
 from store.record.actions import Action
 from store.record.raters import ensure_rater, register_kinds
-from store.record.saved_views import save_view
+from store.saved_views import save_view
 from store.workspace.duckdb import Workspace
 
 PAIRS = [(f"q/{number}", f"query {number}", f"{GOOD}# {number}\n") for number in range(6)]

@@ -303,7 +303,7 @@ OFF: dict[str, tuple[str, Any, Walk]] = {
     "closed screens": ("screens.context.ScreenContext.refuses", lambda *_: False, home),
     "runs in lists": ("store.policy.scope.Scope.may", lambda scope, _: not scope.blind, in_queue),
     "records in SQL": ("store.sql_views.views.may_read", lambda *_: true(), in_sql),
-    "history of others": ("store.queries.item._in_history", lambda *_: true(), in_an_item),
+    "history of others": ("store.queries.item.may_read", lambda *_: true(), in_an_item),
 }
 
 

@@ -73,7 +73,7 @@ def test_three_packets_become_a_ground_truth(tmp_path, workbench):
     with Workspace.open(path) as workspace, workspace.reading() as connection:
         judgment, assignment, rater = (table_of(model) for model in (JudgmentRow, Assignment, Rater))
         records = connection.execute(
-            select(judgment, assignment.c.phase.label("assigned"), assignment.c.condition, rater.c.name)
+            select(judgment, assignment.c.phase.label("assigned"), assignment.c.mode, rater.c.name)
             .join(assignment, assignment.c.id == judgment.c.assignment_id)
             .join(rater, rater.c.id == judgment.c.rater_id)
         ).all()
@@ -82,7 +82,7 @@ def test_three_packets_become_a_ground_truth(tmp_path, workbench):
             assert record.value == SAYS[record.name][record.item_id]
             assert (record.phase, record.blind) == (record.assigned, True)
             assert record.comment == f"{record.name} says {record.value:g}"
-        assert {record.condition for record in records} == {"blind", "own-test"}
+        assert {record.mode for record in records} == {"blind", "own-test"}
         assert sum(record.phase == "repeat" for record in records) == 3
         labels = first_values()
         counted = connection.execute(select(labels.c.item_id, labels.c.value, labels.c.rater_id)).all()

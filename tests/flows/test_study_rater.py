@@ -121,7 +121,7 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
             (one.id, one.item_id, one.phase) for one in own
         ]
         assert {row.guideline_id for row in made} == {shown.id}
-        assert [row.blind for row in once] == ["blind" in one.condition for one in own]
+        assert [row.blind for row in once] == [one.mode == "blind" for one in own]
         assert all(row.shown_verdict is None for row in once if row.blind)
         assert session is not None
         assert session.finished

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from store.queries.rows import QueueFilter, QueueSort, ViewQuery
-from store.record.saved_views import save_view
+from store.saved_views import save_view
 
 VIEWS = {
     "to do": ViewQuery(QueueFilter(kind="pair", status="open")),

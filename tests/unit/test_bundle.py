@@ -24,6 +24,7 @@ from store.export.exporting import export
 from store.formats.bundle import MANIFEST
 from store.ingest.bundle import import_bundle
 from store.ingest.importing import import_files
+from store.policy.words import BLIND, OWN_TEST, REVEALED
 from store.record.raters import ensure_rater
 from store.splits.allocation import parse_ratios
 from store.splits.splits import SplitPlan, make_split
@@ -43,6 +44,7 @@ ALLOWED = {
     ("execution", "exit_reason"): EXIT_REASONS,
     ("test_outcome", "outcome"): TEST_OUTCOMES,
     ("study_item", "role"): ("item", "gold", "training"),
+    ("assignment", "mode"): (BLIND, REVEALED, OWN_TEST),
 }
 WHOLE = st.integers(-(2**63), 2**63 - 1)
 VALUES = {

@@ -12,6 +12,7 @@ from store.errors import WorkbenchError
 from store.ingest.importing import import_files
 from store.measures.preference_report import preference_report
 from store.policy.scope import LABEL
+from store.policy.words import words_sql
 from store.queries.preferences import preference_votes
 from store.record.ids import now
 from store.record.protocol import StudyProtocol
@@ -122,13 +123,12 @@ def test_a_study_of_comparisons_has_its_scale_and_balanced_sides(tmp_path, workb
     assert workbench("study", "freeze", path, "rq1").code == 0
     left = Counter()
     sides = {}
-    for rater, item, condition, first_name, phase in rows(
+    for rater, item, condition, swapped, first_name, phase in rows(
         path,
-        "SELECT a.rater_id, a.item_id, a.condition, c.first_name, a.phase FROM assignment a "
+        f"SELECT a.rater_id, a.item_id, {words_sql('a')}, a.swapped, c.first_name, a.phase FROM assignment a "
         "JOIN comparison c ON c.item_id = a.item_id ORDER BY a.position",
     ):
-        swapped = "swapped" in condition.split()
-        assert condition in ("blind", "blind swapped")
+        assert condition == ("blind swapped" if swapped else "blind")
         assert sides.setdefault((rater, item), swapped) == swapped
         if phase == LABEL:
             left[rater, (first_name == "old") != swapped] += 1
@@ -239,7 +239,7 @@ def test_sides_of_a_study_reach_the_report_which_its_raters_do_not_get(tmp_path,
         cursor.execute(
             "INSERT INTO judgment BY NAME SELECT uuidv7() AS id, uuidv7() AS action, a.item_id, "
             "(SELECT id FROM question WHERE name = 'comparison.preference') AS question_id, a.rater_id, "
-            "a.id AS assignment_id, a.phase, CASE WHEN a.condition LIKE '%swapped' THEN -1 ELSE 1 END AS value, "
+            "a.id AS assignment_id, a.phase, CASE WHEN a.swapped THEN -1 ELSE 1 END AS value, "
             "'independent' AS origin, true AS blind, '' AS reason, '' AS comment, '[]' AS evidence, "
             "now() AS created_at FROM assignment a"
         )
@@ -304,8 +304,8 @@ def test_in_a_packet_of_1000_comparisons_nothing_but_the_texts_tells_the_set(tmp
     assert "zebra" not in every
     values = list(zip(*(row[1:] for row in packed), strict=True))
     first = [truth[row[0]] for row in packed]
-    conditions = values[names.index("condition")]
-    left = [one != ("swapped" in words.split()) for one, words in zip(first, conditions, strict=True)]
+    swapped = values[names.index("swapped")]
+    left = [one != other for one, other in zip(first, swapped, strict=True)]
     assert {"external_id", "content_hash", "extra", "position", "comparison_row", "prompt_row"} <= {*names}
     chances = []
     # A test of each column and of its hash, of what is first and of what is on the left; Bonferroni.

@@ -228,3 +228,36 @@ def test_a_table(tmp_path):
     change("A table", tmp_path)
     run(tmp_path, TABLE, before)
     assert (tmp_path / f"before.duckdb.schema-{migrations()[-1][0]}.bak").exists()
+
+
+RESTRICTION = """
+from pathlib import Path
+from small_workspace import pairs_workspace
+from store.errors import HiddenData
+from store.policy.refusal import refuse
+from store.policy.scope import Scope, Shows, Visibility
+from store.queries.sources import file_names
+
+with pairs_workspace(Path.cwd(), [("p1", "double it", "2")]) as workspace, workspace.reading() as connection:
+    assert len(file_names(connection, Scope())) == 1
+    for hidden in (Scope(visibility=Visibility(blind=True)), Scope(sealed=True)):
+        assert file_names(connection, hidden) == []
+        try:
+            refuse(connection, hidden, Shows.FILES, "This lists")
+        except HiddenData as error:
+            print(error.title, error.message)
+"""
+GUARDED = """
+import sys, pytest
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/unit/test_non_interference.py", "-k", sys.argv[1]]))
+"""
+
+
+@pytest.mark.full
+def test_a_restriction(tmp_path):
+    change("A restriction", tmp_path)
+    said = run(tmp_path, RESTRICTION)
+    assert "Blind review This lists the names of files, which a blind review hides." in said
+    assert "Sealed session This lists the work of others" in said
+    wanted = "every_query or everything_that_may or (without_the_policy_queries and FILES)"
+    assert "3 passed" in run(tmp_path, GUARDED, wanted)

@@ -123,3 +123,109 @@ def test_what_is_asked_of_a_kind_is_a_field_of_it_and_not_its_name(repository):
         path.relative_to(repository).as_posix() for path in files if named.search(path.read_text("utf-8"))
     }
     assert {path for path in asking if not path.startswith(OF_ONE_KIND)} == set()
+
+
+DECIDES = {"blind", "sealed", "sitting", "visibility"}
+"""What a scope decides by."""
+ASKING = {"scope", "_scope", "viewer", "settings", "screens"}
+"""The names under which a scope, or the setting that one is made of, is read."""
+SHOWN_BY = {"mode", "shows_tests", "hides_models"}
+"""The columns of an assignment that say what it shows."""
+DECIDE = {
+    "store/queries/current.py": "of which study texts and the statements of runs are",
+    "store/queries/progress.py": "an answer that was changed after the reveal counts at first",
+    "store/queries/shown_texts.py": "which study's protocol",
+    "store/record/session.py": "the place of each sitting is kept apart",
+    "screens/app.py": "in which sitting actions are undone",
+    "screens/context.py": "the scope is made of settings; the notice of a sealed session",
+    "screens/items/reader.py": "which study's guideline",
+    "screens/judging/judgment_builder.py": "which study's guideline",
+    "workbench/app_session.py": "the rows of a start are chosen before there is a scope",
+    "workbench/cli/annotate.py": "hands the setting to estimates and reports",
+    "workbench/cli/demo.py": "hands the setting to the reports of the demo",
+    "workbench/cli/exchange.py": "hands the setting to a sample and an export",
+    "workbench/cli/items.py": "hands the setting to a sample",
+    "workbench/cli/judging.py": "the number of an item in a study",
+    "workbench/cli/replies.py": "leaves the replies of a review out",
+    "workbench/cli/reporting.py": "hands the setting to reports",
+    "workbench/cli/studying.py": "hands the setting to a sample",
+}
+"""Who reads these beside store.policy, and for what."""
+READ = {
+    "workbench/cli/judging.py": "the kind and name of an item that was found in the scope",
+    "workbench/cli/revising.py": "the kind and name of an item that was found in the scope",
+    "workbench/demo_report.py": "labels of the sample in the workspace of the demo",
+    "workbench/sample_study.py": "writes the labels of the sample",
+}
+"""Which commands and screens make statements of their own, and of what."""
+
+
+def last_name(node):
+    """The name of what an attribute is read of: `scope` of `self.context.scope`."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def decides(tree):
+    """Where a module decides what is seen, rather than asks."""
+    # A scope is made of the setting.
+    made = {
+        id(argument)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and last_name(node.func) == "Visibility"
+        for argument in node.args
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and id(node) not in made:
+            of = last_name(node.value)
+            if (of in ASKING and node.attr in DECIDES) or (of == "c" and node.attr in SHOWN_BY):
+                yield f"{of}.{node.attr}, line {node.lineno}"
+
+
+def reads(tree):
+    """Where a module makes or runs a statement."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in {
+            "execute",
+            "exec_driver_sql",
+            "native",
+            "column",
+        }:
+            yield f"{node.attr}, line {node.lineno}"
+        if isinstance(node, ast.ImportFrom) and node.module in {"sqlalchemy", "sqlmodel", "duckdb"}:
+            yield from (f"{one.name}, line {node.lineno}" for one in node.names if one.name != "Connection")
+
+
+@pytest.mark.parametrize(
+    ("rule", "floors", "known"),
+    [
+        (decides, ("store", "agents", "screens", "workbench"), DECIDE),
+        (reads, ("screens", "workbench"), READ),
+    ],
+)
+def test_who_sees_what_is_decided_by_the_policy_and_read_by_queries(repository, rule, floors, known):
+    found = {
+        path.relative_to(repository).as_posix(): there
+        for floor in floors
+        for path in sorted((repository / floor).rglob("*.py"))
+        if not path.is_relative_to(repository / "store" / "policy")
+        and (there := [*rule(ast.parse(path.read_text("utf-8")))])
+    }
+    assert {path: there for path, there in found.items() if path not in known} == {}
+    # And nobody is named who does not.
+    assert known.keys() - found.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        (decides, "if scope.blind: pass"),
+        (decides, "shown = [] if self.context.scope.sitting else every"),
+        (decides, "hidden = loaded.screens.blind"),
+        (decides, "found.where(assignment.c.mode == 'revealed')"),
+        (reads, "from sqlalchemy import select"),
+        (reads, "connection.exec_driver_sql('FROM judgment')"),
+        (reads, "opened.native()"),
+    ],
+)
+def test_what_goes_past_the_policy_is_found(rule, code):
+    assert [*rule(ast.parse(code))]

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from judging import Desk, judged_workspace, judgments
+from older_schema import CONDITIONS
 from sqlalchemy import BigInteger, Boolean, DateTime, Double, LargeBinary, String, Uuid
 from sqlmodel import SQLModel
 
@@ -23,6 +24,11 @@ import store.workspace.schema
 from store.errors import WorkspaceError, WorkspaceTooNew
 from store.export.exporting import export
 from store.ingest.importing import import_files
+from store.policy.scope import Scope, Sitting
+from store.queries.conditions import conditions_of
+from store.queries.item import item_access
+from store.record.rater_ref import RaterRef
+from store.sql_views.views import views
 from store.workspace.duckdb import Workspace, migrations
 
 TYPES = {
@@ -190,6 +196,58 @@ def test_a_label_of_which_no_test_came_to_a_result_is_no_longer_called_tested(tm
     Workspace.open(path).close()
     after = facts(path, "SELECT item_id, path FROM verdict ORDER BY item_id")
     assert after == [(1, "tested"), (2, "untested"), (3, "repaired"), (4, "screened")]
+
+
+CONDITION_WORDS = {
+    "blind": (False, False, False, False),
+    "blind tests": (False, False, True, False),
+    "blind hidden-models": (False, False, False, False),
+    "blind tests hidden-models": (False, False, True, False),
+    "own-test": (False, False, False, True),
+    "own-test hidden-models": (False, False, False, True),
+    "revealed": (True, True, False, False),
+    "revealed tests": (True, True, True, False),
+    "revealed hidden-models": (True, False, False, False),
+    "revealed tests hidden-models": (True, False, True, False),
+    "blind swapped": (False, False, False, False),
+    "revealed tests hidden-models swapped": (True, False, True, False),
+}
+"""The conditions of assignments, in the words of before, and what each shows: the agents' work, the names of models, the agents'
+tests; and whether the rater writes a test."""
+OLDER_STUDY = """
+INSERT INTO rater VALUES (1, 'human', 'dana', '', now());
+INSERT INTO study (id, name, protocol, created_at, frozen_at, manifest) VALUES (1, 'old', '{}', now(), now(), '{}');
+INSERT INTO study_rater (study_id, rater_id, pseudonym, position, consent_version, experience) VALUES (1, 1, 'R1', 1, '', '');
+"""
+
+
+def test_conditions_in_words_become_columns(tmp_path, monkeypatch):
+    path = older_file(tmp_path, monkeypatch, CONDITIONS)
+    assignment = "INSERT INTO assignment VALUES (uuid(), 1, 1, ?, 'label', ?, ?, 0, 1, ?)"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(OLDER_STUDY)
+        for number, words in enumerate(CONDITION_WORDS, 1):
+            connection.execute(
+                "INSERT INTO item VALUES (?, 'pair', ?, 1, 1, 'x', '{}')", [number, str(number)]
+            )
+            connection.execute(assignment, [number, number, words, number % 2 or None])
+        before = connection.execute(
+            "SELECT * EXCLUDE (condition) FROM assignment ORDER BY position"
+        ).fetchall()
+    with Workspace.open(path) as workspace, workspace.reading() as connection:
+        scope = Scope(RaterRef(1, "human", "dana"), Sitting(1))
+        for number, words in enumerate(CONDITION_WORDS, 1):
+            access = item_access(connection, scope, number)
+            assert (
+                *(not access.blind, not access.hides_models, access.tests == "agents", access.tests == "own"),
+            ) == CONDITION_WORDS[words], words
+        listed = connection.execute(views()["assignments"].select(connection, Scope())).all()
+        assert [row.condition for row in listed] == [*CONDITION_WORDS]
+        assert conditions_of(connection, "old") == sorted(
+            {words.removesuffix(" swapped") for words in CONDITION_WORDS}
+        )
+    kept = "* EXCLUDE (mode, shows_tests, hides_models, swapped)"
+    assert facts(path, f"SELECT {kept} FROM assignment ORDER BY position") == before
 
 
 OLDER_RECORD = """

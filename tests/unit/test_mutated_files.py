@@ -124,7 +124,7 @@ def other_fact(chance, cursor, secret):
                 f"UPDATE rater SET name = {quoted(secret)}",
                 "UPDATE study_rater SET consented_at = '9999-12-31', experience = repeat('x', 100000)",
                 "UPDATE study_rater SET experience = chr(27) || '[2J'",
-                "UPDATE assignment SET condition = 'revealed'",
+                "UPDATE assignment SET mode = 'revealed'",
                 "UPDATE item SET external_id = 'x'",
             ]
         )

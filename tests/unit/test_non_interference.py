@@ -18,6 +18,7 @@ from importlib import import_module
 
 import pytest
 import typer.main
+from older_schema import with_words
 from review_bench import uid
 from sealed_bench import (
     DRAFT,
@@ -34,7 +35,7 @@ from sealed_bench import (
     session_of,
     study_pair,
 )
-from sqlalchemy import true
+from sqlalchemy import true, update
 
 import store.policy
 import store.queries
@@ -48,6 +49,7 @@ from store.errors import HiddenData, UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
 from store.policy import rows
 from store.policy.scope import Scope, Shows
+from store.policy.words import condition_of
 from store.queries import (
     candidates,
     current,
@@ -68,6 +70,8 @@ from store.record.actions import Action
 from store.record.expert_runs import WITHOUT_TEST
 from store.record.ids import now
 from store.sql_views.views import views
+from store.tables.columns import table_of
+from store.tables.people import Assignment
 from store.tables.record import Judgment
 from store.workspace.duckdb import Workspace
 from workbench import study_session
@@ -76,6 +80,8 @@ from workbench.cli.program import program
 from workbench.lazy_config import LazyConfig
 from workbench.run_option import chosen_run
 
+EVERY_CONDITION = ("blind tests", "own-test", "revealed", "revealed tests hidden-models", "blind swapped")
+"""Conditions that between them have every word, one for each item of ana's first sitting."""
 SITTING = ("clear-match", "failing", "environment", "timeout", "tested")
 """The items of ana's first sitting, in their order."""
 ELSEWHERE = "clear-no"
@@ -461,8 +467,11 @@ BUILDERS = {
         "is_own",
         "may",
         "in_scope",
+        "in_sitting",
         "may_read",
+        "may_read_run",
         "positions",
+        "refuse_hidden",
         "own_values",
         "own_labels",
         "own_marks",
@@ -519,9 +528,7 @@ QUERIES = {
     "protocol_of": lambda w, c, s, ids: shown_texts.protocol_of(c, s),
     "shown_candidates": lambda w, c, s, ids: shown_texts.shown_candidates(c, s, {}),
     "load_own": lambda w, c, s, ids: each(c, lambda c, n: item.load_own(c, s, n), ids),
-    "load_history": lambda w, c, s, ids: each(
-        c, lambda c, n: item.load_history(c, n, s, item.item_access(c, s, n)), items_of(w, s)
-    ),
+    "load_history": lambda w, c, s, ids: each(c, lambda c, n: item.load_history(c, n, s), items_of(w, s)),
     "item_texts": lambda w, c, s, ids: item.item_texts(c, items_of(w, s), s),
     # Which items are shown is asked first (`item_access`).
     "load_case": lambda w, c, s, ids: {n: viewed(c, s, n) for n in items_of(w, s)},
@@ -650,6 +657,21 @@ def test_queries_return_the_same_where_some_items_are_revealed(mixed):
     assert "agent_label=0.0" in bare["queue_rows"]
 
 
+def test_a_workspace_with_conditions_in_words_answers_the_same(mixed, tmp_path):
+    path = shutil.copytree(mixed[1].parent, tmp_path / mixed[1].parent.name) / FILE
+    with Workspace.open(path) as workspace:
+        scope = ana(workspace)
+        table = table_of(Assignment)
+        for item, words in zip(items_of(workspace, scope), EVERY_CONDITION, strict=True):
+            of_item = (table.c.item_id == item) & (table.c.rater_id == scope.rater_id)
+            change = update(table).where(of_item).values(condition_of(words)._asdict())
+            workspace.lane.submit(lambda connection, change=change: connection.execute(change)).result()
+    before = queried_all(path)
+    assert {*with_words(path)} >= {*EVERY_CONDITION}
+    assert queried_all(path) == before
+    assert path.with_name(f"{path.name}.schema-24.bak").exists()
+
+
 # -- without a restriction ----------------------------------------------------------------------------
 
 
@@ -664,7 +686,7 @@ def off(monkeypatch):
 
 OFF = {
     "conditions that hide": ("store.policy.rows._shown", lambda *_: true(), "queue_rows"),
-    "hidden history": ("store.queries.item._in_history", lambda *_: true(), "load_item"),
+    "hidden history": ("store.queries.item.may_read", lambda *_: true(), "load_item"),
     "items of the sitting, by name": ("store.queries.item.in_scope", lambda *_: true(), "find_item"),
     "items of the sitting, by number": ("store.queries.item.in_scope", lambda *_: true(), "has_item"),
     "items of the sitting, loaded": ("store.queries.item.in_scope", lambda *_: true(), "load_item"),
@@ -672,7 +694,7 @@ OFF = {
     "items of the sitting, counted": ("store.queries.progress.in_scope", lambda *_: true(), "progress"),
     "items of the sitting, by kind": ("store.queries.queue.in_scope", lambda *_: true(), "items_by_kind"),
     "items of the sitting, in rows": ("store.queries.queue.in_scope", lambda *_: true(), "queue_rows"),
-    "views of others": ("store.queries.saved_views._may_see_view", lambda *_: true(), "list_views"),
+    "runs of the sitting, in views": ("store.sql_views.views.may_read_run", lambda *_: true(), "views"),
     "records, in views": ("store.sql_views.views.may_read", lambda *_: true(), "views"),
     "items of the sitting, in views": ("store.sql_views.views.in_scope", lambda *_: true(), "views"),
     "agents' work, in views": ("store.sql_views.views.may", lambda *_: true(), "views"),
@@ -702,6 +724,7 @@ GUARDED = {
     Shows.TESTS: ("shown_by_kind",),
     Shows.LISTS: ("views", "home"),
     Shows.RUN: ("the run that is named",),
+    Shows.SURROUNDINGS: ("list_views", "views"),
     Shows.WHOLE: ("the options of an export",),
 }
 """Queries that let what is hidden through once the policy shows it."""
@@ -778,7 +801,7 @@ def test_without_the_runs_of_the_sitting_the_shown_run_differs(mixed, off):
 
 
 def test_without_refused_filters_hidden_labels_choose_the_items(mixed, off):
-    off.setattr(queue, "_refuse_hidden", lambda *_: None)
+    off.setattr(queue, "refuse_hidden", lambda *_: None)
     assert queried(mixed[0], "queue_ids") != queried(mixed[1], "queue_ids")
 
 

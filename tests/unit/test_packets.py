@@ -8,6 +8,7 @@ from collections import Counter
 import duckdb
 import pytest
 from judging import Desk, journal_ids, judged_workspace, judgments, marks
+from older_schema import with_words
 from review_bench import TEST, Ran, bench, write_expert_run
 from scipy.stats import spearmanr
 from several_kinds import three_kinds
@@ -16,6 +17,7 @@ from sqlalchemy import select, update
 from store.errors import WorkbenchError, WorkspaceError, WorkspaceTooNew
 from store.ingest.importing import import_files
 from store.kinds.spec import task_kinds
+from store.policy.rows import words_of
 from store.policy.scope import Scope, Sitting
 from store.policy.sealing import is_sealed
 from store.queries.agent_case import load_case
@@ -94,9 +96,8 @@ def assignments(workspace, rater="ana"):
     table = table_of(Assignment)
     with workspace.reading() as connection:
         number = find_rater(connection, rater).id
-        return connection.execute(
-            select(table).where(table.c.rater_id == number).order_by(table.c.position)
-        ).all()
+        of_rater = select(table, words_of().label("condition")).where(table.c.rater_id == number)
+        return connection.execute(of_rater.order_by(table.c.position)).all()
 
 
 def work(path, rater="ana", most=None):
@@ -251,7 +252,7 @@ def facts_of(workspace, records):
     with workspace.reading() as connection:
         texts = item_texts(connection, [record.item_id for record in records])
         table = table_of(Assignment)
-        conditions = dict(connection.execute(select(table.c.id, table.c.condition)).all())
+        conditions = dict(connection.execute(select(table.c.id, words_of())).all())
     hidden = {"item_id", "rater_id", "assignment_id", "phase", "shown_verdict", "shown_execution", "evidence"}
     return [
         (
@@ -448,7 +449,11 @@ def test_of_many_items_no_id_hash_order_or_time_tells_what_they_are(tmp_path):
     assert [row[:1] + row[3:4] for row in rows["assignment"]] == [
         (row[0], place) for place, row in enumerate(rows["assignment"], 1)
     ]
-    for name, constant in {"assignment": (1, 2, 4, 7, 8, 9), "item": (1, 4, 6), "pair": (3,)}.items():
+    for name, constant in {
+        "assignment": (1, 2, 4, 8, 9, 10, 11, 12),
+        "item": (1, 4, 6),
+        "pair": (3,),
+    }.items():
         for column in constant:
             assert len({row[column] for row in rows[name]}) == 1, (name, column)
     tells = {
@@ -662,7 +667,7 @@ CHANGES = {
     "a code": ("UPDATE code SET text = text || ' ' WHERE id = 1", "other items"),
     "a query": ("UPDATE query SET text = 'another' WHERE id = 1", "other items"),
     "another item": ("UPDATE pair SET code_id = 1", "other items"),
-    "a condition": ("UPDATE assignment SET condition = 'revealed'", "other assignments"),
+    "a condition": ("UPDATE assignment SET mode = 'revealed'", "other assignments"),
     "a place": ("UPDATE assignment SET position = 100 - position", "other assignments"),
     "a phase": ("UPDATE assignment SET phase = 'train' WHERE position = 1", "other assignments"),
     "a verdict": ("UPDATE verdict SET value = 1 - value", "agents' work"),
@@ -906,6 +911,18 @@ def test_a_revision_in_a_packet_is_left_out(tmp_path):
         assert marks(workspace) == []
 
 
+def test_a_packet_with_conditions_in_words_is_merged_once_it_was_opened(pairs):
+    study(pairs, conditions=("blind+tests", "revealed+hidden-models", "own-test"))
+    path = packet(pairs)
+    work(path)
+    assert with_words(path) == ["blind tests", "own-test", "revealed hidden-models"]
+    with pytest.raises(WorkspaceError, match="older version"):
+        merge_packet(pairs, path)
+    Workspace.open(path).close()
+    report = merge_packet(pairs, path)
+    assert (report.judgments > 0, report.left_out, report.left) == (True, {}, 0)
+
+
 def test_a_packet_of_another_workspace_is_refused(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -938,7 +955,7 @@ def test_the_reveal_comes_in_a_second_packet_once_the_first_is_merged_and_decide
     merge_packet(pairs, first)
     second = packet(pairs, name="b.duckdb")
     rows = tables(second)
-    assert {(row[4], row[6]) for row in rows["assignment"]} == {("reveal", "revealed tests")}
+    assert {row[4:5] + row[6:8] for row in rows["assignment"]} == {("reveal", "revealed", True)}
     assert rows["verdict"]
     assert not rows["judgment"]
     work(second)

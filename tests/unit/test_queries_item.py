@@ -16,7 +16,7 @@ from store.errors import UnknownName
 from store.kinds.pair import PAIR
 from store.policy.scope import RunRef, Scope
 from store.queries.agent_case import OtherVerdict, load_case
-from store.queries.item import ItemAccess, OwnLabel, find_item, load_history, load_item, load_own
+from store.queries.item import OwnLabel, find_item, load_history, load_item, load_own
 from store.record.actions import Action
 from store.record.ids import now
 from store.tables.columns import table_of
@@ -338,8 +338,7 @@ def test_the_history_tells_what_was_done_in_its_order(workspace):
     desk.judge(2)
     with workspace.reading() as connection:
         seen = load_history(connection, 1)
-        blind = ItemAccess(None, "review", blind=True, hides_models=True, tests="none")
-        mine = load_history(connection, 1, scope(desk.rater.id), blind)
+        mine = load_history(connection, 1, scope(desk.rater.id, blind=True))
     assert [(one.rater, one.what, one.value, one.origin, one.text) for one in seen] == [
         ("dana", "pair.match", 1.0, "independent", "first"),
         ("eli", "comment", None, "independent", "[red]look"),

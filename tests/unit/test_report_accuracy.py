@@ -11,6 +11,7 @@ from sqlalchemy import insert
 
 from store.ingest.importing import import_files
 from store.measures.intervals import wilson
+from store.policy.words import condition_of
 from store.queries.accuracy import accuracy_report
 from store.record.ids import now
 from store.tables.columns import table_of
@@ -291,7 +292,8 @@ def test_of_a_study_only_its_own_undecided_items_count(tmp_path):
             connection.execute(
                 insert(table_of(Study)).values(id=1, name="one", protocol="{}", created_at=now())
             )
-            fields = {"study_id": 1, "phase": "review", "position": 0, "condition": "", "seed": 0}
+            fields = {"study_id": 1, "phase": "review", "position": 0, "seed": 0}
+            fields |= condition_of("")._asdict()
             rows = [{**fields, "id": key, "rater_id": r, "item_id": i} for (r, i), key in of_study.items()]
             connection.execute(insert(table_of(Assignment)), rows)
 

@@ -16,6 +16,7 @@ from store.ingest.importing import import_files
 from store.kinds.spec import task_kinds
 from store.measures.agreement import cohen_kappa, krippendorff_alpha
 from store.measures.registry import measures
+from store.policy.words import condition_of
 from store.queries.agreement import agreement
 from store.record.raters import ensure_rater
 from store.reports.labels import agreement_report, read_agreement
@@ -455,7 +456,7 @@ def test_a_study_and_repeats_are_compared_for_themselves(tmp_path, workbench):
         assignments = {(name, item): workspace.ids.next() for name in desks for item in (1, 2, 3)}
         rows = [
             {"id": key, "study_id": 7, "rater_id": desks[name].rater.id, "item_id": item, "phase": "review"}
-            | {"position": item, "condition": "blind", "seed": 0}
+            | {"position": item, **condition_of("blind")._asdict(), "seed": 0}
             for (name, item), key in assignments.items()
         ]
 

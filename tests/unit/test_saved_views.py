@@ -17,7 +17,7 @@ from store.policy.scope import Scope, Visibility
 from store.queries.rows import QueueFilter, QueueSort, ViewQuery
 from store.queries.saved_views import find_view, list_views, view_ids
 from store.record.raters import ensure_rater
-from store.record.saved_views import delete_view, rename_view, save_view
+from store.saved_views import delete_view, rename_view, save_view
 from store.tables.columns import table_of
 from store.tables.views import SavedView
 from store.workspace.duckdb import Workspace

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select
 from screens.items.pair import load
 from store.errors import HiddenData
 from store.kinds.pair import PAIR
-from store.policy.words import BLIND, HIDDEN_MODELS
+from store.policy.words import BLIND, HIDDEN_MODELS, condition_of
 from store.queries.current import own_labels, own_marks
 from store.queries.item import item_access, load_item, load_own
 from store.queries.progress import progress
@@ -32,7 +32,8 @@ def assign(workspace, rater_id, items, *, condition="", study=1, phase="label", 
     rows = [
         {
             "id": key, "study_id": study, "rater_id": rater_id, "item_id": item, "phase": phase,
-            "position": place, "condition": condition, "seed": 0, "sitting": sitting, "block": None,
+            "position": place, "seed": 0, "sitting": sitting, "block": None,
+            **condition_of(condition)._asdict(),
         }
         for place, (item, key) in enumerate(keys.items())
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from store.studies.allocation import can_be_even, derived_random, share_items, s
 from store.studies.design import StudyItem, balance, design_study
 
 NAMES = ("ana", "ben", "chi", "dana", "eli", "fay", "gus")
-CONDITIONS = ("blind", "blind tests", "revealed agents")
+CONDITIONS = ("blind", "blind tests", "revealed tests")
 
 
 def spread(counts):

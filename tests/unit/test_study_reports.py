@@ -76,7 +76,7 @@ def judge(workspace: Workspace, rater: str) -> None:
     )
     for one in assigned(workspace, rater):
         item, value = one["item_id"], float(one["item_id"] % 2)
-        if (rater == "eli" and one["condition"] == "own-test") or (rater == "fay" and one["phase"] == REPEAT):
+        if (rater == "eli" and one["mode"] == "own-test") or (rater == "fay" and one["phase"] == REPEAT):
             value = 1 - value
         action = workspace.ids.next()
         common = {"id": action, "action": action, "item_id": item, "rater_id": one["rater_id"]}

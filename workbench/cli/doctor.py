@@ -30,8 +30,8 @@ def doctor_command(
     if workspace is not None:
         from store.policy.refusal import refuse
         from store.policy.scope import Scope, Shows
+        from store.queries.health import health
         from store.workspace.duckdb import Workspace
-        from workbench.health import health
         from workbench.study_session import known_rater
 
         with Workspace.open(workspace) as opened:

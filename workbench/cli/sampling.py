@@ -52,6 +52,8 @@ class SampleChoice:
         Raises:
             WorkbenchError: One of these.
         """
+        from store.policy.scope import Scope, Shows, Visibility
+
         if self.seed is not None and self.number is None and queries is None:
             raise WorkbenchError(
                 "A seed without a sample",
@@ -70,7 +72,7 @@ class SampleChoice:
                 "--stratify says how a random sample of pairs is taken.",
                 "Say how many: --sample-pairs N.",
             )
-        if self.stratify is not None and blind:
+        if self.stratify is not None and not Scope(visibility=Visibility(blind)).may(Shows.OTHERS):
             raise WorkbenchError(
                 "Blind review",
                 "A stratified sample shows the distribution of labels, which a blind review hides.",

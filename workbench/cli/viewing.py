@@ -85,7 +85,7 @@ def views_command(
     from store.queries.rows import QueueFilter, ViewQuery
     from store.queries.saved_views import find_view, list_views
     from store.record.raters import ensure_rater
-    from store.record.saved_views import delete_view, rename_view, save_view
+    from store.saved_views import delete_view, rename_view, save_view
     from store.workspace.duckdb import Workspace
     from workbench.study_session import open_session
 
