@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.pipelines.registry import pipeline_report
 from store.formatting import dollars, pluralize, tokens
+from store.json_fields import json_fields
 from store.queries.run_figures import RunFigures, role_figures, run_figures
 from store.queries.run_items import failure_causes
 from store.queries.runs import all_runs, named_run
@@ -96,8 +97,8 @@ def read_reports(connection: Connection, runs: Sequence[Run]) -> list[RunReport]
         figures = run_figures(connection, run.id)
         # Of a run that has ended the report is the same whenever it is made.
         until = run.ended_at or now()
-        roles = [role.to_dict() for role in role_figures(connection, run.id, until)]
-        failures = [cause.to_dict() for cause in failure_causes(connection, run.id)]
+        roles = [json_fields(role) for role in role_figures(connection, run.id, until)]
+        failures = [json_fields(cause) for cause in failure_causes(connection, run.id)]
         found.append(RunReport(run, figures, pipeline_report(connection, run, figures), roles, failures))
     return found
 

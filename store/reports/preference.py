@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from store.formatting import pluralize
-from store.json_fields import json_fields
+from store.json_fields import SPREAD
 from store.measures import preference_report as measured
 from store.measures.battles import MOST_CANDIDATES
 from store.measures.preference import SideVerdict, in_both_orders, side_verdicts
@@ -62,14 +62,12 @@ class Preferences:
         notes: What was left out or changed when files were read, and how often.
     """
 
-    found: PreferenceReport
+    JSON: ClassVar = ("study", "found")
+
+    found: PreferenceReport = field(metadata=SPREAD)
     votes: Votes
     study: str | None = None
     notes: Mapping[str, int] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {"study": self.study, **json_fields(self.found)}
 
 
 def measured_as(options: Options) -> measured.Options:

@@ -12,6 +12,7 @@ from agents.pipelines.pair_annotation.reasons import INVALID, PYTHON_2, Reason, 
 from agents.pipelines.pair_annotation.run_steps import PairSeconds, pair_counts, pair_figures
 from agents.pipelines.spec import FunnelLine, PipelineFigures
 from store.formatting import pluralize
+from store.json_fields import json_fields
 from store.queries.pair_runs import PairCounts
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def read_report(connection: Connection, run: Run, figures: RunFigures) -> Pipeli
                 for reason, count in reasons.items()
             ],
             "repairs": {**asdict(repairs), "unfinished": repairs.unfinished},
-            "seconds_by_stage": {name: seconds.to_dict() for name, seconds in details.seconds.items()},
+            "seconds_by_stage": {name: json_fields(seconds) for name, seconds in details.seconds.items()},
             "table_2": {
                 **asdict(table),
                 "mean_test_cases": cases,
