@@ -14,7 +14,6 @@ from sqlalchemy import select
 
 from store.errors import WorkbenchError
 from store.json_fields import NOT_IN_JSON, SPREAD, json_fields, json_name
-from store.kinds.comparison import PREFERENCE
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
 from store.measures.alternative_test import Alignment, AlternativeTest, alternative_test
 from store.measures.intervals import INTERVALS, Bootstrap
@@ -461,6 +460,6 @@ def _before_and_after(
         if before:
             place = place_of[item_id]
             first[place], last[place], shown[place] = before[-1], after.value, after.label_shown
-    if labels.question == PREFERENCE.name:
+    if labels.kind.two_sided:
         first, last, shown = to_file_order(connection, labels.item_ids, (first, last, shown))
     return first, last, shown

@@ -16,7 +16,6 @@ from store.formatting import pluralize
 from store.kinds.comparison import (
     COMPARISON,
     MUCH_BETTER,
-    PREFERENCE,
     listed_second_first_sql,
     scale_values,
 )
@@ -290,7 +289,7 @@ def question_labels(
     given = _people(connection, asked, phases, study_id, condition, rulings=rulings)
     if spec == kind.label_question and not people_only:
         of_runs = _runs(connection, kind.name, run, counts)
-        if study_id is not None and spec.name == PREFERENCE.name and not _has_levels(connection, study_id):
+        if study_id is not None and kind.two_sided and not _has_levels(connection, study_id):
             # A judge always has five levels. Where raters had none, winners are compared.
             of_runs = [replace(one, values=numpy.sign(one.values)) for one in of_runs]
         given += of_runs
@@ -302,7 +301,7 @@ def question_labels(
         if not numpy.array_equal(one.units, units):
             units = numpy.union1d(units, one.units)
     alike = numpy.empty(0, numpy.int64)
-    if spec.name == PREFERENCE.name:
+    if kind.two_sided:
         alike = numpy.intersect1d(_columns(connection, equal_texts())["item_id"], units)
     if len(alike):
         given = [
@@ -317,7 +316,7 @@ def question_labels(
         responses = connection.execute(joined).scalar_one()
     item_ids = _items_of(connection, units)
     raters = tuple(given.pop(0).over(units) for _ in range(len(given)))
-    if spec.name == PREFERENCE.name:
+    if kind.two_sided:
         values = to_file_order(connection, item_ids, [one.values for one in raters])
         raters = tuple(replace(one, values=own) for one, own in zip(raters, values, strict=True))
     groups = _columns(

@@ -44,6 +44,11 @@ def all_runs(connection: Connection) -> list[Run]:
     return [Run(**row) for row in rows.mappings()]
 
 
+def run_names(connection: Connection, kind: str) -> list[str]:
+    """Return the names of the runs on items of a kind, the one begun last first."""
+    return [run.name for run in all_runs(connection) if run.kind == kind]
+
+
 def shown_by_kind(connection: Connection, scope: Scope) -> dict[str, RunRef]:
     """Return the run of each kind whose verdicts are the agents' labels in a scope, by kind."""
     run = table_of(Run)

@@ -17,7 +17,6 @@ from sqlalchemy import Connection, Row, delete, func, select
 
 from store.errors import UnknownName, WorkbenchError, WorkspaceError
 from store.formatting import pluralize
-from store.kinds.comparison import PREFERENCE
 from store.kinds.spec import TaskKind, task_kinds
 from store.queries.labels import named_question, to_file_order
 from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
@@ -539,7 +538,7 @@ def true_units(connection: Connection, plan: SplitPlan) -> TrueUnits:
         with_revealed=plan.with_revealed,
     )
     values = panel.without(()).values
-    if plan.question == PREFERENCE.name:
+    if panel.labels.kind.two_sided:
         # As they are stored: exports put them in the order of the files.
         (values,) = to_file_order(connection, panel.labels.item_ids, [values])
     there = ~numpy.isnan(values)

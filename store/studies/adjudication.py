@@ -16,7 +16,7 @@ from uuid import uuid4
 from sqlalchemy import CTE, Connection, Select, func, insert, or_, select, update
 
 from store.errors import JudgmentRefused, UnknownName, WorkbenchError
-from store.kinds.comparison import PREFERENCE, canonical_scale
+from store.kinds.comparison import canonical_scale
 from store.kinds.listing import relation
 from store.kinds.spec import QuestionSpec, question_named, task_kinds
 from store.policy.refusal import refuse
@@ -459,7 +459,7 @@ def _asked(connection: Connection, study: StudyDetails | None) -> dict[int, Ques
     """Return the questions by their keys, that of comparisons with the scale of the study."""
     scale = canonical_scale("" if study is None else study.protocol.scale)
     return {
-        number: replace(spec, scale=scale) if spec.name == PREFERENCE.name else spec
+        number: replace(spec, scale=scale) if named_question(spec.name).kind.two_sided else spec
         for number, spec in _specs(connection).items()
     }
 
