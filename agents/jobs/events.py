@@ -44,7 +44,6 @@ class JobStarted:
         model: The names of the models.
         sandbox: The sandbox's name; empty where nothing is executed.
         total: Items that this job will work on.
-        done_before: Items of the run that had a verdict already.
     """
 
     job: int
@@ -53,7 +52,6 @@ class JobStarted:
     model: str = ""
     sandbox: str = ""
     total: int = 0
-    done_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ class PipelineJob:
             total, ruled = await queue.count()
             await record.set_state("running", total=total + ruled)
             progress = self._progress = JobProgress(self._number, record.id, total, before, self._emit)
-            self._emit(JobStarted(self._number, record.id, record.run.name, models.name, where, total, ruled))
+            self._emit(JobStarted(self._number, record.id, record.run.name, models.name, where, total))
             self._control.begun()
             if sandbox is not None:
                 await sandbox.open(min(settings.concurrency, max(total, 1)))

@@ -112,29 +112,12 @@ def cohen_kappa(one: Ratings, other: Ratings) -> Agreement:
     return cohen_of_patterns(patterns_of([one, other]), 0, 1)
 
 
-def weighted_kappa(one: Ratings, other: Ratings, weights: Weights) -> Agreement:
-    """Compute Cohen's weighted kappa of two raters, for whom near values agree in part.
+def cohen_of_patterns(patterns: Patterns, one: int, other: int, weights: Weights = "identity") -> Agreement:
+    """Compute Cohen's kappa of two raters of patterns, for whom near values may agree in part.
 
-    (sum_kl w_kl p_kl - sum_kl w_kl p_1k p_2l) / (1 - sum_kl w_kl p_1k p_2l) with the weights of
+    With weights it is (sum_kl w_kl p_kl - sum_kl w_kl p_1k p_2l) / (1 - sum_kl w_kl p_1k p_2l), with those of
     `weights_of` over the values that either of them gave (J. Cohen, "Weighted kappa", Psychological
     Bulletin 70(4), 1968).
-
-    Args:
-        one: A rater's values, n units long; None or NaN for no value.
-        other: The other rater's, in the same order of units.
-        weights: Linear, quadratic, or identity for the unweighted coefficient.
-
-    Returns:
-        The coefficient, at most 1.
-
-    Raises:
-        ValueError: The raters have different numbers of units.
-    """
-    return cohen_of_patterns(patterns_of([one, other]), 0, 1, weights)
-
-
-def cohen_of_patterns(patterns: Patterns, one: int, other: int, weights: Weights = "identity") -> Agreement:
-    """Compute Cohen's kappa of two raters of patterns; see `cohen_kappa` and `weighted_kappa`.
 
     Args:
         patterns: The patterns, with the values of each rater.

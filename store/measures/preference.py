@@ -146,21 +146,6 @@ def sign_test(votes: Iterable[tuple[Hashable, float]], share: float = 0.95) -> S
     return SignTest(len(outcomes), wins, losses, ties, undecided, p_value, rate, low, high)
 
 
-def score_against_baseline(matrix: Sequence[Sequence[int]]) -> float | None:
-    """Return the score of a candidate against a baseline from both orders (PCE of CoReQA), in per cent.
-
-    The verdicts of both orders are pooled; "much better" and "much worse" count three times, a tie half. The
-    mean of the scores of the two orders is another number.
-
-    Args:
-        matrix: How often the judge gave each level in the first order (rows) and in the second (columns),
-            both seen from the candidate, from much better to much worse, of shape (5, 5).
-    """
-    rows = [sum(row) for row in matrix]
-    columns = [sum(column) for column in zip(*matrix, strict=True)]
-    return score_of_levels([row + column for row, column in zip(rows, columns, strict=True)])
-
-
 def score_of_levels(pooled: Sequence[int]) -> float | None:
     """Return the score of a candidate against a baseline from how often each level was given, in per cent.
 
