@@ -17,10 +17,8 @@ class JobReport:
     """The result of a job, and the figures of its whole run.
 
     Attributes:
-        run_id: The run.
         run_name: The run's name, which is also its rater's.
         configuration: Which agents took part, by the name of the configuration.
-        model: The names of the models.
         sandbox: The name of the sandbox of this job; empty where nothing is executed.
         state: Whether the job did all it was asked, was stopped, or failed.
         done: Items that got a verdict in this job.

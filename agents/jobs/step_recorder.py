@@ -118,11 +118,6 @@ class StepRecorder:
     async def ask(self, role: str, messages: tuple[Message, ...], reply_type: type[ReplyT]) -> ReplyT:
         """Ask the model in a role.
 
-        Args:
-            role: The role.
-            messages: The request.
-            reply_type: The type of the reply.
-
         Returns:
             The reply, from the record where the same was asked before.
 
@@ -165,12 +160,6 @@ class StepRecorder:
         self, role: str, program: TestProgram, sandbox: Sandbox, limits: Limits
     ) -> RecordedExecution:
         """Run a test program in a sandbox.
-
-        Args:
-            role: The role.
-            program: Candidate and test.
-            sandbox: Where it runs.
-            limits: Its limits.
 
         Returns:
             The report, from the record where the same program was run before in the same environment.

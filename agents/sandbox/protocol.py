@@ -178,7 +178,6 @@ class ExecutionReport:
         error: One line that says what kept the program, or the first such test of it, from a result, such as
             "ModuleNotFoundError: No module named 'dateutil'"; empty where nothing did.
         seconds: Wall time.
-        sandbox: Name of the sandbox.
         environment: Short digest of Python version, sandbox and platform; empty when it never began.
         output_dropped: Bytes of stdout and stderr that were not kept.
         started_at: When it started, aware, in UTC.
@@ -264,9 +263,7 @@ class SandboxCheck:
     """Whether a sandbox works here.
 
     Attributes:
-        name: Name of the sandbox.
         works: Whether a small program ran in it just now.
-        detail: The finding.
         hint: How to mend it; empty when it works.
     """
 

@@ -70,9 +70,6 @@ def similarities(cursor: duckdb.DuckDBPyConnection) -> str:
     """Return a subquery (item_id, similarity) with the similarities of items by model, as JSON.
 
     A column for each model, since lists of models and values take three times as long to put together.
-
-    Args:
-        cursor: A cursor of the workspace.
     """
     models = cursor.execute("SELECT DISTINCT model FROM similarity ORDER BY model").fetchall()
     pairs = ", ".join(

@@ -35,7 +35,6 @@ class Candidate:
 
     Attributes:
         name: The name of its model.
-        text: Its text.
         ref: The field of the record that it comes from.
     """
 
@@ -49,8 +48,6 @@ class Compared:
     """Two candidates of a record as an item.
 
     Attributes:
-        item: The item.
-        id: Its external id.
         kept: Whether the candidate that the record names first is the item's first.
     """
 

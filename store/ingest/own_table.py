@@ -202,11 +202,7 @@ class Proposal:
 
 
 class ColumnsUnclear(ImportFailed):
-    """A table of no known format, whose columns the user has to choose.
-
-    Attributes:
-        proposal: What its columns may be.
-    """
+    """A table of no known format, whose columns the user has to choose."""
 
     def __init__(self, proposal: Proposal) -> None:
         self.proposal = proposal

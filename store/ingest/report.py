@@ -19,12 +19,9 @@ class FileReport:
 
     Attributes:
         file: Its name as it was given.
-        format: The format it was read as.
         detected: Whether the format was detected from the content.
         why: From what it was detected; "named" when it was not.
-        records: How many records it holds.
         corpus: Of what it holds the texts, where these make no items: "code" or "query".
-        items_added: New items.
         items_known: Items that were there already, with the same content.
         items_differing: Those of them whose other fields (rank, origin, extra) differ; stored values stay.
         queries_added: New query texts.
@@ -45,7 +42,6 @@ class FileReport:
         orders_added: New verdicts of judges in one order alone, of which their judgments are made.
         rater_assumed: Whether its labels were given to a rater named after the file, since nothing says whose
             they are.
-        marks_added: New marks.
         rejected: Records that could not be taken and were written to the rejects.
         extra_kept: Fields the format does not know, kept with each item.
         extra_ignored: Fields the format does not know and has no place for.
@@ -97,11 +93,7 @@ class FileReport:
         return bool(self.items_added or beside or self.marks_added or sum(self.judgments_added.values()))
 
     def sentence(self, *, dry_run: bool = False) -> str:
-        """Return the result of the file as a line to read.
-
-        Args:
-            dry_run: Whether nothing was imported.
-        """
+        """Return the result of the file as a line to read."""
         how = f"detected: {self.why}" if self.detected else "as named"
         would = "would be " if dry_run else ""
         parts = [f"{self.file}: {self.format} ({how}), {pluralize(self.records, 'record')}"]

@@ -23,10 +23,8 @@ class Stage:
     """A temporary table or view of one import.
 
     Attributes:
-        name: Its name.
         columns: Its columns, in order.
         inputs: The stages that it is made from, beside tables of the workspace and staged records.
-        view: Whether it is a view.
     """
 
     name: str

@@ -212,10 +212,6 @@ def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> 
 def alpha_of_patterns(patterns: Patterns, level: Level) -> Agreement:
     """Compute Krippendorff's alpha of units by their patterns; see `krippendorff_alpha`.
 
-    Args:
-        patterns: The patterns.
-        level: The level of measurement.
-
     Raises:
         WorkbenchError: The package `krippendorff` is not installed.
     """

@@ -92,7 +92,6 @@ class Bootstrap:
 
     Attributes:
         resamples: How many resamples are drawn; 0 for no intervals.
-        seed: The seed of the draws.
         by_unit: Whether units are drawn one by one, although the table has clusters.
         share: The share of samples to cover, between 0 and 1.
     """

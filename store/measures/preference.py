@@ -99,7 +99,6 @@ class SignTest:
     """A sign test over items, each counted once with the majority of its votes.
 
     Attributes:
-        items: Items with votes.
         wins: Items whose majority prefers the first candidate.
         losses: Items whose majority prefers the second one.
         ties: Items whose majority is a tie.
@@ -225,7 +224,6 @@ class SideVerdict:
     """A verdict with a winner, and how much it says of the side.
 
     Attributes:
-        item: The comparison.
         left: Whether the candidate on the left won.
         weight: How much it weighs; 0 where its pair of candidates was seen on the same sides only.
         rest: What it says beyond the preference of its pair: above 0 for the left, below 0 for the right.
@@ -243,10 +241,6 @@ def side_verdicts(judgments: Sequence[Shown], items: Mapping[Hashable, Pairing])
     An item in both orders weighs 1 in each; which of the two is better cancels. Of the others, both sides of
     a pair weigh the same together, however often each was shown, and what the pair's own preference explains
     is left out of the rest.
-
-    Args:
-        judgments: The rater's judgments.
-        items: What is compared in each item.
     """
     twice = in_both_orders(judgments)
     found: list[SideVerdict] = []

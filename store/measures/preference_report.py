@@ -82,7 +82,6 @@ class Rating:
     """The ratings of a candidate.
 
     Attributes:
-        candidate: The candidate.
         bradley_terry: By Bradley and Terry's model; None without one.
         ci_low: The lower end of its bootstrap interval over prompts.
         ci_high: The upper end.

@@ -47,12 +47,7 @@ class Missing(Counter[str]):
 
 
 class Column:
-    """A column of values as they are written.
-
-    Args:
-        name: Its name.
-        missing: The missing values, which are counted.
-    """
+    """A column of values as they are written."""
 
     def __init__(self, name: str, missing: Missing) -> None:
         self.name = name
@@ -118,10 +113,6 @@ class Column:
 
 class Scale:
     """The values of all columns: numbers in ascending order where all are numbers, or else words.
-
-    Args:
-        path: The file.
-        columns: The columns.
 
     Attributes:
         domain: The values, or numbers from 0 in the place of words.

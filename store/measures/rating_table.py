@@ -192,12 +192,7 @@ def _table(path: Path, rows: Any, asked: NamedColumns) -> RatingTable:
 
 
 class _Header:
-    """The names of a file's columns.
-
-    Args:
-        path: The file.
-        names: The names.
-    """
+    """The names of a file's columns."""
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
         self.names = names

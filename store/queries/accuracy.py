@@ -75,7 +75,6 @@ class RaterAccuracy:
     Attributes:
         name: The rater's name; an agents' run has its own.
         kind: `human`, `import`, `agent` or `judge`.
-        figures: The rater's accuracy.
         left_out: Whether the rater is of the panel or an adjudicator, and was left out for this.
         true_units: Units with a true label; where the rater is left out, with one of the others.
         tied: Units that the rater and others labelled, and on which the others are not decided.

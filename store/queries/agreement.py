@@ -128,7 +128,6 @@ class AgreementReport:
     """The agreement on a question.
 
     Attributes:
-        labels: Everybody's labels.
         compared: The names of the raters that `figures` is about: people, or those that were named.
         places: Their places among those with labels.
         figures: The agreement of these.

@@ -75,7 +75,6 @@ class LabelTable:
     """How often each label of a rater meets each label of the agents.
 
     Attributes:
-        kind: The task kind.
         counts: The items by (own label, agents' label).
         kappa: Cohen's kappa; None where it is not defined.
     """
@@ -147,13 +146,7 @@ class PairAgreement:
 def rater_agreement(
     connection: Connection, question: str, phases: Collection[str] = FIRST_PHASES
 ) -> list[PairAgreement]:
-    """Return the agreement of every two people and imported raters on a question, most shared units first.
-
-    Args:
-        connection: A reading connection.
-        question: The question's name.
-        phases: The phases whose labels count.
-    """
+    """Return the agreement of every two people and imported raters on a question, most shared units first."""
     from store.measures.table_agreement import rater_pairs
     from store.queries.labels import question_labels
 

@@ -101,16 +101,13 @@ class ItemDetails:
     """An item as it is reviewed.
 
     Attributes:
-        item_id: Its key.
         external_id: What it is called (see `store.queries.shown_ids`).
-        kind: The name of its kind.
         source: The name of that file.
         fields: The columns of its kind, with revised texts in place of imported ones.
         extra: Further fields of the file.
         group_size: How many items its group has here: for a pair, the candidates of its query.
         similarities: Similarities by model, of a ranked kind.
         chunks: Pieces of other files, by setting and rank.
-        responses: Responses of models.
         revisions: The columns that were ever rewritten.
         hides_models: Whether the names of models stay hidden.
         own: The rater's own current labels and marks.
@@ -151,7 +148,6 @@ class ItemAccess:
 
     Attributes:
         assignment_id: The assignment; None outside a study.
-        phase: The phase of the judgments.
         blind: Whether the agents' and other raters' work is hidden.
         hides_models: Whether the names of models are.
         tests: Which test programs are shown.
@@ -230,12 +226,6 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
 
     Judges' scores, the names of models and other raters' records are not read where they are hidden. In a
     study only the items of the sitting are there.
-
-    Args:
-        connection: A reading connection.
-        scope: Whose labels and marks are "own", and what is hidden.
-        kind: The item's kind.
-        item_id: The item.
 
     Raises:
         UnknownName: There is no such item.

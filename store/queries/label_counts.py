@@ -18,10 +18,8 @@ class LabelCounts:
     """The labels of a question, counted.
 
     Attributes:
-        labels: Everybody's labels.
         values: The named values of the scale, of imported grades up to the highest, and all others that were
             given, rising.
-        raters: The raters that are counted.
     """
 
     labels: QuestionLabels

@@ -114,7 +114,6 @@ class QuestionLabels:
     `to_file_order`).
 
     Attributes:
-        question: The question's name.
         kind: The kind of the items that are asked it.
         phases: The phases whose labels these are.
         study: The study under whose assignments they were given; None for all.
@@ -171,12 +170,7 @@ class QuestionLabels:
         return found
 
     def shared(self, places: Sequence[int], *, differing: bool = False) -> Array:
-        """Return which units two or more of some raters labelled, of shape (n,).
-
-        Args:
-            places: The places of the raters.
-            differing: Only those on which their labels differ.
-        """
+        """Return which units two or more of some raters labelled, or labelled differently, of shape (n,)."""
         import numpy
 
         values = numpy.array([self.raters[place].values for place in places])

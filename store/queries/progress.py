@@ -42,7 +42,6 @@ class KindProgress:
     """The progress of a rater and the agents on the items of one kind.
 
     Attributes:
-        kind: The task kind.
         items: How many items there are.
         judged: Those of which every question has a value of the rater.
         cannot_decide: Those that the rater cannot decide.
@@ -169,10 +168,6 @@ def progress(connection: Connection, scope: Scope) -> Progress:
 
     Whatever rests on the agents' labels, on judges' scores and on other raters leaves out the items that
     hide it, and is None where all do, and in the sitting of a study, which counts its own items alone.
-
-    Args:
-        connection: A reading connection.
-        scope: Whose progress, in which sitting or phase.
     """
     rater = scope.rater or RaterRef(0, "human", "")
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
@@ -350,13 +345,7 @@ def skipped_in_order(connection: Connection, scope: Scope) -> list[int]:
 
 
 def progress_delta(connection: Connection, action: Action, scope: Scope = EVERYTHING) -> ProgressDelta:
-    """Return by how much a stored action changed the counts of its rater.
-
-    Args:
-        connection: A reading connection.
-        action: As it was stored.
-        scope: In which scope it was made.
-    """
+    """Return by how much a stored action changed the counts of its rater."""
     if scope.sitting is None and action.records[0].phase != scope.phase:
         # What was changed after it was revealed counts as it was answered at first.
         return ProgressDelta(today=0, left=0, judged=False)

@@ -84,10 +84,6 @@ class RunFigures:
 def run_figures(connection: Connection, run_id: UUID) -> RunFigures:
     """Add up what a run has done.
 
-    Args:
-        connection: An open connection.
-        run_id: The run.
-
     Returns:
         The figures; all zero for a run that has done nothing.
     """

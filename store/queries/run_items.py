@@ -99,10 +99,6 @@ class ItemGroup:
 def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, ...]:
     """Group the items that a run failed on, or that wait for a sandbox.
 
-    Args:
-        connection: An open connection.
-        run_id: The run.
-
     Returns:
         The causes, the most frequent first, those that only wait last.
     """
@@ -259,10 +255,6 @@ class RoleOutputs:
 
 def run_outputs(connection: Connection, run_id: UUID) -> tuple[RoleOutputs, ...]:
     """Group what models replied in a run by role and text.
-
-    Args:
-        connection: An open connection.
-        run_id: The run.
 
     Returns:
         The roles, in the order in which they first replied.

@@ -91,8 +91,6 @@ class Stratum:
 
     Attributes:
         stratum: The label or path of its items; "none" for those without one.
-        items: How many items it has.
-        sampled: How many of them are in the sample.
     """
 
     stratum: str

@@ -23,7 +23,6 @@ class ChosenItem:
     """An item chosen for a study.
 
     Attributes:
-        item_id: The item.
         role: `item`, `gold` or `training`.
         stratum: Its stratum in the sample; None without strata.
         inclusion: The probability with which the sample holds it.
@@ -42,7 +41,6 @@ class StudyMember:
     """A rater of a study.
 
     Attributes:
-        rater: The rater.
         pseudonym: Their name in what is published of the study.
         consent_version: The version of the consent text that they agreed to; empty for none yet.
         consented_at: When they did.
@@ -63,9 +61,6 @@ class StudyDetails:
     """A study.
 
     Attributes:
-        id: Its key.
-        name: Its name.
-        protocol: Its protocol.
         created_at: When it was made.
         frozen_at: When its assignments were made; None for a draft.
         closed_at: When it was closed; None while it is open.

@@ -67,12 +67,7 @@ _LENIENT = json.JSONDecoder(parse_int=str)
 
 
 def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
-    """Yield the records of a file in order; those that cannot be read say why.
-
-    Args:
-        file: The file, made ready.
-        sample: How its records are stored.
-    """
+    """Yield the records of a file in order; those that cannot be read say why."""
     if sample.container == "Parquet":
         yield from _parquet(file)
         return

@@ -27,12 +27,6 @@ def record_expert_run(
 ) -> Future[Execution]:
     """Record a test that an expert ran; recording it again adds nothing.
 
-    Args:
-        workspace: The open workspace.
-        rater: The expert.
-        execution: The execution, under the expert's key.
-        outcomes: Its tests.
-
     Returns:
         A future done when it is on disk, in the workspace and in the journal.
 

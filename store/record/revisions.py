@@ -59,10 +59,8 @@ class Version:
 
     Attributes:
         id: The record of it.
-        text: The whole text.
         rater: Who wrote it.
         is_own: Whether that is the rater who looks at it.
-        created_at: When.
         taken_back: Whether an undo took it back that no redo followed.
     """
 
@@ -265,13 +263,7 @@ def _view(records: Sequence[_Record], imported: str, rater_id: int) -> RevisionV
 
 
 def refused_text(kind: TaskKind, part: str, text: str) -> str:
-    """Return why a text of an item cannot be rewritten so, as a sentence; empty where it can.
-
-    Args:
-        kind: The item's kind.
-        part: The column that holds the text.
-        text: The new text.
-    """
+    """Return why a text of an item cannot be rewritten so, as a sentence; empty where it can."""
     editable = kind.editing.columns
     if part not in editable:
         return f"The {part} of {kind.plural} cannot be revised; {' and '.join(editable) or 'nothing'} can."

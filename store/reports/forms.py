@@ -69,13 +69,7 @@ def _ends(cell: Cell | str) -> tuple[float | None, float | None]:
 
 
 def as_markdown(report: Report, title: str, command: str) -> str:
-    """Return a report as Markdown.
-
-    Args:
-        report: The report.
-        title: Its title.
-        command: The command that prints it.
-    """
+    """Return a report as Markdown."""
     said = (*report.caption, *([report.empty] if report.empty else []))
     parts = [f"## {_marked(title)}", *(_marked(line) for line in said)]
     for table in report.tables:

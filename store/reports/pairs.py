@@ -60,7 +60,6 @@ class PairFigures:
     """The figures of the pairs of a workspace.
 
     Attributes:
-        found: The figures.
         whose: Whose labels they are made of.
         programs: Of a run: its counts of executed pairs.
         mean_test_cases: The mean number of tests of its programs; None without any.
@@ -305,12 +304,7 @@ def codes_table(read: PairFigures) -> Table:
 def figures_report(
     name: str, *parts: Callable[[PairFigures], Table]
 ) -> Callable[[PairFigures, Options], Report]:
-    """Return what makes the report of some tables.
-
-    Args:
-        name: The name of the report.
-        parts: What makes its tables.
-    """
+    """Return what makes the report of some tables."""
 
     def report(read: PairFigures, options: Options) -> Report:
         found, whose = read.found, read.whose

@@ -56,8 +56,6 @@ class Preferences:
     """The votes on comparisons, and their report.
 
     Attributes:
-        found: The report.
-        votes: The votes that it is of.
         study: The study whose assignments count; None for all votes.
         notes: What was left out or changed when files were read, and how often.
     """
@@ -475,12 +473,7 @@ WHOLE = (votes_tables, ratings_tables, wins_tables, position_tables)
 def preference_of(
     name: str, *parts: Callable[[Preferences], Sequence[Table]]
 ) -> Callable[[Preferences, Options], Report]:
-    """Return what makes the report of some tables.
-
-    Args:
-        name: The name of the report.
-        parts: What makes its tables.
-    """
+    """Return what makes the report of some tables."""
 
     def report(read: Preferences, options: Options) -> Report:
         found, n = read.found, read.found.n

@@ -37,10 +37,6 @@ def content(report: Report, title: str, command: str, form: str, width: float = 
 def checked_form(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     """Return the form that the end of a file's name stands for.
 
-    Args:
-        path: The file.
-        suffixes: The ends that it may have.
-
     Raises:
         ExportFailed: It has another one.
     """

@@ -103,7 +103,6 @@ class QueryComparison:
         stored: All methods with a ranking.
         texts: The text of each query that counts for both.
         scores: The measures of the two.
-        grades: The grades.
     """
 
     asked: MethodPair
@@ -132,8 +131,6 @@ class ComparedQueries:
 
     Attributes:
         comparison: The two methods.
-        measure: The measure in which they are compared.
-        rows: The queries.
     """
 
     comparison: QueryComparison
@@ -143,10 +140,6 @@ class ComparedQueries:
 
 def compare_by_query(connection: Connection, asked: MethodPair) -> QueryComparison:
     """Measure the rankings of two methods query by query.
-
-    Args:
-        connection: A reading connection.
-        asked: Which two, and how.
 
     Raises:
         WorkbenchError: There is no ranking, or no such label.

@@ -42,8 +42,6 @@ class StoredRanking:
     """The ranking of a method.
 
     Attributes:
-        id: Its key.
-        method: The name of the method.
         depth: The codes of each query that are kept at most.
         codes: The different codes that were searched.
         queries: The queries that codes were ranked for.

@@ -38,7 +38,6 @@ class Leak:
     """Something that two parts share.
 
     Attributes:
-        sort: What it is.
         parts: Both parts, in the order of the split.
         items: An item of each, by its id in its file.
         texts: The query, code or repository of each.
@@ -57,9 +56,7 @@ class PlacedText:
     """A query, code or repository of a part.
 
     Attributes:
-        part: The part.
         item: An item that has it, by its id in its file.
-        text: Its text.
     """
 
     part: str

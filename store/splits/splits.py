@@ -55,7 +55,6 @@ class SplitPlan:
     Attributes:
         question: The question whose labels it is of.
         against: Whose labels are true: a rater, or a policy.
-        parts: Its parts.
         disjoint: What no two parts share; `given` where each item's part was given.
         seed: The seed of the order of the groups.
         stratified: Whether each part has its share of every label, in place of its share of the queries.
@@ -85,7 +84,6 @@ class PartFigures:
             apart or parts were given.
         achieved: The share of these that it has.
         queries: Its queries; of a kind without queries its items.
-        items: Its items.
         codes: Its different codes, those that are equal but for blanks as one; None for items without codes.
         repositories: Its repositories; None for items without one.
         labels: Its true labels, by value.
@@ -124,7 +122,6 @@ class SplitReport:
 
     Attributes:
         truth: What the true labels rest on.
-        parts: Its parts.
         groups: The groups that were kept together.
         largest: The share of the queries, or items, that the largest group has.
         left_out: Items that were left out since their query and code came into different parts.
@@ -150,10 +147,6 @@ class SplitDetails:
     """A split.
 
     Attributes:
-        id: Its key.
-        name: Its name.
-        kind: The kind of its items.
-        plan: How it was made.
         report: What was found when it was made.
         created_at: When it was made.
         last_judgment: The highest id of a judgment of then; None where there was none.

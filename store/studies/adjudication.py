@@ -60,7 +60,6 @@ class Adjudication:
     """An adjudicator at work on what raters of a study or of the whole workspace disagree about.
 
     Attributes:
-        adjudicator: Who rules.
         study: The study; None for all labels of the workspace.
         run: The run of the agents that is shown where they are; None for the default one of each kind.
         question: The only question that is ruled on, by its readable name; None for all.

@@ -32,12 +32,10 @@ class ItemChoice:
     """How the items of a study are chosen; all items of the kind where nothing else is said.
 
     Attributes:
-        kind: The task kind.
         query: The title of the items, such as the query of a pair.
         names: Items by name or number.
         sample: The size of a random sample.
         stratify: What the sample is stratified by, as in `Stratification.parse`.
-        seed: The seed of the sample.
     """
 
     kind: str

@@ -54,13 +54,7 @@ class Made:
     """A comparison to be made.
 
     Attributes:
-        prompt: The prompt.
-        one: One candidate.
-        other: The other one.
         about: What they are: codes, answers or completions.
-        made_from: How it was made.
-        language: The programming language.
-        reference: A reference answer.
         verdicts: Judges, each with the value from the view of `one`.
     """
 
@@ -363,7 +357,6 @@ class ComparisonPlan:
     """What is compared, under which name, and the study of it.
 
     Attributes:
-        name: The name of the comparisons, and of their study.
         protocol: The protocol of the study; its seed is that of all that is random.
         codes_from: Two sets of codes as `A:B`; None for none.
         labels: Whose labels say which codes match.

@@ -146,7 +146,6 @@ class Look:
 
     Attributes:
         question: The question.
-        looked_at: When.
         judgments: How many labels of first presentations there were.
         items: How many items had labels of at least two raters.
         alpha: Krippendorff's alpha; None where it is not defined.
@@ -179,7 +178,6 @@ class Dashboard:
     """What a coordinator sees of a study.
 
     Attributes:
-        study: The study.
         raters: The progress of each rater, in the order of the study.
         questions: The questions that are compared.
         judgments: How many labels of first presentations each of them has.

@@ -17,7 +17,6 @@ class SealedRows:
     """Rows of a table of a packet that nothing changes.
 
     Attributes:
-        table: The table.
         columns: The columns, as SQL.
         order: The columns by which the rows are ordered, as SQL.
         where: The condition of the rows, as SQL.

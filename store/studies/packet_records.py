@@ -77,12 +77,8 @@ class ArrivedPacket:
     """A packet that was looked through, with its records under the ids of the workspace.
 
     Attributes:
-        path: The file.
         fact: What it says of itself.
         row: What the workspace remembers of it.
-        study: The study.
-        member: The rater.
-        kind: The kind of its items.
         assigned: Its assignments, by their ids in it.
         records: The records that can be taken.
         outcomes: The tests of executions.

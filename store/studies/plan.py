@@ -40,8 +40,6 @@ class StudyPlan:
     """The plan of a study.
 
     Attributes:
-        name: The study's name.
-        raters: The raters' names.
         choice: How the items are chosen.
         protocol: Everything else that is no file.
         items: The file that names the items, one a line; None where they are chosen otherwise.
@@ -69,7 +67,6 @@ class RaterPlan:
     Attributes:
         balance: The rater's items by condition, repeats, gold and training items.
         assignments: How many assignments that makes, a reveal included.
-        sittings: In how many sittings they come.
         hours: How long they are taken to need.
     """
 

@@ -35,7 +35,6 @@ class _Named:
     """A table whose rows have a name: `merged_TABLE` maps the copy's keys (theirs) to those here (ours).
 
     Attributes:
-        table: Its name.
         name: The columns that name a row.
         of: The SELECT of the copy's keys that a merge is about.
     """
@@ -85,7 +84,6 @@ class MergedTable:
     Joins are written as such: DuckDB would keep all of the table for a subquery of a row's own.
 
     Attributes:
-        table: Its name.
         key: The columns that identify a row; a row whose key is here already stays as it is.
         replaced: Columns whose value is another one here, as SQL over the copy's row `c` and what is joined.
         joined: The joins that these need, and those that exclude rows.
@@ -264,7 +262,6 @@ class RunGain:
     """The rows that a run gains.
 
     Attributes:
-        name: The run's name.
         fresh: Whether the workspace lacks it.
         ours: Its key here.
         theirs: Its key in the copy, another one where it was begun on both sides.
@@ -409,10 +406,6 @@ class Comparison:
 
     def copy(self, runs: Sequence[RunGain], report: Report) -> dict[str, int]:
         """Write everything that is new.
-
-        Args:
-            runs: The gains of the runs.
-            report: Receives the tables copied.
 
         Returns:
             How many rows were added, by table.

@@ -41,10 +41,6 @@ def tables_of(cursor: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
 def version_of(master: duckdb.DuckDBPyConnection, path: Path) -> int:
     """Return the schema version of a file, 0 for an empty one.
 
-    Args:
-        master: A connection to it.
-        path: Its name, for what is said of it.
-
     Raises:
         WorkspaceError: It is a database of another program.
         WorkspaceTooNew: A newer version of this program wrote it.

@@ -27,9 +27,6 @@ def structured_report(report: ExecutionReport) -> str:
 
     Durations are left out: the same outcome gives the same text, whenever it came about.
 
-    Args:
-        report: The execution.
-
     Returns:
         JSON with the exit reason, each test's outcome, message, trace and how far it can be trusted, what
         kept the program from running, what was installed, and head and tail of what it wrote. Long texts are

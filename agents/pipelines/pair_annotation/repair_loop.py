@@ -59,14 +59,12 @@ class Tested:
     """A pair's test program in the loop.
 
     Attributes:
-        pair: The pair.
         test: The program as it is now, and the reading of the query that it tests.
         executed: Its last execution.
         undefined_names: The names that the candidate lacks, as prompts list them.
         environment: Where it runs, as prompts describe it.
         corrected: Whether the test writer was asked for a correction.
         gave_up: Whether the bug fixer has no further command to try.
-        repairs: How many repairs were made.
         made: The repairs that hold, each starting from the one before.
         tries: The texts about every repair so far, for the model.
         installed: Distributions whose direct installation was tried.
