@@ -20,7 +20,7 @@ from store.export.studied import HOW, HOW_COLUMNS, PROVENANCE, STUDIED
 from store.formats.protocol import MISSING_REASONS
 from store.kinds.spec import QuestionSpec, TaskKind
 from store.record.response_names import response_name_sql
-from store.sql import count, quoted
+from store.sql import count, named, quoted
 
 _ITEMS = 100_000
 """Items whose provenance is put together at once."""
@@ -225,7 +225,7 @@ def matrix_wide(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> str:
     """Return the SELECT of the matrix with a row for each unit and a column for each rater."""
     type_ = "BIGINT" if whole_numbers(cursor, "matrix_cell") else "DOUBLE"
     cells = ", ".join(
-        f"CAST(max(value) FILTER (rater = {quoted(name)}) AS {type_}) AS {_identifier(name)}"
+        f"CAST(max(value) FILTER (rater = {quoted(name)}) AS {type_}) AS {named(name)}"
         for name in matrix_raters(cursor)
     )
     names = ", ".join(("unit", *matrix_group(kind)))
@@ -233,10 +233,6 @@ def matrix_wide(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> str:
         f"SELECT {names}, {cells} FROM matrix_cell GROUP BY {names}, place, response_ref_id "
         "ORDER BY place, response_ref_id"
     )
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 GRADED_COLUMNS = ("query", "code", "label", "part")
