@@ -244,7 +244,7 @@ def combined(verdicts: list[float]) -> float:
     return SAME
 
 
-def take_judge(record: RecordReader, name: str = "judge") -> tuple[str | None, bool]:
+def take_judge(record: RecordReader) -> tuple[str | None, bool]:
     """Take who judged: a name, or a list of a model's name and of its prompt's.
 
     Returns:
@@ -253,6 +253,7 @@ def take_judge(record: RecordReader, name: str = "judge") -> tuple[str | None, b
     Raises:
         Refused: It is something else.
     """
+    name = "judge"
     if not record.has(name):
         return None, False
     value = record.there(name)
