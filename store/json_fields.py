@@ -47,6 +47,11 @@ def json_fields(found: Any) -> dict[str, Any]:
     return whole
 
 
+def fields_of(found: Any, *names: str) -> dict[str, Any]:
+    """Return some attributes of a value as an object of JSON, in the order given."""
+    return {name: _plain(getattr(found, name)) for name in names}
+
+
 def _plain(value: Any) -> Any:
     if hasattr(value, "__dataclass_fields__"):
         return json_fields(value)

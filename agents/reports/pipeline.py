@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.pipelines.registry import pipeline_report
 from store.formatting import dollars, pluralize, tokens
-from store.json_fields import json_fields
+from store.json_fields import fields_of, json_fields
 from store.queries.run_figures import RunFigures, role_figures, run_figures
 from store.queries.run_items import failure_causes
 from store.queries.runs import all_runs, named_run
@@ -58,19 +58,13 @@ class RunReport:
             "state": run.state,
             "model": run.model,
             "configuration": json.loads(run.configuration),
-            "total": run.total,
-            "started_at": run.started_at,
-            "ended_at": run.ended_at,
+            **fields_of(run, "total", "started_at", "ended_at"),
             "pairs": figures.items,
             "labelled": figures.labelled,
             "failed": figures.failed,
             "failed_by_reason": figures.reasons,
-            "needs_sandbox": figures.needs_sandbox,
-            "unfinished": figures.unfinished,
-            "requests": figures.requests,
-            "tokens_in": figures.tokens_in,
-            "tokens_out": figures.tokens_out,
-            "tokens_cached": figures.tokens_cached,
+            **fields_of(figures, "needs_sandbox", "unfinished", "requests"),
+            **fields_of(figures, "tokens_in", "tokens_out", "tokens_cached"),
             "cost": figures.money,
             "cost_per_pair": figures.money_per_item,
             "unpriced_pairs": figures.unpriced_items,

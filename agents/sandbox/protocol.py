@@ -10,6 +10,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args
 
+from store.json_fields import json_name
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -189,11 +191,18 @@ class ExecutionReport:
         snapshot: Name of the repaired environment that it ran in; empty for the sandbox's own.
     """
 
+    JSON: ClassVar = (
+        *("exit_reason", "executable", "exit_code", "error"),
+        *("passed", "failed", "errors", "not_discriminating", "flaky", "outcomes", "trace"),
+        *("stdout", "stdout_cut", "stderr", "stderr_cut", "output_dropped", "seconds"),
+        *("sandbox", "environment", "image", "snapshot", "packages", "started_at"),
+    )
+
     exit_reason: ExitReason
     exit_code: int | None
     stdout: str
     stderr: str
-    outcomes: tuple[TestOutcome, ...] = field(repr=False)
+    outcomes: tuple[TestOutcome, ...] = field(repr=False, metadata=json_name("tests"))
     error: str
     seconds: float
     sandbox: str

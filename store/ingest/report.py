@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from store.formatting import pluralize
+from store.json_fields import fields_of
 
 # Names of fields that a sentence has; a record may have thousands.
 _SHOWN = 40
@@ -249,17 +250,10 @@ class ImportReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
         return {
-            "dry_run": self.dry_run,
-            "items_added": self.items_added,
-            "items_known": self.items_known,
-            "judgments_added": self.judgments_added,
-            "rejected": self.rejected,
-            "rejects": self.rejects,
+            **fields_of(self, "dry_run", "items_added", "items_known", "judgments_added"),
+            **fields_of(self, "rejected", "rejects"),
             "responses_added": sum(file.responses_added for file in self.files),
             "pending_responses": sum(file.pending_responses for file in self.files),
-            "attached_responses": self.attached_responses,
-            "conflicting_responses": self.conflicting_responses,
-            "reopened_items": self.reopened_items,
-            "empty_files": self.empty_files,
+            **fields_of(self, "attached_responses", "conflicting_responses", "reopened_items", "empty_files"),
             "files": [asdict(file) for file in self.files],
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from store.errors import WorkbenchError
-from store.json_fields import NOT_IN_JSON, SPREAD, json_fields, json_name
+from store.json_fields import NOT_IN_JSON, SPREAD, fields_of, json_name
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
 from store.measures.alternative_test import Alignment, AlternativeTest, alternative_test
 from store.measures.intervals import INTERVALS, Bootstrap
@@ -123,16 +123,8 @@ class AccuracyReport:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
         return {
-            "question": self.labels.question,
-            "phases": list(self.labels.phases),
-            "study": self.labels.study,
-            "level": self.labels.level,
-            "cluster": self.labels.cluster,
-            "equal_texts": self.labels.equal_texts,
-            "truth": asdict(self.truth),
-            "raters": [json_fields(one) for one in self.raters],
-            "comparisons": [asdict(one) for one in self.comparisons],
-            "by_condition": [asdict(one) for one in self.by_condition],
+            **fields_of(self.labels, "question", "phases", "study", "level", "cluster", "equal_texts"),
+            **fields_of(self, "truth", "raters", "comparisons", "by_condition"),
         }
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Connection, case, func, literal, select
 
-from store.json_fields import NOT_IN_JSON, json_fields
+from store.json_fields import NOT_IN_JSON, fields_of, json_fields
 from store.kinds.counting import in_order
 from store.policy.rows import in_scope, may
 from store.policy.scope import EVERYTHING, Scope, Shows
@@ -153,7 +153,7 @@ class Progress:
             "items": self.total,
             "items_by_kind": self.items,
             "kinds": {one.kind: json_fields(one) for one in self.kinds},
-            **{name: getattr(self, name) for name in _SUMS},
+            **fields_of(self, *_SUMS),
             "cost": fields.pop("money"),
             "cost_unknown_steps": fields.pop("unpriced"),
         }

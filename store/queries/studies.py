@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 
 from store.errors import UnknownName
+from store.json_fields import fields_of
 from store.record.protocol import StudyProtocol
 from store.record.rater_ref import RaterRef
 from store.tables.columns import table_of
@@ -91,15 +92,10 @@ class StudyDetails:
         return {
             "study": self.name,
             "state": self.state,
-            "created_at": self.created_at,
-            "frozen_at": self.frozen_at,
-            "closed_at": self.closed_at,
+            **fields_of(self, "created_at", "frozen_at", "closed_at"),
             "protocol": json.loads(self.protocol.to_json()),
             "items": dict(self.items),
-            "raters": [
-                {"rater": one.rater.name, **{name: getattr(one, name) for name in _OF_MEMBERS}}
-                for one in self.members
-            ],
+            "raters": [{"rater": one.rater.name, **fields_of(one, *_OF_MEMBERS)} for one in self.members],
             "manifest": dict(self.manifest),
         }
 

@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 
 from store.errors import WorkbenchError
 from store.formatting import part_of, pluralize
+from store.json_fields import fields_of
 from store.kinds.counting import counted_kinds
 from store.kinds.pair import PAIR
 from store.queries.pair_figures import (
@@ -75,8 +76,7 @@ class PairFigures:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields, a part for the table and for each figure."""
         parts = self.found.to_dict()
-        names = ("executed", "executable", "executable_rate")
-        parts["table_2"] |= {name: getattr(self.programs, name) for name in names}
+        parts["table_2"] |= fields_of(self.programs, "executed", "executable", "executable_rate")
         parts["table_2"]["mean_test_cases"] = self.mean_test_cases
         whose = self.whose
         labels = {"rater": whose.name or None, "kind": whose.kind, "run": whose.run_id}

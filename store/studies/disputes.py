@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from store.errors import UnknownName
+from store.json_fields import fields_of
 from store.kinds.spec import QuestionSpec
 from store.queries.executions import ExecutionView
 from store.record.evidence import Citation, as_json
@@ -159,7 +160,7 @@ class Dispute:
                 {
                     "rater": one.name if names else one.rater,
                     "word": self.spec.scale.word(one.value),
-                    **{field: getattr(one, field) for field in _OF_LABELS},
+                    **fields_of(one, *_OF_LABELS),
                     "evidence": json.loads(as_json(one.citations)),
                 }
                 for one in self.labels
@@ -177,7 +178,7 @@ class Dispute:
             "rulings": [asdict(one) for one in self.rulings],
             "agents": None
             if self.hidden
-            else [{"name": one.name, "value": one.value, "reason": one.reason} for one in self.agents],
+            else [fields_of(one, "name", "value", "reason") for one in self.agents],
         }
 
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from store.cuts import Cut
+from store.json_fields import fields_of
 
 if TYPE_CHECKING:
     from agents.pipelines.pair_annotation.reply_models import SimulationReply
@@ -41,12 +42,7 @@ def structured_report(report: ExecutionReport) -> str:
         "image": report.image,
         "packages": list(report.packages[:MAX_PACKAGES]),
         "packages_left_out": len(report.packages[MAX_PACKAGES:]),
-        "exit_code": report.exit_code,
-        "passed": report.passed,
-        "failed": report.failed,
-        "errors": report.errors,
-        "not_discriminating": report.not_discriminating,
-        "flaky": report.flaky,
+        **fields_of(report, "exit_code", "passed", "failed", "errors", "not_discriminating", "flaky"),
         "tests": [
             {
                 "name": test.name,

@@ -12,7 +12,7 @@ from agents.pipelines.pair_annotation.reasons import INVALID, PYTHON_2, Reason, 
 from agents.pipelines.pair_annotation.run_steps import PairSeconds, pair_counts, pair_figures
 from agents.pipelines.spec import FunnelLine, PipelineFigures
 from store.formatting import pluralize
-from store.json_fields import json_fields
+from store.json_fields import fields_of, json_fields
 from store.queries.pair_runs import PairCounts
 
 if TYPE_CHECKING:
@@ -43,15 +43,11 @@ def counts_of(counts: PairCounts, figures: RunFigures, *, executes: bool) -> Pip
     tested = [("executed", f"{counts.executed:,}"), ("executable", _of(counts.executable, counts.executed))]
     tested += [(path, f"{figures.paths[path]:,}") for path in _MENDED if path in figures.paths]
     return PipelineFigures(
-        {
-            "clear_match": counts.clear_match,
-            "clear_nonmatch": counts.clear_nonmatch,
-            "unclear": counts.unclear,
-            "unclear_share": counts.unclear_share,
-            "executed": counts.executed,
-            "executable": counts.executable,
-            "executable_rate": counts.executable_rate,
-        },
+        fields_of(
+            counts,
+            *("clear_match", "clear_nonmatch", "unclear", "unclear_share"),
+            *("executed", "executable", "executable_rate"),
+        ),
         (*(screened if counts.screened else ()), *(tested if executes or counts.executed else ())),
         funnel=tuple(_funnel(counts, figures)),
     )
