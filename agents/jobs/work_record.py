@@ -42,11 +42,7 @@ class WorkRecord:
     def new(cls, workspace: Workspace, kind: str, name: str, description: str) -> WorkRecord:
         """Return the record of a new work, which is written when that begins.
 
-        Args:
-            workspace: The open workspace.
-            kind: The kind of the work.
-            name: Its name.
-            description: Its description, as JSON.
+        The description is JSON.
         """
         row = WorkRow(
             id=workspace.ids.next(),

@@ -39,11 +39,7 @@ def labelled(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, a
     `provenance` is a list of every person's and every imported rater's label of the item: who, when, how, and
     what they saw.
 
-    Args:
-        cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
-        rater_id: Whose labels, as for `create_current_labels`.
-        kind: The kind.
-        asked: The question whose labels count.
+    The labels, those of `create_current_labels`, are put into the cursor's table CURRENT_LABEL.
 
     Raises:
         ExportFailed: There is no label.
@@ -249,11 +245,7 @@ def create_graded(
     Columns: those of GRADED_COLUMNS, and `place`, their order. Of pairs with the same texts the highest label
     counts.
 
-    Args:
-        cursor: A cursor of the workspace.
-        rater_id: Whose labels, as for `create_current_labels`.
-        kind: The kind of items, which share a query and a code.
-        asked: The question whose labels count.
+    The labels are those of `create_current_labels`; items of the kind have a query and a code.
 
     Raises:
         ExportFailed: There is no label, or one is no whole number.
@@ -280,10 +272,7 @@ GRADED_PROVENANCE = ("query-id", "corpus-id", "item", "part", "rater", "value", 
 def graded_provenance(cursor: duckdb.DuckDBPyConnection, kind: TaskKind, asked: QuestionSpec) -> str:
     """Return the SELECT of every person's and every imported rater's label of the pairs in the table graded.
 
-    Args:
-        cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
-        kind: The kind of items.
-        asked: The question.
+    The labels are put into the cursor's table CURRENT_LABEL.
     """
     create_current_labels(cursor, None)
     fields = ", ".join(f"{sql} AS {name}" for name, sql in PROVENANCE.items())

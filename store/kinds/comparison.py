@@ -237,9 +237,7 @@ def shown_word(value: float, reason: str, shown_as: str) -> str:
 def given_value(scale: Scale, text: str) -> tuple[float, str]:
     """Return the value of a comparison that a number or a word means, and the reason that comes with it.
 
-    Args:
-        scale: The values; "both bad" is one where they have a tie.
-        text: The given text.
+    "both bad" is one where the scale has a tie.
 
     Raises:
         JudgmentRefused: It is neither a value of the scale nor one of its words.

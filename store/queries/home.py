@@ -41,10 +41,7 @@ class Activity:
 def activity(connection: Connection, scope: Scope, days: int = DAYS) -> Activity:
     """Return what a rater judged in the last days, outside of studies.
 
-    Args:
-        connection: A reading connection.
-        scope: Whose judgments.
-        days: How many days; the last one is today, by local time.
+    The last of the days is today, by local time.
     """
     judgment = table_of(JudgmentRow)
     tomorrow = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)

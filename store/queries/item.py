@@ -183,10 +183,7 @@ def has_item(connection: Connection, scope: Scope, number: int) -> bool:
 def find_item(connection: Connection, name: str, scope: Scope = EVERYTHING) -> int:
     """Return the key of the item that is called `name` in its file or here, or that has it as its number.
 
-    Args:
-        connection: A reading connection.
-        name: The name or number.
-        scope: Whose items; in a study those of the sitting alone.
+    In a study only the items of the sitting are found.
 
     Raises:
         UnknownName: There is none, or several files have such an item.
@@ -432,10 +429,7 @@ def item_texts(
 
     Rewritten texts replace the imported ones; `revised` names them.
 
-    Args:
-        connection: A reading connection.
-        item_ids: The items; those that are not there are left out.
-        scope: Who reads them; in a study the texts are those of its freezing.
+    Items that are not there are left out. In a study the texts are those of its freezing.
     """
     until = texts_until(connection, scope)
     found: dict[int, dict[str, Any]] = {}

@@ -172,10 +172,7 @@ def judges_scores(
 ) -> dict[int, list[dict[str, Any]]]:
     """Return the scores of the responses to some items, by item, for programs.
 
-    Args:
-        connection: A reading connection.
-        scope: Who looks at them; items that hide judges' work or the names of models are left out.
-        item_ids: The items.
+    Items that hide judges' work or the names of models are left out.
 
     Returns:
         For each response, judge and measure: model, setting, trial, and the fields of `JudgeScores`.

@@ -129,10 +129,7 @@ def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, 
 def failed_turns(connection: Connection, run_id: UUID, count: int) -> list[FailedTurns]:
     """Return the messages of turns that failed, made good later or not, the latest last.
 
-    Args:
-        connection: An open connection.
-        run_id: The run.
-        count: At most so many different ones, the latest.
+    They are at most `count` different ones, the latest.
     """
     step = table_of(StepRow)
     latest = func.max(step.c.created_at)
@@ -167,10 +164,7 @@ def run_outcomes(
 ) -> dict[int, tuple[float | None, str]]:
     """Return how a run ended on some items: its label with the way to it, or none with why.
 
-    Args:
-        connection: An open connection.
-        run_id: The run.
-        item_ids: The items; those on which it did nothing are left out.
+    Items on which it did nothing are left out.
     """
     verdict, ended = table_of(VerdictRow), failed_steps(run_id).subquery()
     labels = select(verdict.c.item_id, verdict.c.value, verdict.c.path).where(

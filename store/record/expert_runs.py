@@ -63,11 +63,7 @@ def journal_line(
 ) -> dict[str, Any]:
     """Return the journal line of an expert's execution.
 
-    Args:
-        rater: The expert's name.
-        item: Kind, external id and content hash of the item.
-        execution: The execution.
-        outcomes: Its tests.
+    The item is its kind, external id and content hash.
     """
     kind, external_id, content = item
     return {

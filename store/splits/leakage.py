@@ -72,11 +72,7 @@ def leaks(
 ) -> list[Leak]:
     """Return what parts share, the most similar first.
 
-    Args:
-        parts: The names of the parts, in order.
-        queries: The queries of each part, each once.
-        codes: The codes of each part, each once.
-        repositories: The repositories of each part, each once.
+    The parts are in order, and each text is once in its part.
     """
     found = [
         *_same("same query", parts, queries, [normalized(one.text) or one.text for one in queries]),

@@ -60,10 +60,7 @@ def choose_items(
 ) -> tuple[list[ChosenItem], str]:
     """Return the chosen items, and how they were chosen as a phrase.
 
-    Args:
-        connection: A reading connection.
-        choice: How they are chosen.
-        apart: Items set aside, for gold or training: a sample is taken of the others.
+    A sample is taken of those that are not set apart, for gold or training.
 
     Raises:
         UnknownName: There is no such kind, query or item.

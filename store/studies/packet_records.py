@@ -104,9 +104,7 @@ class ArrivedPacket:
 def read_packet(workspace: Workspace, path: Path) -> ArrivedPacket:
     """Read a packet, and check it and each of its records.
 
-    Args:
-        workspace: The workspace.
-        path: The packet, which is only read.
+    The packet is only read.
 
     Raises:
         WorkspaceError: The file is no packet of this workspace, or not as it was made, or cannot be read.
