@@ -43,10 +43,7 @@ class Problem:
 def problems_of(cursor: duckdb.DuckDBPyConnection, statement: str, reason: str = "{0}") -> list[Problem]:
     """Return the rows of a statement as problems.
 
-    Args:
-        cursor: The cursor that holds the staging tables.
-        statement: A SELECT of file, number, line, and the values of the reason.
-        reason: The reason, with places for these values.
+    The statement selects file, number, line, and the values for the places in the reason.
     """
     rows = cursor.execute(statement).fetchall()
     return [Problem(file, number, line, reason.format(*values)) for file, number, line, *values in rows]

@@ -42,9 +42,7 @@ _LATE = (
 def add_late_assignments(connection: Connection, cursor: duckdb.DuckDBPyConnection) -> None:
     """Make the assignments of new rulings and discussions that the workspace lacks; in the lane.
 
-    Args:
-        connection: The lane's, with raters stored.
-        cursor: The cursor that holds the staging tables.
+    The raters are stored already.
     """
     found = cursor.execute(
         "SELECT DISTINCT ON (n.study_id, n.rater, n.item_id, n.phase) n.study_id, trim(n.rater), "
@@ -78,9 +76,7 @@ def resolve_judgments(
 ) -> list[Problem]:
     """Find the item, question and rater of every staged record.
 
-    Args:
-        cursor: The cursor that holds the staging tables, with items numbered and `asked` filled.
-        questions: The questions that are answered, by their readable names.
+    Items are numbered already, and `asked` is filled. Questions are by their readable names.
 
     Returns:
         The records that cannot be taken.
@@ -237,9 +233,7 @@ def record_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[st
 def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     """Append the new records under their own ids; inside the publishing transaction, with raters stored.
 
-    Args:
-        cursor: The cursor that holds the staging tables.
-        ids: The workspace's clock, whose floor is raised above the ids that arrive.
+    The floor of the clock is raised above the ids that arrive.
     """
     keys = {"rater_id": "r.id", "assignment_id": "coalesce(late.id, n.assignment)"}
     of_question = {"question_id": "q.id", "response_ref_id": "f.id", "guideline_id": "g.id"}

@@ -34,8 +34,7 @@ _FEW = 3
 class Missing(Counter[str]):
     """The words that are missing values, with how many cells hold each.
 
-    Args:
-        words: Words beside empty cells and `*`.
+    Empty cells and `*` are missing, too, beside the words that are given.
     """
 
     def __init__(self, words: Iterable[str]) -> None:

@@ -132,9 +132,7 @@ def read_ratings(path: Path, asked: NamedColumns = NamedColumns()) -> RatingTabl
     A column is taken for a rater's only if it can be one: it has a name, its values are of the kind of the
     other raters' and not different in every row, and no unit stands on two lines.
 
-    Args:
-        path: The file, UTF-8.
-        asked: What is known of its columns.
+    The file is UTF-8.
 
     Raises:
         WorkbenchError: The file cannot be read, is no table of ratings, or does not say who the raters are.

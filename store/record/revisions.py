@@ -192,9 +192,7 @@ def _is_version(record: Any, known: Collection[UUID]) -> bool:
 
     A text that is brought back is a version already, unless only a part of the record was imported.
 
-    Args:
-        record: A mark.
-        known: The ids of the versions before it.
+    `known` are the ids of the versions before it.
     """
     return bool(record.active) and record.restores not in known
 
@@ -202,10 +200,7 @@ def _is_version(record: Any, known: Collection[UUID]) -> bool:
 def _state_after(record: Any, line: list[_State], versions: Collection[UUID]) -> _State:
     """Return the state of a rater's text after a record.
 
-    Args:
-        record: The record.
-        line: The states after each of the rater's records before it.
-        versions: The ids of the versions so far.
+    The line holds the states after each of the rater's records before it.
     """
     if record.origin == "undo":
         # The state before the action is restored as it was then, so that what another rater wrote since
@@ -287,8 +282,6 @@ def refused_mark(kind: str, mark: str, text: str) -> str:
 def without_added_end(text: str, before: str) -> str:
     """Return a text without the line feed with which editors end the last line.
 
-    Args:
-        text: The content of the file.
-        before: The text before it was edited; where that ends with a line feed itself, it is meant.
+    Where the text before ends with a line feed itself, it is meant.
     """
     return text if before.endswith("\n") else text.removesuffix("\n")

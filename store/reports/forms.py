@@ -96,10 +96,7 @@ def as_latex(report: Report, title: str, command: str) -> str:
 
     A table that is wider than the text is made smaller, and long names are shortened as in figures.
 
-    Args:
-        report: The report.
-        title: Its title.
-        command: The command that prints it, which becomes a comment; empty for none.
+    The command becomes a comment; it is empty for none.
     """
     said = " ".join(sentence(line) for line in (*report.caption, *report.warnings))
     parts = [f"% {_CONTROL.sub(' ', one)}" for one in (command, report.empty) if one]

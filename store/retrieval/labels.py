@@ -121,9 +121,7 @@ def label_sources(connection: Connection) -> tuple[LabelSource, ...]:
 def read_grades(connection: Connection, source: LabelSource) -> Grades:
     """Return the grades of the labels of now, as an export of a benchmark writes them.
 
-    Args:
-        connection: A reading connection; temporary tables are made in it.
-        source: Whose labels.
+    Temporary tables are made in the connection.
 
     Raises:
         WorkbenchError: There are none, or one is no whole number.

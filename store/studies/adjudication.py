@@ -589,13 +589,7 @@ def rule(
 ) -> Judgment:
     """Record a ruling.
 
-    Args:
-        workspace: The open workspace.
-        adjudication: Who rules.
-        dispute: What is ruled on.
-        value: The value.
-        comment: Why.
-        reason: The reason that comes with a value, such as that both candidates are bad.
+    A reason comes with some values, such as that both candidates are bad.
 
     Raises:
         JudgmentRefused: The value is off the scale, or goes against the raters without a comment.

@@ -442,12 +442,7 @@ def store_comparisons(
 
     Their ids and their order are hashes of the seed and the texts, and tell nothing of the sets.
 
-    Args:
-        workspace: The open workspace.
-        name: The name of the comparisons.
-        made: The comparisons.
-        seed: The seed, which is stored with each.
-        most: How many of them are taken at random; None for all.
+    At most `most` of them are taken, at random; None for all. The seed is stored with each.
 
     Returns:
         What was added, and the ids of the comparisons.

@@ -130,9 +130,7 @@ def migrate(master: duckdb.DuckDBPyConnection, path: Path, version: int, newest:
 def keep_copy(path: Path, version: int) -> Path:
     """Copy a closed workspace file before it is migrated, beside it, over no earlier copy.
 
-    Args:
-        path: The file; nobody has it open.
-        version: Its schema version, which the copy is named after.
+    Nobody has the file open. The copy is named after its version.
 
     Returns:
         The copy.
