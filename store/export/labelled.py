@@ -20,7 +20,7 @@ from store.export.studied import HOW, HOW_COLUMNS, PROVENANCE, STUDIED
 from store.formats.protocol import MISSING_REASONS
 from store.kinds.spec import QuestionSpec, TaskKind
 from store.record.response_names import response_name_sql
-from store.sql import count, named, quoted
+from store.sql import count, listed, named, quoted
 
 _ITEMS = 100_000
 """Items whose provenance is put together at once."""
@@ -275,7 +275,7 @@ def graded_provenance(cursor: duckdb.DuckDBPyConnection, kind: TaskKind, asked: 
     The labels are put into the cursor's table CURRENT_LABEL.
     """
     create_current_labels(cursor, None)
-    fields = ", ".join(f"{sql} AS {name}" for name, sql in PROVENANCE.items())
+    fields = listed(PROVENANCE)
     return f"""
         SELECT k.query AS "query-id", k.code AS "corpus-id", i.external_id AS item, k.part, a.name AS rater,
             k.value, {fields}, coalesce(said.comment, '') AS comment

@@ -19,7 +19,7 @@ from store.record.ids import AHEAD, IdClock, first_ahead
 from store.record.late_assignments import LATE_PHASES, assign_late
 from store.record.raters import rater_row
 from store.record.revisions import REVISION
-from store.sql import any_row, quoted
+from store.sql import any_row, listed, quoted
 from store.tables.record import MARK_KINDS, Judgment, Mark
 
 _SAME = (
@@ -199,10 +199,6 @@ def _given(model: type[Judgment | Mark], **columns: str) -> dict[str, str]:
     return given
 
 
-def _listed(given: Mapping[str, str]) -> str:
-    return ", ".join(f"{value} AS {name}" for name, value in given.items())
-
-
 def _differs(model: type[Judgment | Mark], columns: tuple[str, ...]) -> str:
     table = model.__name__.lower()
     given = _given(model, assignment_id="n.assignment", kind="n.mark", text="n.comment")
@@ -240,7 +236,7 @@ def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     cursor.execute(
         f"""
         INSERT INTO judgment BY NAME
-        SELECT {_listed(_given(Judgment, **keys, **of_question))}
+        SELECT {listed(_given(Judgment, **keys, **of_question))}
         FROM new_record n JOIN question q ON q.name = n.base JOIN rater r ON r.name = trim(n.rater)
         LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
             = (n.item_id, n.model, n.setting, n.trial)
@@ -252,7 +248,7 @@ def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     cursor.execute(
         f"""
         INSERT INTO mark BY NAME
-        SELECT {_listed(_given(Mark, **keys, kind="n.mark", text="n.comment"))}
+        SELECT {listed(_given(Mark, **keys, kind="n.mark", text="n.comment"))}
         FROM new_record n JOIN rater r ON r.name = trim(n.rater)
         {_LATE}
         WHERE n.record = 'mark' AND NOT (n.held OR n.repeated) ORDER BY n.id

@@ -14,6 +14,7 @@ import duckdb
 
 from store.events import Progress, Report
 from store.record.ids import MARGIN, first_ahead, now
+from store.sql import listed
 from store.tables.runs import Execution, TestOutcomeRow
 from store.workspace.attaching import OTHER
 
@@ -106,7 +107,7 @@ class MergedTable:
     @property
     def insert(self) -> str:
         """The statement that copies them."""
-        replaced = ", ".join(f"{sql} AS {name}" for name, sql in self.replaced.items())
+        replaced = listed(self.replaced)
         columns = f"c.* REPLACE ({replaced})" if replaced else "c.*"
         return f"INSERT INTO {self.table} BY NAME SELECT {columns} {self.fresh}"
 
