@@ -294,7 +294,6 @@ class JobSettings:
         failures_in_a_row: See `AgentSettings`.
         stop_seconds: See `AgentSettings`.
         cache: Whether questions that were answered before are answered from the workspace.
-        budget: The budget of the run.
         retry_failed: Only items that the run has failed on, and that are not labelled since.
     """
 

@@ -83,11 +83,7 @@ class WorkspaceError(WorkbenchError):
 
 
 def not_written(cause: object) -> WorkspaceError:
-    """Return the error for a record that could not be written to the disk.
-
-    Args:
-        cause: The error of the database or the system.
-    """
+    """Return the error for a record that could not be written to the disk."""
     return WorkspaceError(
         "Not written",
         f"{cause}. What was acknowledged before is kept; this was not recorded.",

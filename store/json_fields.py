@@ -3,7 +3,9 @@
     name: str = field(metadata=json_name("rater"))      # under another name
     figures: Accuracy = field(metadata=SPREAD)          # its fields, in place of it
     items: tuple[int, ...] = field(metadata=NOT_IN_JSON)
+    seconds: float = field(metadata=ROUNDED)            # to the thousandth
     JSON_ALSO: ClassVar = ("mean",)                     # properties, after the fields
+    JSON: ClassVar = ("n", "mean", "name")              # these fields and properties alone, in this order
 
 A class whose JSON has another shape than its fields has a method `to_dict`, which is asked instead.
 """
@@ -17,6 +19,7 @@ from typing import Any
 _KEY = "json"
 NOT_IN_JSON: Mapping[str, str | None] = {_KEY: None}
 SPREAD: Mapping[str, str | None] = {_KEY: "*"}
+ROUNDED: Mapping[str, int] = {"digits": 3}
 
 
 def json_name(name: str) -> Mapping[str, str | None]:
@@ -33,13 +36,20 @@ def json_fields(found: Any) -> dict[str, Any]:
     if hasattr(found, "to_dict"):
         own: dict[str, Any] = found.to_dict()
         return own
+    metadata = {one.name: one.metadata for one in fields(found)}
     whole: dict[str, Any] = {}
-    for one in fields(found):
-        name = one.metadata.get(_KEY, one.name)
+    for attribute in getattr(found, "JSON", (*metadata, *getattr(found, "JSON_ALSO", ()))):
+        told: Mapping[Any, Any] = metadata.get(attribute, {})
+        name, value = told.get(_KEY, attribute), _plain(getattr(found, attribute))
         if name is not None:
-            value = _plain(getattr(found, one.name))
+            value = round(value, told["digits"]) if "digits" in told else value
             whole |= value if name == "*" else {name: value}
-    return whole | {name: _plain(getattr(found, name)) for name in getattr(found, "JSON_ALSO", ())}
+    return whole
+
+
+def fields_of(found: Any, *names: str) -> dict[str, Any]:
+    """Return some attributes of a value as an object of JSON, in the order given."""
+    return {name: _plain(getattr(found, name)) for name in names}
 
 
 def _plain(value: Any) -> Any:

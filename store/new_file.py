@@ -14,10 +14,7 @@ def write_new(
 ) -> None:
     """Write a new file; where that fails, nothing of it is left.
 
-    Args:
-        path: A file that is not there yet.
-        write: Writes the content.
-        failures: What it may raise where it cannot.
+    The file is not there yet; `failures` are what `write` may raise where it cannot.
 
     Raises:
         ExportFailed: The file is there, or cannot be written.

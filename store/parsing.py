@@ -15,9 +15,6 @@ def parse_python(source: str) -> ast.Module:
     thread builds one meanwhile, as libraries of models do while they are imported, `ast.parse` fails with a
     SystemError that says nothing of the source.
 
-    Args:
-        source: The code.
-
     Raises:
         SyntaxError: It is not Python.
         ValueError: It has what no source may have.

@@ -19,9 +19,6 @@ _THRESHOLDS = 10_000, 10, 10
 def start_of(process: int) -> str:
     """Return when a process was started, in the kernel's clock ticks since the machine's start.
 
-    Args:
-        process: Its number.
-
     Returns:
         The ticks; "dead" where there is no such process, "-" where its start cannot be known.
     """
@@ -41,9 +38,6 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
     """Make a temporary folder that is removed at the end.
 
     Folders of the same prefix whose processes were killed are removed first.
-
-    Args:
-        prefix: How its name begins.
     """
     _sweep(prefix)
     owner = f"{os.getpid()}_{start_of(os.getpid())}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,6 +44,11 @@ def quoted(text: str) -> str:
 def named(name: str) -> str:
     """Return the name of a table or column as statements have it, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def listed(columns: Mapping[str, str]) -> str:
+    """Return the columns of a SELECT, each under its name, from their SQL by name."""
+    return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
 
 
 def count(cursor: duckdb.DuckDBPyConnection, statement: str) -> int:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import select
 
@@ -37,6 +37,8 @@ class MajorityAgreement:
         raters: The raters' names.
     """
 
+    JSON: ClassVar = ("n", "agreed", "share", "ties", "raters")
+
     n: int
     agreed: int
     ties: int
@@ -46,16 +48,6 @@ class MajorityAgreement:
     def share(self) -> float | None:
         """The share of items on which both agree; None without items."""
         return self.agreed / self.n if self.n else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {
-            "n": self.n,
-            "agreed": self.agreed,
-            "share": self.share,
-            "ties": self.ties,
-            "raters": list(self.raters),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +85,7 @@ class DemoReport:
             return fields
         return {
             **fields,
-            "agreement_with_majority": self.with_majority.to_dict(),
+            "agreement_with_majority": json_fields(self.with_majority),
             "agreement_among_raters": json_fields(self.among_raters),
             "krippendorff_alpha_of_raters": json_fields(self.alpha),
         }

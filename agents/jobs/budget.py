@@ -51,12 +51,7 @@ class Budget(BaseModel):
 
 
 class Spending:
-    """The spending of one run, in this job and before, in the job's own loop.
-
-    Args:
-        budget: Its budget.
-        prices: Prices by model.
-    """
+    """The spending of one run, in this job and before, in the job's own loop."""
 
     def __init__(self, budget: Budget, prices: Mapping[str, Price]) -> None:
         self.budget = budget
@@ -70,9 +65,6 @@ class Spending:
 
     def require_prices(self, models: tuple[str, ...]) -> None:
         """Refuse a budget in money for models whose price nobody gave.
-
-        Args:
-            models: The names of all models that the run may ask.
 
         Raises:
             WorkbenchError: A price is not known.

@@ -53,7 +53,6 @@ class Control:
         keep: Writes what it keeps, and how much is done; called from any thread.
 
     Attributes:
-        state: The state of the job.
         error: Why it failed.
         used_up: The budget at which it paused or stopped; None while there is something left to spend.
         gate: Lets it wait while it is paused, and end.

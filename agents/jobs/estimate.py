@@ -52,8 +52,6 @@ class RoleEstimate:
     """The expected work of one role.
 
     Attributes:
-        role: The role.
-        model: Its model.
         questions: How many questions are put to the model.
         kept: How many further ones are answered by replies that the workspace keeps, as far as that is known.
         requests: How many requests that takes.
@@ -144,10 +142,6 @@ def estimate(workspace: Workspace, settings: JobSettings) -> Estimate:
 
     Cached replies are subtracted where they are known: those to the first question on each item. For later
     questions they are not known, so that their numbers are upper bounds.
-
-    Args:
-        workspace: The open workspace.
-        settings: The settings of the job.
 
     Raises:
         WorkbenchError: A model is unknown, or lacks something it needs.

@@ -38,13 +38,10 @@ class JobStarted:
     """A job begins its work; one on items knows its run.
 
     Attributes:
-        job: The job's number.
         run_id: The run that it works on; None for another work.
         run_name: The run's name, which is also its rater's; that of another work.
-        model: The names of the models.
         sandbox: The sandbox's name; empty where nothing is executed.
         total: Items that this job will work on.
-        done_before: Items of the run that had a verdict already.
     """
 
     job: int
@@ -53,7 +50,6 @@ class JobStarted:
     model: str = ""
     sandbox: str = ""
     total: int = 0
-    done_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,6 @@ class JobProgressed:
     """How far a job is. Sent at most about ten times a second; the last state always comes.
 
     Attributes:
-        job: The job's number.
         run_id: The run that it works on; None for another work.
         done: Items of this job that ended with a verdict; of another work, how much of its step is done.
         failed: Items of this job that ended without one.
@@ -108,9 +103,6 @@ class ItemEnded:
     """The work on an item has ended, and its record is on disk.
 
     Attributes:
-        job: The job's number.
-        run_id: The run.
-        item_id: The item's key.
         shown_id: What the item is called on screens.
         outcomes: The outcomes of the pipeline; empty for an item that failed.
         failure: Why it failed.
@@ -169,7 +161,6 @@ class JobEnded:
     """A job is over, and what it recorded is on disk.
 
     Attributes:
-        job: The job's number.
         state: Whether it did all it was asked, was stopped (it can be started again), or failed.
         run_id: The run; None when it failed before there was one.
         error: Why it failed, or the budget at which it stopped.

@@ -46,7 +46,6 @@ class ExpertRun:
 
     Attributes:
         item_id: The item whose code is tested.
-        rater: The expert.
         test: The test program, exactly.
         like: The execution in whose environment it runs; None where there is none.
         assignment_id: The expert's assignment of the item; None outside a study.
@@ -80,9 +79,6 @@ class ExpertTests:
 
     def start(self, run: ExpertRun) -> Future[RecordedExecution]:
         """Run a test.
-
-        Args:
-            run: The test.
 
         Returns:
             A future of the execution as it is on disk. Cancelling it ends the program, and nothing is
@@ -196,11 +192,6 @@ def _repairs_behind(snapshot: str, steps: Sequence[Step]) -> list[RepairAction]:
 
 async def rebuild_snapshot(snapshot: str, steps: Sequence[Step], sandbox: Sandbox) -> str:
     """Repeat the repairs behind a snapshot.
-
-    Args:
-        snapshot: Its name.
-        steps: The repairs that were recorded for its item.
-        sandbox: Where it is made.
 
     Returns:
         The name of what was made; the same one, unless the sandbox's own environment is another one by now.

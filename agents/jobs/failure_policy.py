@@ -36,12 +36,7 @@ class FailurePolicy:
         self._in_a_row += 1
 
     def affects_all_items(self, failure: WorkbenchError, total: int) -> bool:
-        """Tell whether every other item would fail in the same way.
-
-        Args:
-            failure: Why an item failed.
-            total: How many items the job has.
-        """
+        """Tell whether every other item would fail in the same way."""
         if not isinstance(failure, ModelError):
             return False
         if failure.kind == "bad_request" and not self._answered:
@@ -50,11 +45,7 @@ class FailurePolicy:
         return failure.kind == "unauthorised"
 
     def too_many(self, last: WorkbenchError) -> WorkbenchError | None:
-        """Return the error that stops the job; None while it can go on.
-
-        Args:
-            last: The last failure.
-        """
+        """Return the error that stops the job; None while it can go on."""
         if self._in_a_row < self._most:
             return None
         return WorkbenchError(

@@ -53,7 +53,6 @@ class JobRequest:
     """A run of the agents over items, as a work (`agents.jobs.work.Work`).
 
     Attributes:
-        settings: The settings of the job.
         when_failing: After many failures in a row, and at the end of the budget: pause, for somebody to
             look, or end.
     """
@@ -91,12 +90,7 @@ class JobRequest:
 
 
 class PipelineJob:
-    """Works through items in one asyncio loop; all its methods belong to that loop.
-
-    Args:
-        settings: The settings of the job.
-        control: Its steering.
-    """
+    """Works through items in one asyncio loop; all its methods belong to that loop."""
 
     def __init__(self, settings: JobSettings, control: Control) -> None:
         self._control = control
@@ -143,7 +137,7 @@ class PipelineJob:
             total, ruled = await queue.count()
             await record.set_state("running", total=total + ruled)
             progress = self._progress = JobProgress(self._number, record.id, total, before, self._emit)
-            self._emit(JobStarted(self._number, record.id, record.run.name, models.name, where, total, ruled))
+            self._emit(JobStarted(self._number, record.id, record.run.name, models.name, where, total))
             self._control.begun()
             if sandbox is not None:
                 await sandbox.open(min(settings.concurrency, max(total, 1)))

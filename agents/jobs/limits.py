@@ -39,9 +39,6 @@ class LimitSettings(BaseModel):
 class Limits:
     """Shares of what works use, in the jobs' loop.
 
-    Args:
-        settings: How many shares there are.
-
     Attributes:
         asked: The questions to models that are on their way, of all runs: nobody else pays for the same one.
     """

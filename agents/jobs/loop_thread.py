@@ -12,11 +12,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines in one thread, which begins with the first of them; any thread may submit.
-
-    Args:
-        name: The name of the thread.
-    """
+    """Runs coroutines in one thread, which begins with the first of them; any thread may submit."""
 
     def __init__(self, name: str) -> None:
         self._name = name

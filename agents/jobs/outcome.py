@@ -42,7 +42,6 @@ class Response:
 
     Attributes:
         name: The name that distinguishes it from the item's other responses.
-        text: The text.
     """
 
     name: ResponseName
@@ -54,10 +53,7 @@ class Score:
     """A value that the pipeline gives a response, with the run's rater as its judge.
 
     Attributes:
-        response: The response.
         question: The name of the question, whose last part is the measure: "accuracy" of "answer.accuracy".
-        value: The score.
-        reason: Why.
     """
 
     response: ResponseName

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from agents.sandbox.protocol import TestProgram
     from store.queries.runs import StoredExecution
     from store.tables.runs import Step
+
+_SAME = (
+    *("sandbox", "environment", "exit_reason", "exit_code", "error", "stdout", "stderr", "output_dropped"),
+    *("seconds", "trace", "image", "snapshot"),
+)
+"""What a report and its row have in common."""
 
 
 def rows_of(
@@ -47,39 +54,17 @@ def rows_of(
         rater_id=rater_id,
         program=program.test,
         program_digest=program.digest,
-        sandbox=report.sandbox,
-        environment=report.environment,
-        exit_reason=report.exit_reason,
-        exit_code=report.exit_code,
         executable=report.executable,
-        error=report.error,
-        stdout=report.stdout,
-        stderr=report.stderr,
-        output_dropped=report.output_dropped,
-        seconds=report.seconds,
         created_at=report.started_at,
-        trace=report.trace,
-        image=report.image,
         packages="\n".join(report.packages),
         stdout_cut=cut_as_text(report.stdout_cut),
         stderr_cut=cut_as_text(report.stderr_cut),
-        snapshot=report.snapshot,
         assignment_id=assignment_id,
         editing_ms=editing_ms,
+        **{name: getattr(report, name) for name in _SAME},
     )
     return execution, [
-        TestOutcomeRow(
-            execution_id=key,
-            position=position,
-            name=test.name,
-            outcome=test.outcome,
-            message=test.message,
-            seconds=test.seconds,
-            discriminates=test.discriminates,
-            flaky=test.flaky,
-            trace=test.trace,
-            obstacle=test.obstacle,
-        )
+        TestOutcomeRow(execution_id=key, position=position, **asdict(test))
         for position, test in enumerate(report.outcomes)
     ]
 
@@ -87,36 +72,15 @@ def rows_of(
 def report_of(stored: StoredExecution) -> ExecutionReport:
     """Return an execution of the record as the report that it was recorded from."""
     execution = stored.execution
+    names = [one.name for one in fields(TestOutcome)]
+    outcomes = [{name: getattr(test, name) for name in names} for test in stored.outcomes]
     return ExecutionReport(
-        exit_reason=execution.exit_reason,  # type: ignore[arg-type]  # the table holds it to the same values
-        exit_code=execution.exit_code,
-        stdout=execution.stdout,
-        stderr=execution.stderr,
-        outcomes=tuple(
-            TestOutcome(
-                test.name,
-                test.outcome,  # type: ignore[arg-type]
-                test.message,
-                test.seconds,
-                test.discriminates,
-                test.flaky,
-                test.trace,
-                test.obstacle or "",  # type: ignore[arg-type]
-            )
-            for test in stored.outcomes
-        ),
-        error=execution.error,
-        seconds=execution.seconds,
-        sandbox=execution.sandbox,
-        environment=execution.environment,
-        output_dropped=execution.output_dropped,
+        outcomes=tuple(TestOutcome(**one | {"obstacle": one["obstacle"] or ""}) for one in outcomes),
         started_at=execution.created_at,
-        trace=execution.trace,
-        image=execution.image,
         packages=tuple(execution.packages.split("\n")) if execution.packages else (),
         stdout_cut=cut_of_text(execution.stdout_cut),
         stderr_cut=cut_of_text(execution.stderr_cut),
-        snapshot=execution.snapshot,
+        **{name: getattr(execution, name) for name in _SAME},
     )
 
 

@@ -56,11 +56,6 @@ class ReplyResult:
 def reply_key(model: LanguageModel, request: ModelRequest, digest: str) -> UUID:
     """Return the key under which the reply to a request is kept.
 
-    Args:
-        model: The model.
-        request: The request.
-        digest: The request's digest for this model.
-
     Returns:
         The first 128 bits of a SHA-256 over all that the reply depends on.
     """
@@ -102,12 +97,6 @@ class ReplyCache:
         """Ask for a reply; whoever asks the same meanwhile, in any job, waits until this one is recorded.
 
         While the job is paused, or has nothing left to spend, it waits, and lets others ask the same.
-
-        Args:
-            model: The model.
-            request: The request.
-            digest: The request's digest for this model.
-            new_step: Begins the turn.
 
         Returns:
             The result, to be recorded; then its `recorded` is called, whatever came of that.

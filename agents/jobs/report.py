@@ -9,6 +9,7 @@ from uuid import UUID
 from agents.jobs.errors import BudgetReached
 from agents.pipelines.spec import PipelineFigures
 from store.errors import WorkbenchError
+from store.json_fields import fields_of
 from store.queries.run_figures import RunFigures
 
 
@@ -17,10 +18,8 @@ class JobReport:
     """The result of a job, and the figures of its whole run.
 
     Attributes:
-        run_id: The run.
         run_name: The run's name, which is also its rater's.
         configuration: Which agents took part, by the name of the configuration.
-        model: The names of the models.
         sandbox: The name of the sandbox of this job; empty where nothing is executed.
         state: Whether the job did all it was asked, was stopped, or failed.
         done: Items that got a verdict in this job.
@@ -74,23 +73,14 @@ class JobReport:
                 "needs_sandbox": self.waiting,
                 "seconds": round(self.seconds, 3),
             },
-            "items": counts.items,
-            "labelled": counts.labelled,
+            **fields_of(counts, "items", "labelled"),
             **({} if blind else hidden),
-            "needs_sandbox": counts.needs_sandbox,
-            "failed": counts.failed,
-            "reasons": counts.reasons,
-            "causes": counts.causes,
-            "requests": counts.requests,
-            "tokens_in": counts.tokens_in,
-            "tokens_out": counts.tokens_out,
-            "tokens_cached": counts.tokens_cached,
-            "tokens_written": counts.tokens_written,
-            "from_cache": counts.from_cache,
+            **fields_of(counts, "needs_sandbox", "failed", "reasons", "causes", "requests"),
+            **fields_of(counts, "tokens_in", "tokens_out", "tokens_cached", "tokens_written", "from_cache"),
             "cost": counts.money,
             "cost_unknown_steps": counts.unpriced,
             "seconds": round(counts.seconds, 3),
             "budget_reached": used_up
             and {"budget": used_up.option, "limit": used_up.limit, "spent": used_up.spent},
-            "error": error and {"title": error.title, "message": error.message, "hint": error.hint},
+            "error": error and fields_of(error, "title", "message", "hint"),
         }

@@ -18,11 +18,6 @@ def run_configuration(
 
     Which items are annotated is no part of it: a run can begin with a sample and be widened later.
 
-    Args:
-        configuration: The agents that take part.
-        models: The models of the roles.
-        settings: The settings of the job.
-
     Returns:
         Prompts with version and digest, models with temperatures and, where programs are executed, what
         they may use and how they are repaired.

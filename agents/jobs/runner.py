@@ -61,10 +61,8 @@ class Job:
 
     Attributes:
         number: Tells jobs of one runner apart; events carry it.
-        job: The work.
         progress: Its latest progress; None before its first item.
         bug: The exception that ended it, where that was a mistake of the program.
-        name: Its name in lists.
         title: What it is, for people: "agents" or the title of its part.
         said: What came of it, in a sentence; empty before its end, and for a run of the agents.
         record: Its row, where it is no run.

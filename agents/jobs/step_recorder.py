@@ -25,6 +25,7 @@ from agents.llm.errors import ModelError
 from agents.llm.protocol import Message, ModelRequest
 from agents.sandbox.errors import NeedsSandbox, SandboxError
 from agents.sandbox.repair import RepairAction, RepairReport
+from store.json_fields import fields_of
 from store.record.ids import now
 from store.tables.runs import Step
 
@@ -118,11 +119,6 @@ class StepRecorder:
     async def ask(self, role: str, messages: tuple[Message, ...], reply_type: type[ReplyT]) -> ReplyT:
         """Ask the model in a role.
 
-        Args:
-            role: The role.
-            messages: The request.
-            reply_type: The type of the reply.
-
         Returns:
             The reply, from the record where the same was asked before.
 
@@ -166,12 +162,6 @@ class StepRecorder:
     ) -> RecordedExecution:
         """Run a test program in a sandbox.
 
-        Args:
-            role: The role.
-            program: Candidate and test.
-            sandbox: Where it runs.
-            limits: Its limits.
-
         Returns:
             The report, from the record where the same program was run before in the same environment.
 
@@ -209,15 +199,9 @@ class StepRecorder:
             )
         summary = {
             "execution": str(execution.id),
-            "exit_reason": report.exit_reason,
-            "executable": report.executable,
+            **fields_of(report, "exit_reason", "executable"),
             "environment_error": report.error,
-            "snapshot": report.snapshot,
-            "passed": report.passed,
-            "failed": report.failed,
-            "errors": report.errors,
-            "not_discriminating": report.not_discriminating,
-            "flaky": report.flaky,
+            **fields_of(report, "snapshot", "passed", "failed", "errors", "not_discriminating", "flaky"),
         }
         step = step.model_copy(
             update={

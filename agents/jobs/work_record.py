@@ -42,11 +42,7 @@ class WorkRecord:
     def new(cls, workspace: Workspace, kind: str, name: str, description: str) -> WorkRecord:
         """Return the record of a new work, which is written when that begins.
 
-        Args:
-            workspace: The open workspace.
-            kind: The kind of the work.
-            name: Its name.
-            description: Its description, as JSON.
+        The description is JSON.
         """
         row = WorkRow(
             id=workspace.ids.next(),
@@ -95,9 +91,7 @@ class WorkRecord:
     def keep(self, values: Mapping[str, Any], done: tuple[int, int]) -> None:
         """Write what it goes on from, and how much is done.
 
-        Args:
-            values: What it goes on from, as JSON.
-            done: How much of its step is done, out of how much.
+        The values are JSON. `done` is how much of its step is done, out of how much.
 
         Raises:
             WorkbenchError: It is too much, or no JSON.
@@ -123,10 +117,7 @@ class WorkRecord:
     async def end(self, state: str, said: str, done: tuple[int, int]) -> None:
         """Write how it ended.
 
-        Args:
-            state: "done", "stopped" or "failed".
-            said: What came of it, or why it failed.
-            done: How much of its step is done, out of how much.
+        The state is "done", "stopped" or "failed". `done` is how much of its step is done, out of how much.
         """
         self.row.state, self.row.said, (self.row.done, self.row.total) = state, said, done
         change = self._change(state=state, said=said, done=done[0], total=done[1], ended_at=now())

@@ -31,10 +31,6 @@ _WAYS = ("json_schema", "tool")
 def create(model: str, settings: ModelSettings) -> LanguageModel:
     """Make a client of a messages service; connects to nothing yet.
 
-    Args:
-        model: The model's name, as the service knows it.
-        settings: Address, key and ways of asking.
-
     Returns:
         The model, named "anthropic:" and its name. Where no key can be found, its first request says so:
         the SDK has more sources of keys than can be looked at without it.

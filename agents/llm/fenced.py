@@ -86,10 +86,6 @@ def program_in(text: str, fence: Fence) -> tuple[str, int] | None:
 
     The block ends at the first line of marks outside of Python's strings: a docstring may hold fences itself.
 
-    Args:
-        text: The whole reply.
-        fence: The opening line of the block.
-
     Returns:
         The program with plain line ends, and the place behind the block; None where the block is not closed.
     """

@@ -27,8 +27,6 @@ class WeakerForm:
     """A service refuses a schema mode; its replies are asked for in a weaker mode from now on.
 
     Attributes:
-        model: The model's name.
-        service: The service and its address.
         refused: The strictest mode, which was refused.
         used: The mode that it accepted.
         setting: The name of the setting that chooses the mode.

@@ -26,10 +26,6 @@ _OPENAI_HOSTS = (".openai.com", ".openai.azure.com")
 def create(model: str, settings: ModelSettings) -> LanguageModel:
     """Make a client of a chat-completions service; connects to nothing yet.
 
-    Args:
-        model: The model's name, as the service knows it.
-        settings: Address, key and ways of asking.
-
     Returns:
         The model, named "openai:" and its name.
 

@@ -35,9 +35,6 @@ class Price(BaseModel):
     def money(self, usage: Usage) -> float | None:
         """Return what a usage costs.
 
-        Args:
-            usage: Tokens spent.
-
         Returns:
             US dollars; None where a service did not report how many tokens an answer took.
         """

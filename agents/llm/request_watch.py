@@ -87,11 +87,7 @@ async def on_request(_request: httpx2.Request) -> None:
 
 
 def broken_off(error: BaseException) -> bool:
-    """Tell whether a service ended a connection, which the SDKs' transport takes for a time-out.
-
-    Args:
-        error: The error of an SDK.
-    """
+    """Tell whether a service ended a connection, which the SDKs' transport takes for a time-out."""
     import aiohttp
 
     cause: BaseException | None = error

@@ -23,9 +23,6 @@ _OMITTED = {"default", "additionalProperties", "required", "discriminator", "exa
 def schema_name(reply_type: type[BaseModel]) -> str:
     """Name a reply type in the letters that services allow.
 
-    Args:
-        reply_type: The type of the reply.
-
     Returns:
         At most 64 of the characters a-z, A-Z, 0-9, underscore and dash.
     """
@@ -35,9 +32,6 @@ def schema_name(reply_type: type[BaseModel]) -> str:
 @cache
 def strict_schema(reply_type: type[BaseModel]) -> dict[str, Any]:
     """Give a reply type's JSON schema in the form that constrained decoding accepts.
-
-    Args:
-        reply_type: The type of the reply.
 
     Returns:
         A JSON schema in which every object is closed and every field required.

@@ -107,10 +107,6 @@ def parse_reply(text: str, reply_type: type[BaseModel]) -> BaseModel:
     is marked with `FencedPython` may be missing in the object: then the one fenced block of the text is its
     value.
 
-    Args:
-        text: The text of the model.
-        reply_type: The type that the object must fit.
-
     Returns:
         A value of `reply_type`.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agents.pipelines.spec import AgentsPart, PipelineFigures
 from store.errors import UnknownName
 from store.kinds.counting import in_order
+from store.kinds.spec import GROUP
 from store.plugins import registered
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from store.queries.run_figures import RunFigures
     from store.tables.runs import Run
 
-GROUP = "workbench.task_kinds"
 ENDING = ".agents"
 """Ends the name of an entry point that is the agents part of the kind named before."""
 

@@ -148,8 +148,6 @@ class FunnelLine:
     """A line of the tree that shows the way of a run's items through a pipeline.
 
     Attributes:
-        label: Its words.
-        count: How many items.
         depth: Its depth in the tree, from 0.
         note: Words behind its bar.
     """

@@ -35,7 +35,6 @@ class Prompt:
     """One prompt.
 
     Attributes:
-        name: The name of its file.
         version: Raised whenever its text changes.
         digest: The first 12 hexadecimal digits of the SHA-256 of the file, with plain line ends.
         system: The fixed instructions.
@@ -110,10 +109,6 @@ def prompt_text(name: str) -> str:
 
 def read_prompt(name: str, file: Path) -> Prompt:
     """Read a user's file that replaces a prompt.
-
-    Args:
-        name: The name of the prompt that it replaces.
-        file: The file.
 
     Returns:
         The prompt; ours, where the file has the same text.

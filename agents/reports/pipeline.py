@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.pipelines.registry import pipeline_report
 from store.formatting import dollars, pluralize, tokens
+from store.json_fields import fields_of, json_fields
 from store.queries.run_figures import RunFigures, role_figures, run_figures
 from store.queries.run_items import failure_causes
 from store.queries.runs import all_runs, named_run
@@ -57,19 +58,13 @@ class RunReport:
             "state": run.state,
             "model": run.model,
             "configuration": json.loads(run.configuration),
-            "total": run.total,
-            "started_at": run.started_at,
-            "ended_at": run.ended_at,
+            **fields_of(run, "total", "started_at", "ended_at"),
             "pairs": figures.items,
             "labelled": figures.labelled,
             "failed": figures.failed,
             "failed_by_reason": figures.reasons,
-            "needs_sandbox": figures.needs_sandbox,
-            "unfinished": figures.unfinished,
-            "requests": figures.requests,
-            "tokens_in": figures.tokens_in,
-            "tokens_out": figures.tokens_out,
-            "tokens_cached": figures.tokens_cached,
+            **fields_of(figures, "needs_sandbox", "unfinished", "requests"),
+            **fields_of(figures, "tokens_in", "tokens_out", "tokens_cached"),
             "cost": figures.money,
             "cost_per_pair": figures.money_per_item,
             "unpriced_pairs": figures.unpriced_items,
@@ -96,8 +91,8 @@ def read_reports(connection: Connection, runs: Sequence[Run]) -> list[RunReport]
         figures = run_figures(connection, run.id)
         # Of a run that has ended the report is the same whenever it is made.
         until = run.ended_at or now()
-        roles = [role.to_dict() for role in role_figures(connection, run.id, until)]
-        failures = [cause.to_dict() for cause in failure_causes(connection, run.id)]
+        roles = [json_fields(role) for role in role_figures(connection, run.id, until)]
+        failures = [json_fields(cause) for cause in failure_causes(connection, run.id)]
         found.append(RunReport(run, figures, pipeline_report(connection, run, figures), roles, failures))
     return found
 

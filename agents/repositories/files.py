@@ -24,7 +24,6 @@ class RepositoryFile:
     """A file of a repository.
 
     Attributes:
-        text: Its text.
         lines: The lines of the piece in it, from 1; None where the piece is not in it as it is.
         state: Of which commit it is, in a few words.
     """

@@ -31,7 +31,6 @@ class CandidateSearch:
     """A search for candidate pairs (`agents.jobs.work.Work`).
 
     Attributes:
-        request: What is searched.
         settings: Where vectors are kept, and how services are reached.
     """
 

@@ -61,10 +61,6 @@ def check_corpus(queries: int, codes: int) -> None:
 def corpus_apart(workspace: Workspace, report: ReportWork = ignore_progress) -> CorpusTexts:
     """Copy the queries and codes of a workspace to temporary files.
 
-    Args:
-        workspace: The open workspace.
-        report: Receives the progress.
-
     Raises:
         WorkbenchError: There are no queries, or no codes.
     """
@@ -87,10 +83,6 @@ def corpus_apart(workspace: Workspace, report: ReportWork = ignore_progress) -> 
 
 def refuse_other_corpus(workspace: Workspace, corpus: CorpusTexts) -> None:
     """Refuse a workspace in which ids stand for other texts than those that were compared.
-
-    Args:
-        workspace: The workspace, opened again.
-        corpus: What was compared.
 
     Raises:
         WorkspaceError: Its file was replaced meanwhile.

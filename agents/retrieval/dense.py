@@ -30,7 +30,6 @@ class Corpus:
     """Queries and codes as vectors of several models.
 
     Attributes:
-        models: The names of the models.
         queries: The queries' vectors by each model, of shape (queries, width).
         codes: The codes' vectors by each model.
         truncated: How many queries and codes were longer than each model reads.
@@ -66,13 +65,6 @@ def encode_corpus(
     report: ReportWork = ignore_progress,
 ) -> Corpus:
     """Encode queries and codes with several models; what the cache has is taken from there.
-
-    Args:
-        encoders: The models.
-        cache: The vectors that are known.
-        queries: The texts of the queries.
-        codes: The corpus.
-        report: Receives the progress.
 
     Raises:
         WorkbenchError: A text is empty, a model fails or has vectors of two widths, or the cache cannot be

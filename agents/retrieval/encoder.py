@@ -52,11 +52,6 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str], role: Role, report: ReportCount = ignore_count) -> Encoded:
         """Return the vectors of texts.
 
-        Args:
-            texts: The texts.
-            role: What they are.
-            report: Receives how many are encoded.
-
         Raises:
             WorkbenchError: The model cannot be loaded or asked.
         """

@@ -24,7 +24,6 @@ class NamedTexts:
 
     Attributes:
         ids: The id of each text, in the order of the file.
-        texts: The texts.
     """
 
     ids: Sequence[str]
@@ -84,7 +83,6 @@ class Benchmark:
 
     Attributes:
         queries: The judged queries: the text of each id.
-        codes: The corpus.
         qrels: The grades of the part that is evaluated.
         part: The name of that part.
     """
@@ -137,14 +135,7 @@ def read_beir(folder: Path, *, part: str | None = None, titles: bool = True) -> 
 def rank_codes(
     benchmark: Benchmark, retriever: Retriever, top: int, report: ReportWork = ignore_progress
 ) -> Ranking:
-    """Return the best codes of each judged query, in the order of the queries, by a retriever.
-
-    Args:
-        benchmark: The benchmark.
-        retriever: The retriever.
-        top: How many codes of each query.
-        report: Receives the progress.
-    """
+    """Return the best codes of each judged query, in the order of the queries, by a retriever."""
     codes = benchmark.codes
     return retriever.search(list(benchmark.queries.values()), codes.texts, min(top, len(codes.ids)), report)
 

@@ -142,13 +142,7 @@ class LexicalRetriever:
     def weigh(
         self, queries: Sequence[str], codes: Sequence[str], report: ReportWork = ignore_progress
     ) -> TermWeights:
-        """Return the weights of queries and codes.
-
-        Args:
-            queries: Their texts.
-            codes: The corpus.
-            report: Receives the progress.
-        """
+        """Return the weights of queries and codes."""
         from scipy.sparse import csr_array
 
         terms_of = term_reader()

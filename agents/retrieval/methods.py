@@ -76,9 +76,7 @@ def open_members(
 def check_combination(names: Sequence[str], combine: str) -> None:
     """Refuse a mean in which one method decides alone.
 
-    Args:
-        names: The models and lexical methods of an ensemble.
-        combine: How they are put together: "mean" or "z".
+    `combine` is "mean" or "z".
 
     Raises:
         WorkbenchError: It is the mean of cosines and of scores without an upper bound.

@@ -59,7 +59,6 @@ class Method(Protocol):
     """A method of an ensemble.
 
     Attributes:
-        name: Its name.
         shape: How many queries and codes there are.
     """
 
@@ -230,7 +229,6 @@ class Mixture:
     """Queries and codes as several methods see them; what `agents.retrieval.dense.Corpus` is of models alone.
 
     Attributes:
-        methods: The methods.
         truncated: How many queries and codes were longer than each method reads.
     """
 
@@ -304,13 +302,6 @@ def read_by_members(
     report: ReportWork = ignore_progress,
 ) -> Corpus | Mixture:
     """Have models and lexical methods read queries and codes; vectors that are known are not made again.
-
-    Args:
-        members: The models and lexical methods.
-        cache: The vectors that are known.
-        queries: The texts of the queries.
-        codes: The corpus.
-        report: Receives the progress.
 
     Returns:
         What is searched in: of models alone a `Corpus`, which is quicker.

@@ -100,11 +100,6 @@ def z_weights(
     A query's z-score of a code is its cosine less the mean of all codes' cosines, in units of their standard
     deviation. Both follow from the mean of the codes' vectors and of their outer products, so the cosines of
     all codes need not be computed first.
-
-    Args:
-        queries: The queries' vectors by each model.
-        codes: The codes' vectors by each model.
-        report: Receives the progress.
     """
     import numpy
 

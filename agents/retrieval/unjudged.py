@@ -50,13 +50,7 @@ def add_unjudged(
     A pair has the best rank that a method gave it, and the score of each method that ranked it as a
     similarity. Queries and codes are named by the MD5 of their texts, as in exports.
 
-    Args:
-        workspace: The open workspace.
-        qrels: The labels.
-        rankings: What each method found, by its name.
-        queries: The queries, in the order of the rankings' rows.
-        codes: The codes, in the order of the rankings' places.
-        depth: How many of the first codes of each method.
+    Queries are in the order of the rankings' rows, codes in that of their places.
 
     Raises:
         WorkspaceError: The workspace is a packet or could not be written.

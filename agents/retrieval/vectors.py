@@ -154,12 +154,6 @@ class VectorCache:
     ) -> Vectors:
         """Return the vectors of texts; those that are not in the cache are encoded, a block at a time.
 
-        Args:
-            encoder: The model.
-            texts: The texts, which are gone through in blocks.
-            role: What they are.
-            report: Receives the progress.
-
         Raises:
             WorkbenchError: A text is empty, the model fails or gives vectors that cannot be compared, or a
                 block cannot be written; all blocks until then are kept.

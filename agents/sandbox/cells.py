@@ -24,9 +24,6 @@ _LINE_END = re.compile(r"\r\n|\r|\n")  # the line ends of Python's grammar, and 
 def split_cells(program: str) -> tuple[str, str]:
     """Split a program into scaffold and tests.
 
-    Args:
-        program: The whole text.
-
     Returns:
         Scaffold and tests, each with an empty line in the place of every line of the other, so that a line
         has the same number as in the program. The scaffold is empty where there is none.

@@ -221,9 +221,6 @@ def _boot_source(call: str) -> str:
 def harness_input(machine: str) -> bytes:
     """Put together what an interpreter that has no harness reads first.
 
-    Args:
-        machine: The architecture that it runs on.
-
     Raises:
         SandboxError: Its system calls are not known.
     """

@@ -10,6 +10,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args
 
+from store.json_fields import json_name
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -178,7 +180,6 @@ class ExecutionReport:
         error: One line that says what kept the program, or the first such test of it, from a result, such as
             "ModuleNotFoundError: No module named 'dateutil'"; empty where nothing did.
         seconds: Wall time.
-        sandbox: Name of the sandbox.
         environment: Short digest of Python version, sandbox and platform; empty when it never began.
         output_dropped: Bytes of stdout and stderr that were not kept.
         started_at: When it started, aware, in UTC.
@@ -190,11 +191,18 @@ class ExecutionReport:
         snapshot: Name of the repaired environment that it ran in; empty for the sandbox's own.
     """
 
+    JSON: ClassVar = (
+        *("exit_reason", "executable", "exit_code", "error"),
+        *("passed", "failed", "errors", "not_discriminating", "flaky", "outcomes", "trace"),
+        *("stdout", "stdout_cut", "stderr", "stderr_cut", "output_dropped", "seconds"),
+        *("sandbox", "environment", "image", "snapshot", "packages", "started_at"),
+    )
+
     exit_reason: ExitReason
     exit_code: int | None
     stdout: str
     stderr: str
-    outcomes: tuple[TestOutcome, ...] = field(repr=False)
+    outcomes: tuple[TestOutcome, ...] = field(repr=False, metadata=json_name("tests"))
     error: str
     seconds: float
     sandbox: str
@@ -264,9 +272,7 @@ class SandboxCheck:
     """Whether a sandbox works here.
 
     Attributes:
-        name: Name of the sandbox.
         works: Whether a small program ran in it just now.
-        detail: The finding.
         hint: How to mend it; empty when it works.
     """
 

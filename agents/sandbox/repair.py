@@ -56,7 +56,6 @@ class RepairAction:
     """One repair.
 
     Attributes:
-        kind: The kind of action.
         items: Of an installation, requirements as pip takes them; of commands, each as a shell takes it, in
             the order in which they run. The first that fails ends the repair.
     """
@@ -82,7 +81,6 @@ class RepairReport:
     """The report of a repair.
 
     Attributes:
-        action: The action.
         outcome: One of `RepairOutcome`.
         snapshot: The name of the environment that it left; empty unless it is done.
         exit_code: Exit status of the last command; None where nothing ran.
@@ -106,10 +104,8 @@ class StoredSnapshot:
     """A snapshot that is stored on this machine.
 
     Attributes:
-        sandbox: Whose it is.
         name: Its name, 64 hexadecimal digits.
         bytes: Bytes that it takes by itself, without what it starts from.
-        made_at: When it was made.
     """
 
     sandbox: str
@@ -125,7 +121,6 @@ class RepairLimits:
     Attributes:
         wall_seconds: Seconds from its start to its end.
         bytes: Bytes of what it leaves, and of the largest file.
-        memory_bytes: Bytes of memory.
         processes: Processes and threads at one time.
         kept_bytes: Bytes kept of what it writes.
     """

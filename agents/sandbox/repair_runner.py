@@ -91,10 +91,6 @@ class RepairRunner:
 def repair_files(action: RepairAction, source: PackageSource) -> dict[str, bytes]:
     """Return the files that a repair needs, by name below `FOLDER`.
 
-    Args:
-        action: The action.
-        source: Where its packages come from.
-
     Raises:
         SandboxError: There is no pip to give it.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.sandbox.protocol import Limits
@@ -105,13 +107,4 @@ class SandboxSettings(BaseModel):
     @property
     def limits(self) -> Limits:
         """The limits as the value that sandboxes take."""
-        return Limits(
-            wall_seconds=self.wall_seconds,
-            cpu_seconds=self.cpu_seconds,
-            memory_bytes=self.memory_bytes,
-            processes=self.processes,
-            output_bytes=self.output_bytes,
-            file_bytes=self.file_bytes,
-            open_files=self.open_files,
-            kept_bytes=self.kept_bytes,
-        )
+        return Limits(**{one.name: getattr(self, one.name) for one in fields(Limits)})

@@ -44,12 +44,7 @@ _BY_ITSELF = ("ok", "assertion", "error")
 
 
 class TrustedSandbox:
-    """A sandbox whose reports say how far each test can be trusted.
-
-    Args:
-        sandbox: Where programs run.
-        limits: Their default limits.
-    """
+    """A sandbox whose reports say how far each test can be trusted."""
 
     def __init__(self, sandbox: Sandbox, limits: Limits) -> None:
         self.name = sandbox.name

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from screens.widgets.text.sanitize import one_line
-from store.kinds.comparison import PREFERENCE, shown_word
-from store.kinds.spec import part_title, question_named, task_kinds
+from store.kinds.comparison import shown_word
+from store.kinds.spec import NamedQuestion, part_title
 from store.record.actions import Action
 from store.record.revisions import REVISION
 from store.tables.record import Judgment, Mark, QuestionTarget
@@ -99,17 +99,11 @@ def _label(judgment: Judgment, questions: Mapping[int, str], of: str = "") -> st
     """
     if judgment.value is None:
         return "no label"
-    name = questions.get(judgment.question_id, "")
-    spec = question_named(name)
-    if name == PREFERENCE.name:
+    asked = NamedQuestion.parse(questions.get(judgment.question_id, ""))
+    if asked is not None and asked.kind.two_sided:
         return shown_word(judgment.value, judgment.reason, judgment.shown_as)
-    words = f"{judgment.value:g}" if spec is None else spec.scale.word(judgment.value)
-    if spec is not None and _is_one_of_several(name):
-        words = f"{spec.title} of {of}: {words}" if of else f"{spec.title} {words}"
+    words = f"{judgment.value:g}" if asked is None else asked.spec.scale.word(judgment.value)
+    if asked is not None and (len(asked.kind.questions) > 1 or asked.kind.questions[0].of_responses):
+        # Its items are asked others too.
+        words = f"{asked.spec.title} of {of}: {words}" if of else f"{asked.spec.title} {words}"
     return words + (f" ({one_line(judgment.reason, REASON_CELLS)})" if judgment.reason else "")
-
-
-def _is_one_of_several(name: str) -> bool:
-    """Return whether items that are asked a question are asked others too."""
-    kind = next((kind for kind in task_kinds().values() if kind.question(name) is not None), None)
-    return kind is not None and (len(kind.questions) > 1 or kind.questions[0].of_responses)

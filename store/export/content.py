@@ -45,11 +45,7 @@ _COPY = {
 
 
 class Counted(Exception):
-    """Ends a writer in a dry run, once it is known how much it would write.
-
-    Args:
-        result: How much.
-    """
+    """Ends a writer in a dry run, once it is known how much it would write."""
 
     def __init__(self, result: WriteResult) -> None:
         super().__init__()

@@ -47,7 +47,6 @@ class Deciding:
     """Whose labels are written.
 
     Attributes:
-        asked: The question.
         rater_id: The rater, as for `create_current_labels`; None where people decide, then agents.
         word: What `decided_by` says of that rater's labels.
         run_id: The run whose labels are the agents'; None for none.

@@ -46,7 +46,6 @@ class ViewItems:
 
     Attributes:
         name: The name of the view; empty for the list of the queue.
-        ids: The items.
     """
 
     name: str
@@ -59,7 +58,6 @@ class ExportReport:
 
     Attributes:
         destination: The file, or the folder of the formats that are several files.
-        format: Its format.
         folder: Whether that is a folder of several files.
         rater: Whose current labels, a person's or a run's, without the name in the file; None for the full
             record.

@@ -29,11 +29,7 @@ def stored_items(
 ) -> Iterator[StoredItem]:
     """Yield every item of a kind, in the order in which they were imported.
 
-    Args:
-        cursor: A cursor of the workspace, inside a read transaction.
-        kind: The kind.
-        chunks: Whether the pieces of context are read too.
-        responses: Whether the responses and their scores are.
+    The cursor is inside a read transaction.
     """
     columns = ", ".join(f"t.{name}" for name in kind.record.columns)
     last = -1
@@ -55,9 +51,7 @@ def stored_items(
 def stored_texts(cursor: duckdb.DuckDBPyConnection, kinds: Mapping[int, str]) -> dict[int, dict[str, Any]]:
     """Return the columns of some items, with their similarities by model where they have any.
 
-    Args:
-        cursor: A cursor of the workspace, inside a read transaction.
-        kinds: The items, with their kinds.
+    The cursor is inside a read transaction.
     """
     found: dict[int, dict[str, Any]] = {}
     for name in sorted({*kinds.values()} & task_kinds().keys()):
@@ -150,9 +144,7 @@ def _score(response: Entity, row: tuple[Any, ...]) -> Entity:
 def pending(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple[Entity, list[Entity]]]:
     """Yield the pending responses of a kind with their scores, in the order of import.
 
-    Args:
-        cursor: A cursor of the workspace, inside a read transaction.
-        kind: The kind.
+    The cursor is inside a read transaction.
     """
     rows = cursor.execute(
         f"SELECT external_id, joined_by, extra, scores, {', '.join(_RESPONSE)} FROM pending_response "

@@ -20,7 +20,7 @@ from store.export.studied import HOW, HOW_COLUMNS, PROVENANCE, STUDIED
 from store.formats.protocol import MISSING_REASONS
 from store.kinds.spec import QuestionSpec, TaskKind
 from store.record.response_names import response_name_sql
-from store.sql import count, quoted
+from store.sql import count, listed, named, quoted
 
 _ITEMS = 100_000
 """Items whose provenance is put together at once."""
@@ -39,11 +39,7 @@ def labelled(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, a
     `provenance` is a list of every person's and every imported rater's label of the item: who, when, how, and
     what they saw.
 
-    Args:
-        cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
-        rater_id: Whose labels, as for `create_current_labels`.
-        kind: The kind.
-        asked: The question whose labels count.
+    The labels, those of `create_current_labels`, are put into the cursor's table CURRENT_LABEL.
 
     Raises:
         ExportFailed: There is no label.
@@ -225,7 +221,7 @@ def matrix_wide(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> str:
     """Return the SELECT of the matrix with a row for each unit and a column for each rater."""
     type_ = "BIGINT" if whole_numbers(cursor, "matrix_cell") else "DOUBLE"
     cells = ", ".join(
-        f"CAST(max(value) FILTER (rater = {quoted(name)}) AS {type_}) AS {_identifier(name)}"
+        f"CAST(max(value) FILTER (rater = {quoted(name)}) AS {type_}) AS {named(name)}"
         for name in matrix_raters(cursor)
     )
     names = ", ".join(("unit", *matrix_group(kind)))
@@ -233,10 +229,6 @@ def matrix_wide(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> str:
         f"SELECT {names}, {cells} FROM matrix_cell GROUP BY {names}, place, response_ref_id "
         "ORDER BY place, response_ref_id"
     )
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 GRADED_COLUMNS = ("query", "code", "label", "part")
@@ -253,11 +245,7 @@ def create_graded(
     Columns: those of GRADED_COLUMNS, and `place`, their order. Of pairs with the same texts the highest label
     counts.
 
-    Args:
-        cursor: A cursor of the workspace.
-        rater_id: Whose labels, as for `create_current_labels`.
-        kind: The kind of items, which share a query and a code.
-        asked: The question whose labels count.
+    The labels are those of `create_current_labels`; items of the kind have a query and a code.
 
     Raises:
         ExportFailed: There is no label, or one is no whole number.
@@ -284,13 +272,10 @@ GRADED_PROVENANCE = ("query-id", "corpus-id", "item", "part", "rater", "value", 
 def graded_provenance(cursor: duckdb.DuckDBPyConnection, kind: TaskKind, asked: QuestionSpec) -> str:
     """Return the SELECT of every person's and every imported rater's label of the pairs in the table graded.
 
-    Args:
-        cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
-        kind: The kind of items.
-        asked: The question.
+    The labels are put into the cursor's table CURRENT_LABEL.
     """
     create_current_labels(cursor, None)
-    fields = ", ".join(f"{sql} AS {name}" for name, sql in PROVENANCE.items())
+    fields = listed(PROVENANCE)
     return f"""
         SELECT k.query AS "query-id", k.code AS "corpus-id", i.external_id AS item, k.part, a.name AS rater,
             k.value, {fields}, coalesce(said.comment, '') AS comment

@@ -70,9 +70,6 @@ def similarities(cursor: duckdb.DuckDBPyConnection) -> str:
     """Return a subquery (item_id, similarity) with the similarities of items by model, as JSON.
 
     A column for each model, since lists of models and values take three times as long to put together.
-
-    Args:
-        cursor: A cursor of the workspace.
     """
     models = cursor.execute("SELECT DISTINCT model FROM similarity ORDER BY model").fetchall()
     pairs = ", ".join(
@@ -207,11 +204,8 @@ def values_of(
 def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind, columns: Sequence[str]) -> str:
     """Return the SELECT of one rater's current labels of a kind, in the order of the items.
 
-    Args:
-        cursor: The cursor that will run it; the labels are put into a table of it, named kind_label.
-        rater_id: Whose.
-        kind: The kind.
-        columns: Those of `label_columns`, and `part` where it is wanted.
+    The labels are put into a table of the cursor, named kind_label. The columns are those of `label_columns`,
+    and `part` where it is wanted.
 
     Raises:
         ExportFailed: The rater has no current label.
@@ -293,10 +287,7 @@ def labels_by_item(
 ) -> tuple[WriteResult, Iterator[tuple[Entity, Sequence[CurrentLabel]]]]:
     """Return the items of a kind with the current labels of the question that lists show.
 
-    Args:
-        cursor: The cursor that reads them while they are taken.
-        rater_id: Whose labels; None for all people's.
-        kind: The kind.
+    Without a rater they are all people's. The cursor reads them while they are taken.
 
     Returns:
         How many labels there are, and the items that have one, in the order of import.

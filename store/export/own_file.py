@@ -41,14 +41,7 @@ _SHEETS = (".xlsx", ".xlsm")
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A file that was imported.
-
-    Attributes:
-        source: The key of its source.
-        name: Its name.
-        reading: How it is read.
-        records: How many records it has.
-    """
+    """A file that was imported."""
 
     source: int
     name: str
@@ -66,7 +59,6 @@ class KeptTable:
     """One table that was imported: a file, or several with the same columns in one import.
 
     Attributes:
-        name: Its name.
         files: Its files, in order.
     """
 
@@ -203,10 +195,6 @@ class OwnFile:
 
     def write(self, form: TableForm, target: Path) -> WriteResult:
         """Write it: CSV as CSV byte for byte, and a spreadsheet as one with its formats.
-
-        Args:
-            form: The form.
-            target: The file.
 
         Raises:
             ExportFailed: It cannot be written in this form.

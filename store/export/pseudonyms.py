@@ -75,9 +75,6 @@ class Pseudonyms:
         """Give every person a pseudonym: that of their first study, else P1, P2 and so on.
 
         An imported rater may be a person, too, unless it bears the name of a model or is named after a file.
-
-        Args:
-            cursor: A cursor of the workspace.
         """
         raters = cursor.execute(
             """
@@ -163,12 +160,7 @@ class Pseudonyms:
                 cursor.remove_function(name)
 
     def left_in(self, cursor: duckdb.DuckDBPyConnection, file: Path) -> dict[str, int]:
-        """Return in how many rows of a Parquet file each column of texts holds a name, where any does.
-
-        Args:
-            cursor: A cursor.
-            file: The file.
-        """
+        """Return in how many rows of a Parquet file each column of texts holds a name, where any does."""
         found = cursor.execute(f"DESCRIBE FROM {parquet(file)}").fetchall()
         texts = [name for name, type_, *_ in found if type_ == "VARCHAR"]
         if not texts:

@@ -99,9 +99,6 @@ def _content_table(cursor: duckdb.DuckDBPyConnection) -> str:
 
     `first` is the first record of the item, the one that carries the content.
 
-    Args:
-        cursor: The cursor that is to hold it.
-
     Returns:
         Its name.
     """

@@ -162,10 +162,6 @@ def sheet_value(value: Any, row: int) -> tuple[Any, bool]:
 
     A number or a time is one; of texts those are numbers that a sheet would show the same.
 
-    Args:
-        value: The value.
-        row: The row, for the error.
-
     Raises:
         ExportFailed: It is longer than a cell can be.
     """

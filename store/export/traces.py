@@ -26,9 +26,7 @@ Rows = list[dict[str, Any]]
 def traces(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> Iterator[Mapping[str, Any]]:
     """Yield the trace of every exported item that a run has a step or a verdict of, in the items' order.
 
-    Args:
-        cursor: A cursor of the workspace, inside a read transaction.
-        rater_id: The rater that the run is.
+    The cursor is inside a read transaction, and the rater is the run's.
 
     Raises:
         ExportFailed: The run made responses, whose texts traces do not hold.

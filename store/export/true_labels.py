@@ -43,7 +43,6 @@ class TrueLabels:
 
     Attributes:
         name: Whose they are: a policy, or a rater.
-        question: The question's name.
         raters: The names of those whose labels they rest on; none for people.
         split: The split whose items they are of; None for all items.
         parts: The parts that are written, in order; none without a split.

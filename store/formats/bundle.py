@@ -37,7 +37,6 @@ class TableFile(_Checked):
     """The file of a table.
 
     Attributes:
-        rows: Its rows.
         bytes: The size of the file.
         sha256: The hash of the file, in hex.
         columns: The type of each column in DuckDB.
@@ -56,7 +55,6 @@ class Manifest(_Checked):
         format: `SORT`.
         version: `VERSION`.
         program: The version of the program that wrote it.
-        workspace_schema: The schema version of the workspace.
         made_at: When it was written, ISO 8601 in UTC.
         pseudonyms: Whether people's names were replaced.
         replies: Whether it holds the models' replies.

@@ -35,7 +35,6 @@ class Candidate:
 
     Attributes:
         name: The name of its model.
-        text: Its text.
         ref: The field of the record that it comes from.
     """
 
@@ -49,8 +48,6 @@ class Compared:
     """Two candidates of a record as an item.
 
     Attributes:
-        item: The item.
-        id: Its external id.
         kept: Whether the candidate that the record names first is the item's first.
     """
 
@@ -247,7 +244,7 @@ def combined(verdicts: list[float]) -> float:
     return SAME
 
 
-def take_judge(record: RecordReader, name: str = "judge") -> tuple[str | None, bool]:
+def take_judge(record: RecordReader) -> tuple[str | None, bool]:
     """Take who judged: a name, or a list of a model's name and of its prompt's.
 
     Returns:
@@ -256,6 +253,7 @@ def take_judge(record: RecordReader, name: str = "judge") -> tuple[str | None, b
     Raises:
         Refused: It is something else.
     """
+    name = "judge"
     if not record.has(name):
         return None, False
     value = record.there(name)

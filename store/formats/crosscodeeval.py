@@ -132,10 +132,8 @@ def context(language: str | None, chunks: Sequence[Entity]) -> str:
 def write_task(task: Entity, chunks: Sequence[Entity], stem: str = "") -> dict[str, Any]:
     """Return the CrossCodeEval record of a task.
 
-    Args:
-        task: The completion.
-        chunks: Its chunks of one setting, by rank.
-        stem: The name of the file without endings, which may tell a setting.
+    The chunks are of one setting, by rank. The stem is the file's name without endings, which may tell a
+    setting.
     """
     fields = task.fields
     metadata = {

@@ -32,17 +32,6 @@ from store.formats.record_reader import RecordReader, add_count
 from store.formats.values import Refused, wrong
 from store.kinds.pair import PAIR
 
-CONFIG = f"""<View>
-  <Header value="$query"/>
-  <Text name="code" value="$code"/>
-  <Choices name="{LABEL}" toName="code" choice="single">
-{chr(10).join(f'    <Choice value="{word}"/>' for word in WORDS.values())}
-  </Choices>
-  <TextArea name="{COMMENT}" toName="code"/>
-</View>
-"""
-"""The labelling interface that the files are for."""
-
 _ANSWERS = {"choices": "choices", "rating": "rating", "number": "number"}
 """The field of a result that holds the label, by its type."""
 

@@ -81,9 +81,7 @@ class Predictions:
 def write_prediction(response: Entity, stem: str = "") -> dict[str, Any]:
     """Return the row of a response: `task_id, pred`, or `groundtruth, prediction` where it has no task.
 
-    Args:
-        response: The response.
-        stem: The name of the file without endings, which may tell a language.
+    The stem is the file's name without endings, which may tell a language.
     """
     fields = response.fields
     if fields["item"] is not None:

@@ -154,8 +154,6 @@ class StoredItem:
     """An item of a workspace with its chunks and responses.
 
     Attributes:
-        item_id: Its key.
-        item: The item.
         chunks: Its pieces of context, by setting and rank.
         responses: Responses of models, by model, setting and trial, each with its scores.
     """
@@ -171,9 +169,7 @@ class CurrentLabel:
     """A current label of an item.
 
     Attributes:
-        rater: The rater's name.
         by_agents: Whether the rater is a run of the agents.
-        value: The value.
         comment: The comment; of a run its reason.
         made_at: When it was given, in ISO 8601; None for one that no rater gave, as by a policy.
         active_ms: The milliseconds that it took, pauses left out; None where that is not known.
@@ -361,13 +357,7 @@ class Export(Protocol):
         ...
 
     def items(self, kind: str, *, chunks: bool = False, responses: bool = False) -> Iterator[StoredItem]:
-        """Yield every item of a kind, in the order of import.
-
-        Args:
-            kind: The kind.
-            chunks: Whether its pieces of context are read too.
-            responses: Whether its responses and their scores are.
-        """
+        """Yield every item of a kind, in the order of import."""
         ...
 
     def responses(self, kind: str) -> Iterator[tuple[Entity, list[Entity]]]:
@@ -427,7 +417,6 @@ class Format:
         needs_rater: Whether only the labels of one rater can be written.
         of_run: Whether it holds the work of one run, which is named as the rater; the newest by default.
         undecided: Whether the items of a split's queries that have no true label are written, too.
-        choices: The choices that an export has.
         holds: The words for one and several of its records when it is written; None where they are labels of
             one rater, or the full record.
         leaves_out: The words for one and several rows left out, where these are no items without a label.

@@ -102,10 +102,7 @@ def write_question(
 ) -> dict[str, Any]:
     """Return the record of a repository question.
 
-    Args:
-        item: The question.
-        chunks: Its chunks, each setting's by rank.
-        revised: Those of its fields that were rewritten; their imported texts are written under `imported`.
+    Chunks are by rank within their setting. Imported texts of revised fields are written under `imported`.
     """
     fields = {**item.fields, **(revised or {})}
     record: dict[str, Any] = {

@@ -201,9 +201,7 @@ class RecordReader:
 def put_back(record: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with its extra fields in their places; fields of the record itself stay.
 
-    Args:
-        record: The fields of ours, as a file names them.
-        extra: The result of `RecordReader.rest`.
+    The extra fields are those of `RecordReader.rest`.
     """
     for name, value in extra.items():
         if name not in record:
@@ -226,9 +224,7 @@ def add_count(counts: dict[str, int], what: str, of: int = 1) -> None:
 def attempt_fields(record: RecordReader, setting: str) -> dict[str, str]:
     """Take the setting and the trial of a record.
 
-    Args:
-        record: The record.
-        setting: The setting of a record without one.
+    The setting is that of a record without one.
 
     Raises:
         Refused: One of them is of the wrong type.

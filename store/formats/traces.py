@@ -277,12 +277,7 @@ def _check_count(value: Any, name: str) -> None:
 
 
 def plain(sort: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of a table as a trace holds it: without its keys, ids and times as text.
-
-    Args:
-        sort: The sort of record.
-        row: The values by column.
-    """
+    """Return a row of a table as a trace holds it: without its keys, ids and times as text."""
     return {name: _plain(row[name]) for name in row_types(sort)}
 
 

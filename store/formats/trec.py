@@ -41,10 +41,6 @@ Repeated = Literal["error", "mean", "max"]
 def read_qrels(path: Path, repeated: Repeated = "error") -> dict[str, dict[str, float]]:
     """Return the grade of each judged code of each query.
 
-    Args:
-        path: The file.
-        repeated: What becomes of a pair with several grades.
-
     Raises:
         ImportFailed: It cannot be read, a line is no judgment, or it has none.
     """

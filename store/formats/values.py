@@ -60,10 +60,7 @@ def short(value: Any) -> str:
 def wrong(value: Any, name: str, expected: str) -> Refused:
     """Return the refusal of a value of the wrong type.
 
-    Args:
-        value: The value.
-        name: The field's name in the file.
-        expected: The expected type, with its article.
+    The expected type has its article.
     """
     kind = _NAMED.get(type(value), type(value).__name__)
     return Refused(f"{name!r} is {kind} ({short(value)}) where {expected} is expected")

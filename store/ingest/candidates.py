@@ -35,7 +35,6 @@ class CandidatePairs:
         code_ids: Of each pair, int64.
         ranks: From 1, int64.
         similarities: Of each pair by each model, float64, of shape (pairs, models); NaN where there is none.
-        models: The names of the models.
     """
 
     query_ids: Array
@@ -62,11 +61,6 @@ class CandidatesAdded:
 
 def add_candidates(workspace: Workspace, pairs: CandidatePairs, name: str) -> CandidatesAdded:
     """Add candidate pairs as one source, all or none; a pair whose texts are there as one is left out.
-
-    Args:
-        workspace: The open workspace.
-        pairs: The pairs.
-        name: The name of the source, which tells how they were found.
 
     Raises:
         WorkspaceError: The workspace is a packet or could not be written.

@@ -50,11 +50,7 @@ _CONTENT = Layout(
 def content_entities(kind: str, external_id: str, extra: str | None, content: str) -> Iterator[Entity]:
     """Yield the item in a record's content, its chunks, responses and scores.
 
-    Args:
-        kind: The item's kind; of an unknown kind nothing is made.
-        external_id: The item's name.
-        extra: The item's extra fields, a JSON object.
-        content: The JSON object.
+    Of an unknown kind nothing is made. Extra fields and content are JSON objects.
 
     Raises:
         Refused: Something in it is missing or of the wrong type.

@@ -134,10 +134,8 @@ def functions_in(
 ) -> Iterator[CorpusText]:
     """Yield the functions of the Python sources in a folder, in order.
 
-    Args:
-        folder: The folder.
-        counts: Receives how many sources were left out, by the reason.
-        digest: Receives the name and content of every source.
+    `counts` receives how many sources were left out, by the reason; `digest` the name and content of every
+    source.
 
     Raises:
         ImportFailed: A source cannot be read.

@@ -209,7 +209,6 @@ class Input:
 
     Attributes:
         file: The file, made ready.
-        sample: Its beginning.
         format: Its format, with the user's column names.
         layout: Which sort of the format's records it holds.
         detected: Whether the format was detected from the content.

@@ -202,11 +202,7 @@ class Proposal:
 
 
 class ColumnsUnclear(ImportFailed):
-    """A table of no known format, whose columns the user has to choose.
-
-    Attributes:
-        proposal: What its columns may be.
-    """
+    """A table of no known format, whose columns the user has to choose."""
 
     def __init__(self, proposal: Proposal) -> None:
         self.proposal = proposal
@@ -238,10 +234,7 @@ def _advice(proposal: Proposal) -> str:
 def propose(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> Proposal:
     """Look for the columns of a table of pairs.
 
-    Args:
-        file: The file, made ready.
-        sample: Its beginning.
-        mapping: The columns that the user named, by our field; empty for none.
+    The mapping is that of the user, by our field; empty for none.
     """
     records = [raw.value for raw in islice(read_records(file, sample), LOOKED_AT) if raw.value]
     columns = tuple(dict.fromkeys(name for record in records for name in record))
@@ -283,10 +276,7 @@ def own_table(
 ) -> tuple[Format, Layout, str, Proposal]:
     """Read a table of pairs, if its columns say which is which.
 
-    Args:
-        file: The file, made ready.
-        sample: Its beginning.
-        mapping: The columns that the user named, by our field.
+    The mapping is that of the user, by our field.
 
     Returns:
         Its format, its fields, what was taken for what, and its columns.

@@ -29,7 +29,6 @@ class FilePreview:
     """What a file holds.
 
     Attributes:
-        format: Its format.
         why: From what that was detected.
         holds: What its records are, in the plural: pairs, labels.
         columns: The names of the fields of the first records.

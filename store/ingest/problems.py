@@ -43,10 +43,7 @@ class Problem:
 def problems_of(cursor: duckdb.DuckDBPyConnection, statement: str, reason: str = "{0}") -> list[Problem]:
     """Return the rows of a statement as problems.
 
-    Args:
-        cursor: The cursor that holds the staging tables.
-        statement: A SELECT of file, number, line, and the values of the reason.
-        reason: The reason, with places for these values.
+    The statement selects file, number, line, and the values for the places in the reason.
     """
     rows = cursor.execute(statement).fetchall()
     return [Problem(file, number, line, reason.format(*values)) for file, number, line, *values in rows]
@@ -116,9 +113,7 @@ def reason_of(given: Input, number: int, record: Any, reason: str) -> str:
 def refused(problems: Sequence[Problem], inputs: Sequence[Input]) -> RecordsRefused:
     """Return the error that lists refused records.
 
-    Args:
-        problems: The records; those of arrays whose content is unknown are read again.
-        inputs: The files of the import, in order.
+    Records of arrays whose content is unknown are read again.
     """
     first = sorted(problems, key=lambda problem: (problem.file, problem.number))[:MOST_LISTED]
     listed = []
@@ -132,10 +127,7 @@ def refused(problems: Sequence[Problem], inputs: Sequence[Input]) -> RecordsRefu
 def write_rejects(path: Path, problems: Iterable[Problem], inputs: Sequence[Input]) -> None:
     """Write refused records as JSONL: {"file", "line", "reason", "record"}.
 
-    Args:
-        path: Where to; an older file is replaced.
-        problems: The records; those whose content is unknown are read again.
-        inputs: The files of the import, in order.
+    An older file is replaced; records whose content is unknown are read again.
 
     Raises:
         ImportFailed: The file cannot be written.

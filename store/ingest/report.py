@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from store.formatting import pluralize
+from store.json_fields import fields_of
 
 # Names of fields that a sentence has; a record may have thousands.
 _SHOWN = 40
@@ -19,12 +20,9 @@ class FileReport:
 
     Attributes:
         file: Its name as it was given.
-        format: The format it was read as.
         detected: Whether the format was detected from the content.
         why: From what it was detected; "named" when it was not.
-        records: How many records it holds.
         corpus: Of what it holds the texts, where these make no items: "code" or "query".
-        items_added: New items.
         items_known: Items that were there already, with the same content.
         items_differing: Those of them whose other fields (rank, origin, extra) differ; stored values stay.
         queries_added: New query texts.
@@ -45,7 +43,6 @@ class FileReport:
         orders_added: New verdicts of judges in one order alone, of which their judgments are made.
         rater_assumed: Whether its labels were given to a rater named after the file, since nothing says whose
             they are.
-        marks_added: New marks.
         rejected: Records that could not be taken and were written to the rejects.
         extra_kept: Fields the format does not know, kept with each item.
         extra_ignored: Fields the format does not know and has no place for.
@@ -97,11 +94,7 @@ class FileReport:
         return bool(self.items_added or beside or self.marks_added or sum(self.judgments_added.values()))
 
     def sentence(self, *, dry_run: bool = False) -> str:
-        """Return the result of the file as a line to read.
-
-        Args:
-            dry_run: Whether nothing was imported.
-        """
+        """Return the result of the file as a line to read."""
         how = f"detected: {self.why}" if self.detected else "as named"
         would = "would be " if dry_run else ""
         parts = [f"{self.file}: {self.format} ({how}), {pluralize(self.records, 'record')}"]
@@ -257,17 +250,10 @@ class ImportReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
         return {
-            "dry_run": self.dry_run,
-            "items_added": self.items_added,
-            "items_known": self.items_known,
-            "judgments_added": self.judgments_added,
-            "rejected": self.rejected,
-            "rejects": self.rejects,
+            **fields_of(self, "dry_run", "items_added", "items_known", "judgments_added"),
+            **fields_of(self, "rejected", "rejects"),
             "responses_added": sum(file.responses_added for file in self.files),
             "pending_responses": sum(file.pending_responses for file in self.files),
-            "attached_responses": self.attached_responses,
-            "conflicting_responses": self.conflicting_responses,
-            "reopened_items": self.reopened_items,
-            "empty_files": self.empty_files,
+            **fields_of(self, "attached_responses", "conflicting_responses", "reopened_items", "empty_files"),
             "files": [asdict(file) for file in self.files],
         }

@@ -331,13 +331,7 @@ def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str
 
 
 def matches_of_grades(cursor: duckdb.DuckDBPyConnection, file: int, least: int) -> dict[str, int]:
-    """Return in words how many new grades of a file, by its number, are a match, and how many are none.
-
-    Args:
-        cursor: The cursor that holds the staging tables.
-        file: The file.
-        least: The least grade that is a match.
-    """
+    """Return in words how many new grades of a file, by its number, are a match, and how many are none."""
     row = cursor.execute(
         "SELECT count(*) FILTER (value = 1), count(*) FILTER (value = 0) FROM judged_label "
         f"WHERE file = ? AND question = ? AND fresh AND {_MADE.format('comment')}",

@@ -19,8 +19,8 @@ from store.record.ids import AHEAD, IdClock, first_ahead
 from store.record.late_assignments import LATE_PHASES, assign_late
 from store.record.raters import rater_row
 from store.record.revisions import REVISION
-from store.sql import any_row
-from store.tables.record import MARK_KINDS
+from store.sql import any_row, listed, quoted
+from store.tables.record import MARK_KINDS, Judgment, Mark
 
 _SAME = (
     *("action", "item_id", "rater_id", "assignment_id", "phase", "origin", "target_action", "restores"),
@@ -42,9 +42,7 @@ _LATE = (
 def add_late_assignments(connection: Connection, cursor: duckdb.DuckDBPyConnection) -> None:
     """Make the assignments of new rulings and discussions that the workspace lacks; in the lane.
 
-    Args:
-        connection: The lane's, with raters stored.
-        cursor: The cursor that holds the staging tables.
+    The raters are stored already.
     """
     found = cursor.execute(
         "SELECT DISTINCT ON (n.study_id, n.rater, n.item_id, n.phase) n.study_id, trim(n.rater), "
@@ -78,9 +76,7 @@ def resolve_judgments(
 ) -> list[Problem]:
     """Find the item, question and rater of every staged record.
 
-    Args:
-        cursor: The cursor that holds the staging tables, with items numbered and `asked` filled.
-        questions: The questions that are answered, by their readable names.
+    Items are numbered already, and `asked` is filled. Questions are by their readable names.
 
     Returns:
         The records that cannot be taken.
@@ -159,9 +155,9 @@ def resolve_judgments(
         "{id} came before with other content": (
             "repeated AND id IN (SELECT id FROM repeated_record WHERE differing)"
         ),
-        "{id} is in the workspace with other content": _differs("judgment", _SAME_JUDGMENT)
+        "{id} is in the workspace with other content": _differs(Judgment, _SAME_JUDGMENT)
         + " OR "
-        + _differs("mark", _SAME_MARK),
+        + _differs(Mark, _SAME_MARK),
     }
     problems = invalid_rater_names(cursor, "new_record") + refused_rows(cursor, "new_record", reasons)
     return problems + _bad_evidence(cursor)
@@ -193,14 +189,20 @@ def _unordered() -> str:
     return " OR ".join(f"NOT regexp_matches({name}::VARCHAR, '^.{{14}}7.{{4}}[89ab]')" for name in _ORDERED)
 
 
-def _differs(table: str, columns: tuple[str, ...]) -> str:
-    ours = {"assignment_id": "assignment", "kind": "mark", "text": "coalesce(n.comment, '')"}
-    ours |= {name: f"coalesce(n.{name}, '')" for name in ("reason", "comment")}
-    ours |= {"evidence": "coalesce(n.evidence, '[]')", "phase": "coalesce(n.phase, 'review')"}
-    different = " OR ".join(
-        f"t.{name} IS DISTINCT FROM {value if '(' in (value := ours.get(name, name)) else 'n.' + value}"
-        for name in columns
-    )
+def _given(model: type[Judgment | Mark], **columns: str) -> dict[str, str]:
+    """Return the fields of a record, as SQL over `new_record n`; what a file leaves out has its default."""
+    given = {}
+    for name, field in model.model_fields.items():
+        given[name] = columns.get(name, f"n.{name}")
+        if isinstance(field.default, str | bool):
+            given[name] = f"coalesce({given[name]}, {quoted(str(field.default))})"
+    return given
+
+
+def _differs(model: type[Judgment | Mark], columns: tuple[str, ...]) -> str:
+    table = model.__name__.lower()
+    given = _given(model, assignment_id="n.assignment", kind="n.mark", text="n.comment")
+    different = " OR ".join(f"t.{name} IS DISTINCT FROM {given[name]}" for name in columns)
     return (
         f"(n.held AND n.record = '{table}' AND EXISTS (FROM {table} t WHERE t.id = n.id AND ({different})))"
     )
@@ -227,20 +229,14 @@ def record_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[st
 def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     """Append the new records under their own ids; inside the publishing transaction, with raters stored.
 
-    Args:
-        cursor: The cursor that holds the staging tables.
-        ids: The workspace's clock, whose floor is raised above the ids that arrive.
+    The floor of the clock is raised above the ids that arrive.
     """
+    keys = {"rater_id": "r.id", "assignment_id": "coalesce(late.id, n.assignment)"}
+    of_question = {"question_id": "q.id", "response_ref_id": "f.id", "guideline_id": "g.id"}
     cursor.execute(
         f"""
         INSERT INTO judgment BY NAME
-        SELECT n.id, n.action, n.item_id, q.id AS question_id, f.id AS response_ref_id, r.id AS rater_id,
-            coalesce(late.id, n.assignment) AS assignment_id, coalesce(n.phase, 'review') AS phase,
-            n.value, n.origin, n.supersedes, n.target_action, n.restores, n.shown_verdict, n.shown_execution,
-            g.id AS guideline_id, coalesce(n.blind, false) AS blind,
-            coalesce(n.reason, '') AS reason, coalesce(n.comment, '') AS comment,
-            coalesce(n.evidence, '[]') AS evidence, coalesce(n.shown_as, '') AS shown_as, n.elapsed_ms,
-            n.active_ms, n.created_at
+        SELECT {listed(_given(Judgment, **keys, **of_question))}
         FROM new_record n JOIN question q ON q.name = n.base JOIN rater r ON r.name = trim(n.rater)
         LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
             = (n.item_id, n.model, n.setting, n.trial)
@@ -252,9 +248,7 @@ def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     cursor.execute(
         f"""
         INSERT INTO mark BY NAME
-        SELECT n.id, n.action, n.item_id, r.id AS rater_id, coalesce(late.id, n.assignment) AS assignment_id,
-            coalesce(n.phase, 'review') AS phase, n.mark AS kind, n.active, coalesce(n.comment, '') AS text,
-            n.origin, n.supersedes, n.target_action, n.restores, n.created_at
+        SELECT {listed(_given(Mark, **keys, kind="n.mark", text="n.comment"))}
         FROM new_record n JOIN rater r ON r.name = trim(n.rater)
         {_LATE}
         WHERE n.record = 'mark' AND NOT (n.held OR n.repeated) ORDER BY n.id

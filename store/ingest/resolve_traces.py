@@ -152,9 +152,7 @@ def new_runs(cursor: duckdb.DuckDBPyConnection) -> list[str]:
 def publish_traces(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     """Append the new rows under their own ids; inside the publishing transaction, with raters stored.
 
-    Args:
-        cursor: The cursor that holds the staging tables.
-        ids: The workspace's clock, whose floor is raised above the ids that arrive.
+    The floor of the clock is raised above the ids that arrive.
     """
     if not any_row(cursor, "traced_run"):
         return

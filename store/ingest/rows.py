@@ -152,7 +152,6 @@ class Batch:
 
     Attributes:
         file: The file, by its number.
-        sort: The sort.
         rows: The rows, with the columns that `stage_columns` says and number, line and extra.
     """
 

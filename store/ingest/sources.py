@@ -43,15 +43,7 @@ def add_source(
 ) -> int:
     """Add a source within a transaction, and return its key.
 
-    Args:
-        cursor: A cursor on which a transaction has begun.
-        sha256: Hash of its content, hex.
-        name: Its name without folders.
-        format: The name of its format.
-        licence: Of the data.
-        records: How many records were taken.
-        imported_at: When.
-        rejected: How many were rejected.
+    A transaction has begun on the cursor. The hash is in hex, the name without folders.
     """
     key = count(cursor, "SELECT max(id) FROM source") + 1
     cursor.execute(

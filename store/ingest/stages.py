@@ -23,10 +23,8 @@ class Stage:
     """A temporary table or view of one import.
 
     Attributes:
-        name: Its name.
         columns: Its columns, in order.
         inputs: The stages that it is made from, beside tables of the workspace and staged records.
-        view: Whether it is a view.
     """
 
     name: str
@@ -47,11 +45,7 @@ class Stage:
     ) -> None:
         """Make the stage.
 
-        Args:
-            cursor: The cursor that holds it.
-            select: The SELECT of its rows, which may have further columns.
-            values: The values of the parameters in it.
-            further: Inputs that depend on the installed kinds.
+        The rows may have further columns. Further inputs depend on the installed kinds.
 
         Raises:
             ValueError: The SELECT names a stage that is none of the inputs.

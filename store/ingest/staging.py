@@ -23,8 +23,6 @@ class Part:
     """The table of one file's records of one sort.
 
     Attributes:
-        table: Its name.
-        sort: The sort.
         file: The file, by its number.
         offset: How many records the files before it hold.
         prefix: The prefix of external ids.
@@ -53,9 +51,6 @@ class Stages:
 
     Each has the columns that `stage_columns` says, and file, position, number, line and extra. The position
     counts on over all files, so that new keys can be taken from it.
-
-    Args:
-        cursor: The cursor that holds them.
     """
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
@@ -80,12 +75,7 @@ class Stages:
         self.cursor.unregister("arriving")
 
     def end_file(self, read: FileRead, prefix: str) -> None:
-        """Show the rows of a file that is read in the views.
-
-        Args:
-            read: The end of the file.
-            prefix: The prefix of external ids.
-        """
+        """Show the rows of a file that is read in the views."""
         self._add_parts(read.file, prefix, self.offsets[-1])
         self.offsets.append(self.offsets[-1] + read.records)
 

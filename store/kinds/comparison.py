@@ -169,10 +169,6 @@ def comparison_id(*parts: object) -> str:
 def drawn_order(rater: str, comparison: str) -> str:
     """Return the order in which a rater sees a comparison outside a study, always the same.
 
-    Args:
-        rater: The rater's name.
-        comparison: The id of the comparison.
-
     Returns:
         `AS_LISTED` or `SWAPPED`.
     """
@@ -230,13 +226,7 @@ def shown_order(shown_as: str) -> str | None:
 
 
 def shown_word(value: float, reason: str, shown_as: str) -> str:
-    """Return a value in the words of the screen: "left", "both bad"; without known sides "first better".
-
-    Args:
-        value: The value.
-        reason: The reason of the judgment.
-        shown_as: The words for how the comparison was shown.
-    """
+    """Return a value in the words of the screen: "left", "both bad"; without known sides "first better"."""
     if value == SAME and reason == BOTH_BAD:
         return BOTH_BAD_WORD
     order = shown_order(shown_as)
@@ -247,9 +237,7 @@ def shown_word(value: float, reason: str, shown_as: str) -> str:
 def given_value(scale: Scale, text: str) -> tuple[float, str]:
     """Return the value of a comparison that a number or a word means, and the reason that comes with it.
 
-    Args:
-        scale: The values; "both bad" is one where they have a tie.
-        text: The given text.
+    "both bad" is one where the scale has a tie.
 
     Raises:
         JudgmentRefused: It is neither a value of the scale nor one of its words.

@@ -256,12 +256,7 @@ def _tokens(code: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def formatted_python(code: str, *, docstrings: bool = True) -> str | None:
-    """Return Python code as `ast.unparse` writes it, without comments; None where it cannot be parsed.
-
-    Args:
-        code: The code.
-        docstrings: Whether its docstrings stay.
-    """
+    """Return Python code as `ast.unparse` writes it, without comments; None where it cannot be parsed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -15,11 +15,7 @@ def in_order(kinds: Iterable[str]) -> list[str]:
 
 
 def counted_kinds(counts: Mapping[str, int]) -> str:
-    """Return items by kind as a phrase, "no items" without any.
-
-    Args:
-        counts: How many of each kind.
-    """
+    """Return items by kind as a phrase, "no items" without any."""
     known = task_kinds()
     said = [
         pluralize(counts[kind], known[kind].singular, known[kind].plural)
@@ -36,11 +32,7 @@ def joined(words: list[str]) -> str:
 
 
 def unknown_kinds_note(kinds: Iterable[str]) -> str:
-    """Return a sentence on unknown kinds, empty where all are known.
-
-    Args:
-        kinds: The kinds of the items that there are.
-    """
+    """Return a sentence on unknown kinds, empty where all are known."""
     unknown = [repr(kind) for kind in in_order(set(kinds) - set(task_kinds()))]
     if not unknown:
         return ""

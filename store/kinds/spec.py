@@ -53,7 +53,6 @@ class QuestionSpec:
 
     Attributes:
         name: Its name in the record, `KIND.WORD`.
-        text: The question.
         scale: The values that answer it.
         title: A short word for it; the part of the name after the last dot by default.
         of_responses: Whether it is asked once for each of the item's responses, and of the item itself only
@@ -226,7 +225,6 @@ class TaskKind:
         questions: The questions of the kind, in the order in which they are asked.
         imported: Questions that nobody is asked here: their labels are imported. A file of items has those of
             a question in a column of its title.
-        guideline_version: The version of the guideline text.
         guideline: The instructions for raters.
         record: The columns of an item, and their storage.
         queue: How items are listed.
@@ -340,8 +338,6 @@ class NamedQuestion:
     """A question as files and commands name it: `answer.accuracy`, `answer.accuracy@MODEL[SETTING]#TRIAL`.
 
     Attributes:
-        kind: The kind that asks it.
-        spec: The question.
         response: The response that it is about; None for none in particular.
     """
 

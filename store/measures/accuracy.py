@@ -109,7 +109,7 @@ def accuracy(
         precision=found.get("precision"),
         recall=found.get("recall"),
         f1=found.get("f1"),
-        kappa=cohen_of_patterns(patterns, 0, 1).value,
+        kappa=cohen_of_patterns(patterns).value,
         coverage=n / all_given if has_list else None,
         given=all_given,
         accuracy_undecided_wrong=right / all_given if has_list else None,
@@ -251,7 +251,7 @@ def _figures(patterns: Patterns, average: Average) -> dict[str, Statistic]:
     figures["recall"] = mean(hit, case)
     figures["f1"] = mean(2 * hit, claim + case)
     if q > 1:
-        figures["kappa"] = cohen_statistic(patterns, 0, 1)
+        figures["kappa"] = cohen_statistic(patterns)
     return figures
 
 

@@ -109,37 +109,18 @@ def cohen_kappa(one: Ratings, other: Ratings) -> Agreement:
     Raises:
         ValueError: The raters have different numbers of units.
     """
-    return cohen_of_patterns(patterns_of([one, other]), 0, 1)
+    return cohen_of_patterns(patterns_of([one, other]))
 
 
-def weighted_kappa(one: Ratings, other: Ratings, weights: Weights) -> Agreement:
-    """Compute Cohen's weighted kappa of two raters, for whom near values agree in part.
+def cohen_of_patterns(patterns: Patterns, weights: Weights = "identity") -> Agreement:
+    """Compute Cohen's kappa of two raters of patterns, for whom near values may agree in part.
 
-    (sum_kl w_kl p_kl - sum_kl w_kl p_1k p_2l) / (1 - sum_kl w_kl p_1k p_2l) with the weights of
+    With weights it is (sum_kl w_kl p_kl - sum_kl w_kl p_1k p_2l) / (1 - sum_kl w_kl p_1k p_2l), with those of
     `weights_of` over the values that either of them gave (J. Cohen, "Weighted kappa", Psychological
     Bulletin 70(4), 1968).
 
     Args:
-        one: A rater's values, n units long; None or NaN for no value.
-        other: The other rater's, in the same order of units.
-        weights: Linear, quadratic, or identity for the unweighted coefficient.
-
-    Returns:
-        The coefficient, at most 1.
-
-    Raises:
-        ValueError: The raters have different numbers of units.
-    """
-    return cohen_of_patterns(patterns_of([one, other]), 0, 1, weights)
-
-
-def cohen_of_patterns(patterns: Patterns, one: int, other: int, weights: Weights = "identity") -> Agreement:
-    """Compute Cohen's kappa of two raters of patterns; see `cohen_kappa` and `weighted_kappa`.
-
-    Args:
-        patterns: The patterns, with the values of each rater.
-        one: The place of a rater.
-        other: The place of the other one.
+        patterns: The patterns of the values of two raters.
         weights: Linear, quadratic, or identity for the unweighted coefficient.
 
     Raises:
@@ -149,7 +130,7 @@ def cohen_of_patterns(patterns: Patterns, one: int, other: int, weights: Weights
 
     if patterns.codes is None:
         raise ValueError("raters without names cannot be compared")
-    first, second = patterns.codes[[one, other]]
+    first, second = patterns.codes
     both = (first >= 0) & (second >= 0)
     times = patterns.times[both]
     number = int(times.sum())
@@ -174,13 +155,8 @@ def cohen_of_patterns(patterns: Patterns, one: int, other: int, weights: Weights
     return Agreement(kappa, number, dropped, 2 * number)
 
 
-def cohen_statistic(patterns: Patterns, one: int, other: int) -> Statistic:
+def cohen_statistic(patterns: Patterns) -> Statistic:
     """Return Cohen's kappa of two raters as a function of how often each pattern occurs, for resampling.
-
-    Args:
-        patterns: The patterns, with the values of each rater.
-        one: The place of a rater.
-        other: The place of the other one.
 
     Raises:
         ValueError: The raters of the patterns have no names.
@@ -190,7 +166,7 @@ def cohen_statistic(patterns: Patterns, one: int, other: int) -> Statistic:
     if patterns.codes is None:
         raise ValueError("raters without names cannot be compared")
     q = len(patterns.domain)
-    first, second = patterns.codes[[one, other]]
+    first, second = patterns.codes
     both = numpy.flatnonzero((first >= 0) & (second >= 0))
     cells = numpy.zeros((len(first), q * q))
     cells[both, first[both] * q + second[both]] = 1
@@ -228,10 +204,6 @@ def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> 
 
 def alpha_of_patterns(patterns: Patterns, level: Level) -> Agreement:
     """Compute Krippendorff's alpha of units by their patterns; see `krippendorff_alpha`.
-
-    Args:
-        patterns: The patterns.
-        level: The level of measurement.
 
     Raises:
         WorkbenchError: The package `krippendorff` is not installed.

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Alignment = Literal["accuracy", "rmse"]
 """Alignment of a value with those of others: the share that is equal, or minus the root mean square error."""
 
+FALSE_DISCOVERY_RATE = 0.05
+"""The rate at which wins may be wrong, over all annotators."""
 LEAST_ANNOTATORS = 3
 """Annotators below which there is no group to stand for."""
 LEAST_UNITS = 30
@@ -88,7 +90,6 @@ def alternative_test(
     alignment: Alignment = "accuracy",
     *,
     epsilon: float = 0.2,
-    false_discovery_rate: float = 0.05,
 ) -> AlternativeTest:
     """Test whether an agent may replace an annotator.
 
@@ -104,7 +105,6 @@ def alternative_test(
         annotators: The annotators' values, of shape (annotators, n).
         alignment: Accuracy for nominal values, rmse for scores.
         epsilon: The cost-benefit penalty of annotators, from 0 to 1.
-        false_discovery_rate: The rate at which wins may be wrong, over all annotators.
 
     Returns:
         The result; without a winning rate where fewer than three annotators have 30 units or more.
@@ -131,15 +131,15 @@ def alternative_test(
     tested = [each for each in comparisons if each.p_value is not None]
     if len(tested) < LEAST_ANNOTATORS:
         why = f"fewer than {LEAST_ANNOTATORS} annotators have {LEAST_UNITS} units with the agent and another"
-        return AlternativeTest(tuple(comparisons), None, None, None, epsilon, false_discovery_rate, why)
+        return AlternativeTest(tuple(comparisons), None, None, None, epsilon, FALSE_DISCOVERY_RATE, why)
     adjusted = numpy.array(benjamini_yekutieli([each.p_value for each in tested if each.p_value is not None]))
     for each, value in zip(tested, adjusted, strict=True):
         comparisons[each.annotator] = replace(
-            each, adjusted=float(value), won=bool(value <= false_discovery_rate)
+            each, adjusted=float(value), won=bool(value <= FALSE_DISCOVERY_RATE)
         )
-    rate = float((adjusted <= false_discovery_rate).mean())
+    rate = float((adjusted <= FALSE_DISCOVERY_RATE).mean())
     advantage = float(numpy.mean([each.agent_advantage for each in tested]))
-    return AlternativeTest(tuple(comparisons), rate, advantage, rate >= 0.5, epsilon, false_discovery_rate)
+    return AlternativeTest(tuple(comparisons), rate, advantage, rate >= 0.5, epsilon, FALSE_DISCOVERY_RATE)
 
 
 def _compare(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from store.measures.battles import MOST_CANDIDATES, Battles
-from store.measures.intervals import LEAST_CLUSTERS
+from store.measures.intervals import COVERED, LEAST_CLUSTERS
 
 if TYPE_CHECKING:
     import numpy
@@ -130,7 +130,6 @@ def rate(
     *,
     resamples: int = 1000,
     seed: int = 0,
-    share: float = 0.95,
     prior: float = 0.0,
 ) -> Ratings:
     """Return ratings with percentile bootstrap intervals over prompts, and ranks as FastChat's.
@@ -141,7 +140,6 @@ def rate(
         battles: The battles.
         resamples: How many resamples are drawn; 0 for no intervals.
         seed: The seed of the draws.
-        share: The share of samples that an interval is to cover.
         prior: Ties that every two candidates are taken to have had besides; 0 for maximum likelihood.
     """
     import numpy
@@ -159,7 +157,7 @@ def rate(
     fits = numpy.concatenate(list(_resampled(battles, resamples, seed, prior)))
     if not len(fits):
         return Ratings(tuple(values.tolist()), resamples=0)
-    tail = (1 - share) / 2
+    tail = (1 - COVERED) / 2
     low, high = numpy.quantile(_rating(fits), [tail, 1 - tail], axis=0)
     if (low == high).all():
         return Ratings(tuple(values.tolist()), resamples=len(fits))
@@ -172,16 +170,12 @@ def rate(
     )
 
 
-def rate_by_sandwich(battles: Battles, *, share: float = 0.95) -> Ratings:
+def rate_by_sandwich(battles: Battles) -> Ratings:
     """Return ratings with intervals by the sandwich variance, clustered by prompt, and ranks.
 
     The variance is H^-1 (sum over prompts of g g') H^-1, with the Hessian H and the gradient g of a prompt's
     log likelihood (H. White, "Maximum likelihood estimation of misspecified models", Econometrica 50(1),
     1982), as arena-rank's; with one battle a prompt both clusters agree.
-
-    Args:
-        battles: The battles.
-        share: The share of samples that an interval is to cover.
     """
     from statistics import NormalDist
 
@@ -206,7 +200,7 @@ def rate_by_sandwich(battles: Battles, *, share: float = 0.95) -> Ratings:
     numpy.add.at(gradients, (battles.prompt, battles.first), residual)
     numpy.add.at(gradients, (battles.prompt, battles.second), -residual)
     variance = inverse @ (gradients.T @ gradients) @ inverse
-    margin = NormalDist().inv_cdf((1 + share) / 2) * numpy.sqrt(numpy.diag(variance)) * SCALE
+    margin = NormalDist().inv_cdf((1 + COVERED) / 2) * numpy.sqrt(numpy.diag(variance)) * SCALE
     values = _rating(strength)
     low, high = values - margin, values + margin
     return Ratings(tuple(values.tolist()), "", tuple(low.tolist()), tuple(high.tolist()), _ranks(low, high))

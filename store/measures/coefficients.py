@@ -245,20 +245,19 @@ def percent_agreement() -> Coefficient:
     return Coefficient("percent", "percent agreement", _parts("identity"), value)
 
 
-def fleiss_kappa(weights: Weights = "identity") -> Coefficient:
+def fleiss_kappa() -> Coefficient:
     """Return Fleiss' kappa; with unequal numbers of values for each unit, Gwet's generalisation of it.
 
-    Chance agreement is sum_kl w_kl pi_k pi_l, with pi_k the mean share of the value k in a unit (J. L.
+    Chance agreement is sum_k pi_k^2, with pi_k the mean share of the value k in a unit (J. L.
     Fleiss, 1971; Gwet 2014, section 2.6).
     """
 
     def by_chance(domain: Array, shares: Array) -> Array:
         import numpy
 
-        return numpy.asarray(((shares @ weights_of(domain, weights)) * shares).sum(axis=-1))
+        return numpy.asarray((shares * shares).sum(axis=-1))
 
-    title = "Fleiss' kappa" + ("" if weights == "identity" else f", {weights} weights")
-    return Coefficient("fleiss", title, _parts(weights), _chance_corrected(by_chance), by_chance)
+    return Coefficient("fleiss", "Fleiss' kappa", _parts("identity"), _chance_corrected(by_chance), by_chance)
 
 
 def gwet_ac(weights: Weights = "identity") -> Coefficient:

@@ -82,6 +82,10 @@ class Interval:
         return f"{self.undefined} resamples have no value and are left out" if self.undefined else ""
 
 
+COVERED = 0.95
+"""The share of samples that an interval is to cover."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
     """Percentile bootstrap intervals of measures of a table; whole clusters of units are drawn.
@@ -92,7 +96,6 @@ class Bootstrap:
 
     Attributes:
         resamples: How many resamples are drawn; 0 for no intervals.
-        seed: The seed of the draws.
         by_unit: Whether units are drawn one by one, although the table has clusters.
         share: The share of samples to cover, between 0 and 1.
     """
@@ -100,7 +103,7 @@ class Bootstrap:
     resamples: int = 1000
     seed: int = 0
     by_unit: bool = False
-    share: float = 0.95
+    share: float = COVERED
 
     def intervals(self, table: RatingTable, statistics: Sequence[Statistic]) -> list[Interval]:
         """Return the interval of each measure, all from the same resamples.
@@ -241,7 +244,9 @@ def of_proportion(interval: Interval, proportion: float | None) -> Interval:
     return Interval(low, high, interval.share, interval.clusters, 0, 0)
 
 
-def wilson_effective(rate: float, variance: float, clusters: int, share: float = 0.95) -> tuple[float, float]:
+def wilson_effective(
+    rate: float, variance: float, clusters: int, share: float = COVERED
+) -> tuple[float, float]:
     """Return Wilson's interval of a proportion whose units come in clusters, for their effective number.
 
     That is the number of independent units whose proportion would vary as much (L. Kish, "Survey Sampling",
@@ -259,7 +264,7 @@ def wilson_effective(rate: float, variance: float, clusters: int, share: float =
     return wilson(rate * number, number, share)
 
 
-def wilson(hits: float, number: float, share: float = 0.95) -> tuple[float, float]:
+def wilson(hits: float, number: float, share: float = COVERED) -> tuple[float, float]:
     """Return Wilson's score interval of a proportion (E. B. Wilson, 1927): 603 of 1,000 give 0.572 to 0.633.
 
     Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.formatting import pluralize
 from store.measures.battles import MOST_CANDIDATES, Battles, majority
-from store.measures.intervals import FEW_CLUSTERS, LEAST_CLUSTERS, wilson, wilson_effective
+from store.measures.intervals import COVERED, FEW_CLUSTERS, LEAST_CLUSTERS, wilson, wilson_effective
 from store.measures.significance import mcnemar_exact, sign_flip
 
 if TYPE_CHECKING:
@@ -54,16 +54,13 @@ class WinRate:
     high: float | None
 
 
-def win_rates(
-    battles: Battles, *, resamples: int = 1000, seed: int = 0, share: float = 0.95
-) -> list[WinRate]:
+def win_rates(battles: Battles, *, resamples: int = 1000, seed: int = 0) -> list[WinRate]:
     """Return the win rate of each candidate over all its battles.
 
     Args:
         battles: The battles.
         resamples: How many resamples of prompts are drawn; 0 for no intervals.
         seed: The seed of the draws.
-        share: The share of samples that an interval is to cover.
     """
     import numpy
 
@@ -76,7 +73,7 @@ def win_rates(
         points, games = battles.by_candidate(rows)
         with numpy.errstate(invalid="ignore"):
             rates = (drawn @ points) / (drawn @ games)
-        tail = (1 - share) / 2
+        tail = (1 - COVERED) / 2
         low, high = numpy.nanquantile(rates, [tail, 1 - tail], axis=0)
         # Where no resample differs, or of few prompts, each prompt counts as one unit (see of_proportion).
         prompts = times @ (games > 0)
@@ -84,7 +81,7 @@ def win_rates(
         for place in numpy.flatnonzero((low == high) | (prompts < LEAST_CLUSTERS)).tolist():
             if prompts[place]:
                 rate = total[0][place] / total[1][place]
-                low[place], high[place] = wilson(rate * prompts[place], prompts[place], share)
+                low[place], high[place] = wilson(rate * prompts[place], prompts[place])
     found = []
     for place, (won, lost, tied) in enumerate(tallies):
         number = won + lost + tied
@@ -99,7 +96,6 @@ class SignTest:
     """A sign test over items, each counted once with the majority of its votes.
 
     Attributes:
-        items: Items with votes.
         wins: Items whose majority prefers the first candidate.
         losses: Items whose majority prefers the second one.
         ties: Items whose majority is a tie.
@@ -121,7 +117,7 @@ class SignTest:
     high: float | None
 
 
-def sign_test(votes: Iterable[tuple[Hashable, float]], share: float = 0.95) -> SignTest:
+def sign_test(votes: Iterable[tuple[Hashable, float]]) -> SignTest:
     """Test whether one candidate is preferred on more items than the other.
 
     Votes of several raters on an item are not independent, so an item counts once (the exact binomial test
@@ -129,7 +125,6 @@ def sign_test(votes: Iterable[tuple[Hashable, float]], share: float = 0.95) -> S
 
     Args:
         votes: The item of each vote, and what the first candidate gets: 1, 0.5 or 0.
-        share: The share of samples that the interval is to cover.
     """
     from scipy.stats import binomtest
 
@@ -140,25 +135,10 @@ def sign_test(votes: Iterable[tuple[Hashable, float]], share: float = 0.95) -> S
     wins, ties, losses = (outcomes.count(score) for score in (1.0, 0.5, 0.0))
     won = wins + losses
     rate = wins / won if won else None
-    low, high = wilson(wins, won, share) if won else (None, None)
+    low, high = wilson(wins, won) if won else (None, None)
     p_value = float(binomtest(wins, won).pvalue) if won else 1.0
     undecided = len(outcomes) - won - ties
     return SignTest(len(outcomes), wins, losses, ties, undecided, p_value, rate, low, high)
-
-
-def score_against_baseline(matrix: Sequence[Sequence[int]]) -> float | None:
-    """Return the score of a candidate against a baseline from both orders (PCE of CoReQA), in per cent.
-
-    The verdicts of both orders are pooled; "much better" and "much worse" count three times, a tie half. The
-    mean of the scores of the two orders is another number.
-
-    Args:
-        matrix: How often the judge gave each level in the first order (rows) and in the second (columns),
-            both seen from the candidate, from much better to much worse, of shape (5, 5).
-    """
-    rows = [sum(row) for row in matrix]
-    columns = [sum(column) for column in zip(*matrix, strict=True)]
-    return score_of_levels([row + column for row, column in zip(rows, columns, strict=True)])
 
 
 def score_of_levels(pooled: Sequence[int]) -> float | None:
@@ -240,7 +220,6 @@ class SideVerdict:
     """A verdict with a winner, and how much it says of the side.
 
     Attributes:
-        item: The comparison.
         left: Whether the candidate on the left won.
         weight: How much it weighs; 0 where its pair of candidates was seen on the same sides only.
         rest: What it says beyond the preference of its pair: above 0 for the left, below 0 for the right.
@@ -258,10 +237,6 @@ def side_verdicts(judgments: Sequence[Shown], items: Mapping[Hashable, Pairing])
     An item in both orders weighs 1 in each; which of the two is better cancels. Of the others, both sides of
     a pair weigh the same together, however often each was shown, and what the pair's own preference explains
     is left out of the rest.
-
-    Args:
-        judgments: The rater's judgments.
-        items: What is compared in each item.
     """
     twice = in_both_orders(judgments)
     found: list[SideVerdict] = []
@@ -295,16 +270,8 @@ def side_verdicts(judgments: Sequence[Shown], items: Mapping[Hashable, Pairing])
     return found
 
 
-def position_bias(
-    judgments: Sequence[Shown], items: Mapping[Hashable, Pairing], share: float = 0.95
-) -> PositionBias:
-    """Measure how a rater's verdicts depend on the side on which a candidate was shown.
-
-    Args:
-        judgments: The rater's judgments.
-        items: What is compared in each item.
-        share: The share of samples that the interval is to cover.
-    """
+def position_bias(judgments: Sequence[Shown], items: Mapping[Hashable, Pairing]) -> PositionBias:
+    """Measure how a rater's verdicts depend on the side on which a candidate was shown."""
     every = side_verdicts(judgments, items)
     counted = [one for one in every if one.weight]
     of_prompt: dict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
@@ -321,7 +288,7 @@ def position_bias(
         consistent += _winner(first) == _winner(second)
         favours_first += _winner(first) < 0 < _winner(second)
         favours_second += _winner(second) < 0 < _winner(first)
-    rate, low, high, p_value = _left_share(list(of_prompt.values()), share)
+    rate, low, high, p_value = _left_share(list(of_prompt.values()))
     return PositionBias(
         judgments=len(counted),
         left=sum(one.left for one in counted),
@@ -340,14 +307,13 @@ def position_bias(
 
 
 def _left_share(
-    prompts: Sequence[Sequence[float]], share: float
+    prompts: Sequence[Sequence[float]],
 ) -> tuple[float | None, float | None, float | None, float | None]:
     """Return the share of judgments for the left, its interval, and the p-value of one half.
 
     Args:
         prompts: Of each prompt the weight of the judgments for the left, that of all, and the sum of what
             they say of the side (see `SideVerdict.rest`).
-        share: The share of samples that the interval is to cover.
     """
     import numpy
     from scipy.stats import t
@@ -372,7 +338,7 @@ def _left_share(
         p_value = 1.0
     if number < LEAST_CLUSTERS:
         return rate, None, None, p_value
-    return rate, *wilson_effective(rate, variance(rest - (rate - 0.5) * whole), number, share), p_value
+    return rate, *wilson_effective(rate, variance(rest - (rate - 0.5) * whole), number), p_value
 
 
 def _winner(level: int) -> int:

@@ -82,7 +82,6 @@ class Rating:
     """The ratings of a candidate.
 
     Attributes:
-        candidate: The candidate.
         bradley_terry: By Bradley and Terry's model; None without one.
         ci_low: The lower end of its bootstrap interval over prompts.
         ci_high: The upper end.
@@ -399,9 +398,7 @@ def _position(votes: Votes) -> list[dict[str, Any]]:
 def _adjust(tested: Sequence[dict[str, Any]], p_values: Sequence[float | None]) -> None:
     """Add to each of some tests its p-value with Holm's correction over all of them.
 
-    Args:
-        tested: The fields of each.
-        p_values: The p-value of each; None where there was nothing to test.
+    A p-value is None where there was nothing to test.
     """
     adjusted = iter(holm([value for value in p_values if value is not None]))
     for one, value in zip(tested, p_values, strict=True):

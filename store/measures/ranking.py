@@ -72,7 +72,6 @@ class Preset:
     """How a benchmark measures.
 
     Attributes:
-        name: Its name.
         measures: The measures, the most important first: methods are compared by that one.
         top: How many codes of each query a method is asked for.
         zero_ideal: What becomes of queries without a grade above 0: they count as 0, or are left out.

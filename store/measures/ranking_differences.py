@@ -16,7 +16,6 @@ class RankingDifference:
     """The difference of two methods in a measure.
 
     Attributes:
-        measure: The name of the measure.
         first: The name of one method.
         second: The name of the other.
         queries: The queries that both have a value of.

@@ -22,9 +22,7 @@ class Decision:
     """A rater's decision on one presentation of an item.
 
     Attributes:
-        phase: The phase of the assignment.
-        position: Its place in the rater's list.
-        item_id: The item.
+        position: The item's place in the rater's list.
         values: The answers by the readable names of questions, with the response that each is about.
         active: Seconds in which the rater was active; None where that is not known.
         elapsed: Seconds between the item coming onto the screen and the label.

@@ -34,8 +34,7 @@ _FEW = 3
 class Missing(Counter[str]):
     """The words that are missing values, with how many cells hold each.
 
-    Args:
-        words: Words beside empty cells and `*`.
+    Empty cells and `*` are missing, too, beside the words that are given.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -47,12 +46,7 @@ class Missing(Counter[str]):
 
 
 class Column:
-    """A column of values as they are written.
-
-    Args:
-        name: Its name.
-        missing: The missing values, which are counted.
-    """
+    """A column of values as they are written."""
 
     def __init__(self, name: str, missing: Missing) -> None:
         self.name = name
@@ -118,10 +112,6 @@ class Column:
 
 class Scale:
     """The values of all columns: numbers in ascending order where all are numbers, or else words.
-
-    Args:
-        path: The file.
-        columns: The columns.
 
     Attributes:
         domain: The values, or numbers from 0 in the place of words.

@@ -132,9 +132,7 @@ def read_ratings(path: Path, asked: NamedColumns = NamedColumns()) -> RatingTabl
     A column is taken for a rater's only if it can be one: it has a name, its values are of the kind of the
     other raters' and not different in every row, and no unit stands on two lines.
 
-    Args:
-        path: The file, UTF-8.
-        asked: What is known of its columns.
+    The file is UTF-8.
 
     Raises:
         WorkbenchError: The file cannot be read, is no table of ratings, or does not say who the raters are.
@@ -192,12 +190,7 @@ def _table(path: Path, rows: Any, asked: NamedColumns) -> RatingTable:
 
 
 class _Header:
-    """The names of a file's columns.
-
-    Args:
-        path: The file.
-        names: The names.
-    """
+    """The names of a file's columns."""
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
         self.names = names

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
+from store.measures.intervals import COVERED
 
 if TYPE_CHECKING:
     import numpy
@@ -86,8 +87,6 @@ def sample_estimates(
     stratum: Sequence[int] | Array,
     agent: Sequence[bool] | Array,
     expert: Sequence[bool] | Array,
-    *,
-    share: float = 0.95,
 ) -> SampleEstimates:
     """Estimate prevalence, accuracy, precision and recall over all units from a stratified random sample.
 
@@ -114,7 +113,6 @@ def sample_estimates(
         stratum: The place of each sampled unit's stratum, of shape (n,).
         agent: Whether the agent calls each sampled unit a match, of shape (n,).
         expert: Whether the expert does, of shape (n,).
-        share: The share of samples to cover, between 0 and 1.
 
     Raises:
         ValueError: The arrays are of different lengths, or hold other places and values.
@@ -137,7 +135,7 @@ def sample_estimates(
         raise WorkbenchError("No sample", "No unit was sampled.", "Let an expert label a random sample.")
 
     matches = numpy.array([each.agent_matches for each in strata], dtype=float)
-    sample = _Sample(place, sizes, sampled, share)
+    sample = _Sample(place, sizes, sampled)
     one, known = numpy.ones(len(place)), float(matches.sum() / sizes.sum())
     some, rest, any_ = matches > 0, matches < sizes, sizes > 0
     missed = sample.ratio(truth * (1 - says), one, rest, any_)
@@ -151,20 +149,20 @@ def sample_estimates(
         accuracy=sample.ratio((truth == says) * 1.0, one, any_, any_),
         precision=sample.ratio(truth * says, says, some, some, "the agent calls no sampled unit a match"),
         recall=sample.ratio(truth * says, truth, some, rest, "the experts call no sampled unit a match"),
-        share=share,
+        share=COVERED,
     )
 
 
 class _Sample:
     """A stratified sample: the stratum of each unit, and each stratum's size in all and in the sample."""
 
-    def __init__(self, place: Array, sizes: Array, sampled: Array, share: float) -> None:
+    def __init__(self, place: Array, sizes: Array, sampled: Array) -> None:
         from scipy.stats import t
 
         self._place, self._sizes, self._sampled = place, sizes, sampled
         self._partly = sampled < sizes
         freedom = int((sampled - 1)[self._partly].sum())
-        self._quantile = float(t.ppf((1 + share) / 2, freedom)) if freedom else 0.0
+        self._quantile = float(t.ppf((1 + COVERED) / 2, freedom)) if freedom else 0.0
 
     def ratio(self, top: Array, bottom: Array, hits: Array, misses: Array, why_none: str = "") -> Estimate:
         """Estimate sum(top) / sum(bottom) over all units, a share, from their values in the sample.

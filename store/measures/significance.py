@@ -112,9 +112,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     so wrongly, however the tests depend on each other ("A simple sequentially rejective multiple test
     procedure", Scandinavian Journal of Statistics 6(2)).
 
-    Args:
-        p_values: The p-values of the family.
-
     Raises:
         ValueError: One is not between 0 and 1.
     """

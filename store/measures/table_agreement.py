@@ -173,7 +173,7 @@ def table_agreement(
     statistics = {"alpha": krippendorff_alpha_of_sums(level), **coefficients}
     measured = {name: each.statistic(patterns) for name, each in statistics.items()}
     if len(table.raters) == 2 and len(patterns.domain) <= MOST_VALUES:
-        measured["cohen"] = cohen_statistic(patterns, 0, 1)
+        measured["cohen"] = cohen_statistic(patterns)
     intervals = _intervals(table, measured, bootstrap)
     ends = intervals.get("alpha")
     found = {name: each.of(patterns) for name, each in coefficients.items()}
@@ -188,7 +188,7 @@ def table_agreement(
         ci_low=None if ends is None else ends.low,
         ci_high=None if ends is None else ends.high,
         percent=found["percent"],
-        cohen=cohen_of_patterns(patterns, 0, 1).value if len(table.raters) == 2 else None,
+        cohen=cohen_of_patterns(patterns).value if len(table.raters) == 2 else None,
         fleiss=found["fleiss"],
         fleiss_generalised=len(set(patterns.rows.sum(axis=1).tolist())) > 1,
         ac1=found["ac1"],
@@ -269,13 +269,13 @@ def rater_pairs(
         assert pair.patterns.codes is not None
         first, second = pair.patterns.codes
         times = pair.patterns.times
-        cohen = cohen_of_patterns(pair.patterns, 0, 1)
+        cohen = cohen_of_patterns(pair.patterns)
         # A table of two raters' values has so many cells in each resample.
         few = len(pair.patterns.domain) <= MOST_VALUES
-        resampled = {"cohen": cohen_statistic(pair.patterns, 0, 1)} if few else {}
+        resampled = {"cohen": cohen_statistic(pair.patterns)} if few else {}
         interval = _intervals(pair, resampled, bootstrap).get("cohen")
         weighted: dict[Weights, float | None] = {
-            weights: None if table.words else cohen_of_patterns(pair.patterns, 0, 1, weights).value
+            weights: None if table.words else cohen_of_patterns(pair.patterns, weights).value
             for weights in ("linear", "quadratic")
         }
         both = (patterns.codes[[one, other]] >= 0).sum(axis=0)

@@ -43,8 +43,6 @@ class Vote:
     """A rater's verdict on a comparison.
 
     Attributes:
-        item: The comparison.
-        rater: The rater.
         value: From 2, the first candidate is much better, to -2, the second one is.
         both_bad: Whether neither is any good, which is a tie off the ordinal scale.
         first_left: Whether the first candidate was on the left; None where that is not known.
@@ -74,7 +72,6 @@ class Votes:
     """The votes on some comparisons.
 
     Attributes:
-        items: The comparisons.
         labels: The votes that count, one for each rater and comparison, in the order in which they were made.
         orders: Judges' verdicts in one order alone, of which their labels were made.
         judges: The raters that are models.

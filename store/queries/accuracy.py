@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from store.errors import WorkbenchError
-from store.json_fields import NOT_IN_JSON, SPREAD, json_fields, json_name
-from store.kinds.comparison import PREFERENCE
+from store.json_fields import NOT_IN_JSON, SPREAD, fields_of, json_name
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
 from store.measures.alternative_test import Alignment, AlternativeTest, alternative_test
 from store.measures.intervals import INTERVALS, Bootstrap
@@ -76,7 +75,6 @@ class RaterAccuracy:
     Attributes:
         name: The rater's name; an agents' run has its own.
         kind: `human`, `import`, `agent` or `judge`.
-        figures: The rater's accuracy.
         left_out: Whether the rater is of the panel or an adjudicator, and was left out for this.
         true_units: Units with a true label; where the rater is left out, with one of the others.
         tied: Units that the rater and others labelled, and on which the others are not decided.
@@ -125,16 +123,8 @@ class AccuracyReport:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
         return {
-            "question": self.labels.question,
-            "phases": list(self.labels.phases),
-            "study": self.labels.study,
-            "level": self.labels.level,
-            "cluster": self.labels.cluster,
-            "equal_texts": self.labels.equal_texts,
-            "truth": asdict(self.truth),
-            "raters": [json_fields(one) for one in self.raters],
-            "comparisons": [asdict(one) for one in self.comparisons],
-            "by_condition": [asdict(one) for one in self.by_condition],
+            **fields_of(self.labels, "question", "phases", "study", "level", "cluster", "equal_texts"),
+            **fields_of(self, "truth", "raters", "comparisons", "by_condition"),
         }
 
 
@@ -461,6 +451,6 @@ def _before_and_after(
         if before:
             place = place_of[item_id]
             first[place], last[place], shown[place] = before[-1], after.value, after.label_shown
-    if labels.question == PREFERENCE.name:
+    if labels.kind.two_sided:
         first, last, shown = to_file_order(connection, labels.item_ids, (first, last, shown))
     return first, last, shown

@@ -74,7 +74,6 @@ class AgentCase:
     """The agents' label of an item with its reasons, and the expert runs of its test.
 
     Attributes:
-        verdict: The agents' label.
         steps: Their turns, in order.
         execution: The execution that the verdict saw.
         expert_runs: The expert runs, in order.
@@ -101,11 +100,6 @@ def load_case(connection: Connection, scope: Scope, item_id: int) -> AgentCase:
     What the rater may not see of it is not read. Where the label is hidden, it is the agents' test program
     with its execution, or the rater's own tests, or nothing. Where tests are hidden, it is the label without
     what rests on a test: of the steps those before it, and no reason where there were others.
-
-    Args:
-        connection: A reading connection.
-        scope: Who looks at it, and which run is shown.
-        item_id: The item.
     """
     access = item_access(connection, scope, item_id)
     if access.blind and access.tests != "agents":

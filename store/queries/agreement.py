@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from store.json_fields import json_fields
+from store.json_fields import fields_of, json_fields
 from store.kinds.spec import task_kinds
 from store.measures.agreement import Agreement, cohen_kappa
 from store.measures.intervals import INTERVALS, Bootstrap
@@ -128,7 +128,6 @@ class AgreementReport:
     """The agreement on a question.
 
     Attributes:
-        labels: Everybody's labels.
         compared: The names of the raters that `figures` is about: people, or those that were named.
         places: Their places among those with labels.
         figures: The agreement of these.
@@ -159,12 +158,7 @@ class AgreementReport:
         """Return it as JSON-able fields."""
         labels = self.labels
         return {
-            "question": labels.question,
-            "phases": list(labels.phases),
-            "study": labels.study,
-            "items": labels.items,
-            "responses": labels.responses,
-            "equal_texts": labels.equal_texts,
+            **fields_of(labels, "question", "phases", "study", "items", "responses", "equal_texts"),
             "compared": self.compared,
             **_figures(self.figures),
             "differing": int(self.shared(differing=True).sum()),

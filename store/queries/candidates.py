@@ -35,11 +35,6 @@ class Candidate:
 def candidates_of(workspace: Workspace, scope: Scope, item_id: int) -> list[Candidate]:
     """Return the pairs that have the query of a pair, by rank, those without one last.
 
-    Args:
-        workspace: The open workspace.
-        scope: Whose labels count, and what of others' is shown.
-        item_id: The pair.
-
     Returns:
         At most `MOST`; none where the item is no pair.
     """

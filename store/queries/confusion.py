@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
+from store.json_fields import fields_of
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.policy.scope import RunRef
 from store.queries.agreement import PairRow, compare_pairs
@@ -62,9 +63,7 @@ class Confusion:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
         return {
-            "question": self.labels.question,
-            "study": self.labels.study,
-            "equal_texts": self.labels.equal_texts,
+            **fields_of(self.labels, "question", "study", "equal_texts"),
             "values": list(self.values),
             "counts": self.counts.tolist(),
             "rounded": self.rounded,

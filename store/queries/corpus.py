@@ -28,10 +28,6 @@ def corpus_texts(workspace: Workspace, table: Literal["query", "code"]) -> Itera
     """Yield the texts of a table with their ids, in the order of the ids, a block at a time.
 
     A text that is there more than once, such as a code of two repositories, is given once.
-
-    Args:
-        workspace: The open workspace.
-        table: The table.
     """
     cursor = workspace.native()
     try:
@@ -49,11 +45,6 @@ def ids_by_hash(
     workspace: Workspace, table: Literal["query", "code"], hashes: Collection[str]
 ) -> dict[str, int]:
     """Return the ids of texts by their MD5; of a repeated text the one that `corpus_texts` gives.
-
-    Args:
-        workspace: The open workspace.
-        table: The table.
-        hashes: Of which texts.
 
     Raises:
         WorkspaceError: One of them is not there.

@@ -57,8 +57,6 @@ def frozen_at(scope: Scope) -> ScalarSelect[datetime | None] | None:
     return select(study.c.frozen_at).where(study.c.id == scope.sitting.study).scalar_subquery()
 
 
-STATUSES = ("judged", "open", "skipped", "cannot_decide")
-
 Questions = Collection[str] | Select[Any] | None
 """Questions by name, as a select of their keys, or all of them (None)."""
 
@@ -294,7 +292,7 @@ def on_label(verdict: Table) -> ColumnElement[bool]:
 def status_of(
     answered: ColumnElement[int], required: ColumnElement[int], marks: Subquery
 ) -> ColumnElement[str]:
-    """Return one of `STATUSES` for an item outer-joined with its marks.
+    """Return judged, open, skipped or cannot_decide for an item outer-joined with its marks.
 
     Args:
         answered: How many of its questions have a value.

@@ -23,13 +23,7 @@ PHASES = (TRAIN, LABEL, GOLD, REPEAT)
 def study_decisions(
     connection: Connection, study_id: int, phases: Collection[str] = PHASES
 ) -> dict[int, list[Decision]]:
-    """Return the decisions of each rater in the order of the list, of raters who did not withdraw.
-
-    Args:
-        connection: A reading connection.
-        study_id: The study.
-        phases: In which phases.
-    """
+    """Return the decisions of each rater in the order of the list, of raters who did not withdraw."""
     assignment, asked, ref = table_of(Assignment), table_of(Question), table_of(ResponseRef)
     labels = all_values(phases)
     rows = connection.execute(

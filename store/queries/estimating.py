@@ -51,10 +51,7 @@ def past_replies(connection: Connection) -> dict[tuple[str, str], PastReplies]:
 def past_assessments(connection: Connection, role: str, model: str) -> tuple[int, int]:
     """Count the assessments of a screener's model.
 
-    Args:
-        connection: An open connection.
-        role: The screener's role.
-        model: The model's name with its provider.
+    The model's name has its provider before it.
 
     Returns:
         How many items it assessed, one in two runs twice, and how many of them as unclear.

@@ -21,7 +21,6 @@ class OutcomeView:
     """One test case of an execution.
 
     Attributes:
-        name: The test's name.
         outcome: `passed`, `failed` or `error`.
         message: The error, in one line.
         seconds: How long it ran.
@@ -46,7 +45,6 @@ class ExecutionView:
     """One run of a test program, with the program and its log.
 
     Attributes:
-        id: Its key.
         created_at: When it began.
         program: The test program as it ran.
         sandbox: Where it ran.
@@ -55,7 +53,6 @@ class ExecutionView:
         snapshot: Name of the repaired environment it ran in; empty for the sandbox's own.
         packages: The installed packages, as NAME==VERSION.
         exit_reason: Why it ended.
-        exit_code: Its exit status.
         executable: Whether it was loaded and at least one of its tests came to a result.
         error: Why it, or the first such test of it, came to no result.
         trace: The traceback of what ended it outside its tests.
@@ -141,11 +138,6 @@ def executions_of_verdicts(
     connection: Connection, scope: Scope, item_ids: Sequence[int]
 ) -> dict[int, ExecutionView]:
     """Read the executions that the agents' labels of some items rest on.
-
-    Args:
-        connection: A reading connection.
-        scope: Which run is shown.
-        item_ids: The items.
 
     Returns:
         Executions by item; an item whose label rests on none is left out.

@@ -28,7 +28,6 @@ class ExpertRunView:
         rater: The expert's name.
         own: Whether that is the one who looks at it.
         edited: Whether the test is another one than those that agents wrote for the item.
-        execution: The execution.
         alone: Whether agents wrote no test for the item, so that this one is the expert's altogether.
     """
 

@@ -21,9 +21,7 @@ def grouped(workspace: Workspace, ids: Ids) -> tuple[Ids, Ids]:
 
     A group has the place of its first item; the items in it, and those without a group, stay in their order.
 
-    Args:
-        workspace: The open workspace.
-        ids: Items in an order, of shape (n,).
+    The ids are of shape (n,).
 
     Returns:
         The items, of shape (n,), and the place of the first item of each line, of shape (m,).

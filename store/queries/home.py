@@ -41,10 +41,7 @@ class Activity:
 def activity(connection: Connection, scope: Scope, days: int = DAYS) -> Activity:
     """Return what a rater judged in the last days, outside of studies.
 
-    Args:
-        connection: A reading connection.
-        scope: Whose judgments.
-        days: How many days; the last one is today, by local time.
+    The last of the days is today, by local time.
     """
     judgment = table_of(JudgmentRow)
     tomorrow = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -75,7 +72,6 @@ class LabelTable:
     """How often each label of a rater meets each label of the agents.
 
     Attributes:
-        kind: The task kind.
         counts: The items by (own label, agents' label).
         kappa: Cohen's kappa; None where it is not defined.
     """
@@ -147,13 +143,7 @@ class PairAgreement:
 def rater_agreement(
     connection: Connection, question: str, phases: Collection[str] = FIRST_PHASES
 ) -> list[PairAgreement]:
-    """Return the agreement of every two people and imported raters on a question, most shared units first.
-
-    Args:
-        connection: A reading connection.
-        question: The question's name.
-        phases: The phases whose labels count.
-    """
+    """Return the agreement of every two people and imported raters on a question, most shared units first."""
     from store.measures.table_agreement import rater_pairs
     from store.queries.labels import question_labels
 

@@ -100,16 +100,13 @@ class ItemDetails:
     """An item as it is reviewed.
 
     Attributes:
-        item_id: Its key.
         external_id: What it is called (see `store.queries.shown_ids`).
-        kind: The name of its kind.
         source: The name of that file.
         fields: The columns of its kind, with revised texts in place of imported ones.
         extra: Further fields of the file.
         group_size: How many items its group has here: for a pair, the candidates of its query.
         similarities: Similarities by model, of a ranked kind.
         chunks: Pieces of other files, by setting and rank.
-        responses: Responses of models.
         revisions: The columns that were ever rewritten.
         hides_models: Whether the names of models stay hidden.
         own: The rater's own current labels and marks.
@@ -150,7 +147,6 @@ class ItemAccess:
 
     Attributes:
         assignment_id: The assignment; None outside a study.
-        phase: The phase of the judgments.
         blind: Whether the agents' and other raters' work is hidden.
         hides_models: Whether the names of models are.
         tests: Which test programs are shown.
@@ -186,10 +182,7 @@ def has_item(connection: Connection, scope: Scope, number: int) -> bool:
 def find_item(connection: Connection, name: str, scope: Scope = EVERYTHING) -> int:
     """Return the key of the item that is called `name` in its file or here, or that has it as its number.
 
-    Args:
-        connection: A reading connection.
-        name: The name or number.
-        scope: Whose items; in a study those of the sitting alone.
+    In a study only the items of the sitting are found.
 
     Raises:
         UnknownName: There is none, or several files have such an item.
@@ -229,12 +222,6 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
 
     Judges' scores, the names of models and other raters' records are not read where they are hidden. In a
     study only the items of the sitting are there.
-
-    Args:
-        connection: A reading connection.
-        scope: Whose labels and marks are "own", and what is hidden.
-        kind: The item's kind.
-        item_id: The item.
 
     Raises:
         UnknownName: There is no such item.
@@ -427,10 +414,7 @@ def item_texts(
 
     Rewritten texts replace the imported ones; `revised` names them.
 
-    Args:
-        connection: A reading connection.
-        item_ids: The items; those that are not there are left out.
-        scope: Who reads them; in a study the texts are those of its freezing.
+    Items that are not there are left out. In a study the texts are those of its freezing.
     """
     until = texts_until(connection, scope)
     found: dict[int, dict[str, Any]] = {}

@@ -63,8 +63,6 @@ class ImportedVerdict:
     """The verdict of a judge on a comparison that a file brought.
 
     Attributes:
-        id: The key of the verdict.
-        judge: The judge's name.
         value: The verdict, from the view of the first candidate; None where one of both orders has none.
         orders: The verdicts in one order alone, with what the judge said, by the phase (`ORDERS`).
     """

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from store.json_fields import fields_of
 from store.policy.scope import RunRef
 from store.queries.labels import QuestionLabels, RaterLabels, question_labels
 
@@ -18,10 +19,8 @@ class LabelCounts:
     """The labels of a question, counted.
 
     Attributes:
-        labels: Everybody's labels.
         values: The named values of the scale, of imported grades up to the highest, and all others that were
             given, rising.
-        raters: The raters that are counted.
     """
 
     labels: QuestionLabels
@@ -39,11 +38,7 @@ class LabelCounts:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
         return {
-            "question": self.labels.question,
-            "study": self.labels.study,
-            "items": self.labels.items,
-            "responses": self.labels.responses,
-            "equal_texts": self.labels.equal_texts,
+            **fields_of(self.labels, "question", "study", "items", "responses", "equal_texts"),
             "values": list(self.values),
             "raters": [
                 {

@@ -16,7 +16,6 @@ from store.formatting import pluralize
 from store.kinds.comparison import (
     COMPARISON,
     MUCH_BETTER,
-    PREFERENCE,
     listed_second_first_sql,
     scale_values,
 )
@@ -28,10 +27,11 @@ from store.measures.rating_table import RatingTable
 from store.policy.scope import ADJUDICATE, FIRST_PHASES, REVIEW, RunRef
 from store.queries.current import all_values, first_values, on_label, ruling_values
 from store.queries.questions import refs_with_text
+from store.queries.studies import find_study
 from store.record.response_names import ResponseName
 from store.tables.columns import table_of
 from store.tables.imported import Comparison, Item
-from store.tables.people import Assignment, Question, Rater, Study
+from store.tables.people import Assignment, Question, Rater
 from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef, Score
 from store.tables.runs import Run, VerdictRow
@@ -115,7 +115,6 @@ class QuestionLabels:
     `to_file_order`).
 
     Attributes:
-        question: The question's name.
         kind: The kind of the items that are asked it.
         phases: The phases whose labels these are.
         study: The study under whose assignments they were given; None for all.
@@ -172,12 +171,7 @@ class QuestionLabels:
         return found
 
     def shared(self, places: Sequence[int], *, differing: bool = False) -> Array:
-        """Return which units two or more of some raters labelled, of shape (n,).
-
-        Args:
-            places: The places of the raters.
-            differing: Only those on which their labels differ.
-        """
+        """Return which units two or more of some raters labelled, or labelled differently, of shape (n,)."""
         import numpy
 
         values = numpy.array([self.raters[place].values for place in places])
@@ -285,13 +279,14 @@ def question_labels(
             f"No item has a response that {question!r} names.",
             f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
         )
-    study_id = None if study is None else _study(connection, study)
+    found = None if study is None else find_study(connection, study)
+    study_id = None if found is None else found.id
     counts = partial(_assigned, study_id, phases)
     given = _people(connection, asked, phases, study_id, condition, rulings=rulings)
     if spec == kind.label_question and not people_only:
         of_runs = _runs(connection, kind.name, run, counts)
-        if study_id is not None and spec.name == PREFERENCE.name and not _has_levels(connection, study_id):
-            # A judge always has five levels. Where raters had none, winners are compared.
+        if found is not None and kind.two_sided and MUCH_BETTER not in scale_values(found.protocol.scale):
+            # A judge always has five levels. Where raters could not say much better, winners are compared.
             of_runs = [replace(one, values=numpy.sign(one.values)) for one in of_runs]
         given += of_runs
     if spec.of_responses and not people_only:
@@ -302,7 +297,7 @@ def question_labels(
         if not numpy.array_equal(one.units, units):
             units = numpy.union1d(units, one.units)
     alike = numpy.empty(0, numpy.int64)
-    if spec.name == PREFERENCE.name:
+    if kind.two_sided:
         alike = numpy.intersect1d(_columns(connection, equal_texts())["item_id"], units)
     if len(alike):
         given = [
@@ -317,7 +312,7 @@ def question_labels(
         responses = connection.execute(joined).scalar_one()
     item_ids = _items_of(connection, units)
     raters = tuple(given.pop(0).over(units) for _ in range(len(given)))
-    if spec.name == PREFERENCE.name:
+    if kind.two_sided:
         values = to_file_order(connection, item_ids, [one.values for one in raters])
         raters = tuple(replace(one, values=own) for one, own in zip(raters, values, strict=True))
     groups = _columns(
@@ -336,7 +331,7 @@ def question_labels(
         groups=groups["group_id"][numpy.searchsorted(groups["id"], item_ids)] if len(units) else item_ids,
         raters=raters,
         equal_texts=len(alike),
-        is_open=study_id is not None and _is_open(connection, study_id),
+        is_open=found is not None and found.closed_at is None,
     )
 
 
@@ -403,35 +398,6 @@ def named_question(question: str) -> NamedQuestion:
         return found
     known = ", ".join(spec.name for kind in task_kinds().values() for spec in kind.every_question)
     raise UnknownName("Unknown question", f"No question is called {question!r}.", f"Questions: {known}.")
-
-
-def _study(connection: Connection, name: str) -> int:
-    """Return the key of a study.
-
-    Raises:
-        UnknownName: No study is called so.
-    """
-    study = table_of(Study)
-    names = {row.name: row.id for row in connection.execute(select(study.c.id, study.c.name))}
-    if name not in names:
-        known = f"Studies: {', '.join(sorted(names))}." if names else "The workspace has no study yet."
-        raise UnknownName("Unknown study", f"No study is called {name!r}.", known)
-    return int(names[name])
-
-
-def _is_open(connection: Connection, study_id: int) -> bool:
-    study = table_of(Study)
-    found = select(study.c.id).where(study.c.id == study_id, study.c.closed_at.is_(None))
-    return connection.execute(found).first() is not None
-
-
-def _has_levels(connection: Connection, study_id: int) -> bool:
-    """Return whether raters of a study of comparisons could say that one is much better."""
-    from store.record.protocol import StudyProtocol
-
-    study = table_of(Study)
-    protocol = connection.execute(select(study.c.protocol).where(study.c.id == study_id)).scalar_one()
-    return MUCH_BETTER in scale_values(StudyProtocol.from_json(protocol).scale)
 
 
 def _items_of(connection: Connection, units: Array) -> Array:
@@ -538,7 +504,7 @@ def of_study(
     connection: Connection, labels: QuestionLabels, item_id: ColumnElement[int]
 ) -> ColumnElement[bool]:
     """Return the condition that an item is one of the study of labels; none without a study."""
-    study = None if labels.study is None else _study(connection, labels.study)
+    study = None if labels.study is None else find_study(connection, labels.study).id
     return _assigned(study, labels.phases, item_id)
 
 

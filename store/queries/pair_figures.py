@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Subquery, case, false, func, select, true, union_all
 
 from store.errors import UnknownName
+from store.json_fields import fields_of
 from store.kinds.pair import MATCH, PAIR
 from store.measures.intervals import wilson
 from store.policy.scope import RunRef, Scope
@@ -169,21 +170,18 @@ class BenchmarkFigures:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields, a part for the table and for each figure."""
-        table = ("queries", "codes", "pairs", "labelled", "matches", "match_share")
         lengths = ("code_mean_length", "query_mean_length")
         return {
-            "table_2": {name: getattr(self, name) for name in (*table, *lengths)},
+            "table_2": fields_of(
+                self, "queries", "codes", "pairs", "labelled", "matches", "match_share", *lengths
+            ),
             "figure_3": {
                 "queries": self.labelled_queries,
-                "mean_matches": self.mean_matches,
-                "partly_labelled_queries": self.partly_labelled_queries,
-                "unlabelled_queries": self.unlabelled_queries,
+                **fields_of(self, "mean_matches", "partly_labelled_queries", "unlabelled_queries"),
                 "groups": [asdict(group) for group in self.by_matches],
             },
             "figure_4": {
-                "similarity_ranks": self.similarity_ranks,
-                "shared_ranks": self.shared_ranks,
-                "without_rank": self.without_rank,
+                **fields_of(self, "similarity_ranks", "shared_ranks", "without_rank"),
                 "ranks": [asdict(rank) for rank in self.by_rank],
                 "worth_labelling": {f"{share:.2f}": self.worth_labelling(share) for share in WORTH_SHARES},
             },

@@ -92,10 +92,7 @@ def executed_programs(
 ) -> tuple[int, int]:
     """Count the pairs of a run whose program was executed, and those whose last execution was executable.
 
-    Args:
-        connection: A reading connection.
-        run_id: The run.
-        counts: Returns the condition that an item counts, of the column with its key.
+    `counts` returns the condition that an item counts, of the column with its key.
     """
     step, execution = table_of(StepRow), table_of(ExecutionRow)
     latest = (

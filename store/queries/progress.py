@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Connection, case, func, literal, select
 
-from store.json_fields import NOT_IN_JSON, json_fields
+from store.json_fields import NOT_IN_JSON, fields_of, json_fields
 from store.kinds.counting import in_order
 from store.policy.rows import in_scope, in_sitting, may, words_of
 from store.policy.scope import EVERYTHING, Scope, Shows
@@ -42,7 +42,6 @@ class KindProgress:
     """The progress of a rater and the agents on the items of one kind.
 
     Attributes:
-        kind: The task kind.
         items: How many items there are.
         judged: Those of which every question has a value of the rater.
         cannot_decide: Those that the rater cannot decide.
@@ -154,7 +153,7 @@ class Progress:
             "items": self.total,
             "items_by_kind": self.items,
             "kinds": {one.kind: json_fields(one) for one in self.kinds},
-            **{name: getattr(self, name) for name in _SUMS},
+            **fields_of(self, *_SUMS),
             "cost": fields.pop("money"),
             "cost_unknown_steps": fields.pop("unpriced"),
         }
@@ -169,10 +168,6 @@ def progress(connection: Connection, scope: Scope) -> Progress:
 
     Whatever rests on the agents' labels, on judges' scores and on other raters leaves out the items that
     hide it, and is None where all do, and in the sitting of a study, which counts its own items alone.
-
-    Args:
-        connection: A reading connection.
-        scope: Whose progress, in which sitting or phase.
     """
     rater = scope.rater or RaterRef(0, "human", "")
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
@@ -350,13 +345,7 @@ def skipped_in_order(connection: Connection, scope: Scope) -> list[int]:
 
 
 def progress_delta(connection: Connection, action: Action, scope: Scope = EVERYTHING) -> ProgressDelta:
-    """Return by how much a stored action changed the counts of its rater.
-
-    Args:
-        connection: A reading connection.
-        action: As it was stored.
-        scope: In which scope it was made.
-    """
+    """Return by how much a stored action changed the counts of its rater."""
     if scope.sitting is None and action.records[0].phase != scope.phase:
         # What was changed after it was revealed counts as it was answered at first.
         return ProgressDelta(today=0, left=0, judged=False)

@@ -182,11 +182,7 @@ def item_questions(
 ) -> list[tuple[QuestionSpec, int | None, ResponseName | None]]:
     """Return the questions that an item is asked, of the item first, then response by response.
 
-    Args:
-        connection: A reading connection.
-        kind: The item's kind.
-        item_id: The item.
-        scope: Who is asked; in a study the scores that there were at its freezing count.
+    In a study the scores that there were at its freezing count.
 
     Returns:
         Each question with the key and the name of the response that it is asked of; None for the item.
@@ -216,10 +212,7 @@ def scored_measures(
 ) -> dict[int | None, set[str]]:
     """Return the measures under which judges scored some responses, by response; those that questions need.
 
-    Args:
-        connection: A reading connection.
-        response_ids: The responses.
-        scope: Who is asked; in a study the scores that there were at its freezing count.
+    In a study the scores that there were at its freezing count.
     """
     score = table_of(Score)
     found: dict[int | None, set[str]] = {}

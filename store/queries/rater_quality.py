@@ -31,7 +31,6 @@ class RaterRow:
     """A rater of a study.
 
     Attributes:
-        rater: The rater's name.
         pseudonym: The rater's name in what is published.
         assigned: Items of the study that the rater is to label.
         gold_items: Gold items that the rater meets.
@@ -63,7 +62,6 @@ class RatersReport:
     """The raters of a study.
 
     Attributes:
-        study: The study's name.
         question: The question whose labels are compared.
         idle_minutes: Minutes without a key that count as away.
         fast_seconds: Seconds under which a decision is too fast.

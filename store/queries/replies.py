@@ -57,7 +57,6 @@ class ReplyTotals:
     """The totals of all replies of a workspace.
 
     Attributes:
-        replies: How many there are.
         tokens: Input and output tokens that they cost.
         money: US dollars that they cost, as far as that is known; None where it is known of none.
         unpriced: Replies of which it is not known.
@@ -87,12 +86,7 @@ def replies_of(connection: Connection, keys: Sequence[UUID]) -> dict[UUID, Reply
 
 
 def list_replies(connection: Connection, limit: int) -> list[ListedReply]:
-    """Return the latest replies, the last one first.
-
-    Args:
-        connection: An open connection.
-        limit: At most so many.
-    """
+    """Return the latest replies, the last one first."""
     table, step = table_of(ReplyRow), table_of(StepRow)
     names = [name for name in ListedReply.__dataclass_fields__ if name != "used"]
     latest = select(*(table.c[name] for name in names)).order_by(table.c.created_at.desc(), table.c.id.desc())

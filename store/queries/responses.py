@@ -49,8 +49,6 @@ class JudgeScores:
     """All scores that one judge gave one response under one measure.
 
     Attributes:
-        judge: The judge.
-        measure: The measure.
         scores: How many of them are numbers.
         not_parsed: How many are none.
         mean: Their mean; None without a number.
@@ -105,7 +103,6 @@ class ResponseView:
         id: The key of its reference.
         letter: Its letter on a screen: A, B, and so on.
         name: Model, setting and trial as a person reads them; empty where they stay hidden.
-        text: The text of the model.
         scores: Judges' scores; none in a blind review.
         measures: The measures of questions that are asked since a judge scored it, also in a blind review.
     """
@@ -175,10 +172,7 @@ def judges_scores(
 ) -> dict[int, list[dict[str, Any]]]:
     """Return the scores of the responses to some items, by item, for programs.
 
-    Args:
-        connection: A reading connection.
-        scope: Who looks at them; items that hide judges' work or the names of models are left out.
-        item_ids: The items.
+    Items that hide judges' work or the names of models are left out.
 
     Returns:
         For each response, judge and measure: model, setting, trial, and the fields of `JudgeScores`.

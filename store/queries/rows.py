@@ -165,8 +165,6 @@ class ViewQuery:
     """What a view lists, and how.
 
     Attributes:
-        wanted: Which items.
-        sort: In which order.
         grouped: Whether the items of a group, such as the pairs of a query, are on one line.
         hidden: The columns that are not shown, of `COLUMNS`.
     """
@@ -257,12 +255,7 @@ def titled_kinds() -> dict[str, str]:
 def with_revised_titles(
     rows: Mapping[int, QueueRow], current: Mapping[int, Mapping[str, str]]
 ) -> dict[int, QueueRow]:
-    """Return those of some rows whose title an expert rewrote, with the current title.
-
-    Args:
-        rows: The rows by their items.
-        current: For each item the current texts of rewritten columns.
-    """
+    """Return those of some rows whose title an expert rewrote, with the current title."""
     titled = titled_kinds()
     return {
         number: replace(row, title=current[number][titled[row.kind]])

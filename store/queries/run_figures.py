@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, literal, select
 
+from store.json_fields import ROUNDED, json_name
 from store.queries.current import on_label
 from store.queries.rows import NEEDS_SANDBOX
 from store.queries.run_items import WAITING, failed_steps
@@ -82,10 +83,6 @@ class RunFigures:
 
 def run_figures(connection: Connection, run_id: UUID) -> RunFigures:
     """Add up what a run has done.
-
-    Args:
-        connection: An open connection.
-        run_id: The run.
 
     Returns:
         The figures; all zero for a run that has done nothing.
@@ -226,40 +223,27 @@ class RoleFigures:
         seconds: Seconds of all turns.
     """
 
+    JSON_ALSO: ClassVar = ("seconds_a_turn",)
+
     role: str
     turns: int
     items: int
     failed: int
     retries: int
     retried_items: int
-    lately: int
+    lately: int = field(metadata=json_name("last_minute"))
     requests: int
     tokens_in: int
     tokens_out: int
-    money: float | None
+    money: float | None = field(metadata=json_name("cost"))
     unpriced: int
     from_cache: int
-    seconds: float
+    seconds: float = field(metadata=ROUNDED)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as values that JSON knows, with the mean of a turn's seconds."""
-        return {
-            "role": self.role,
-            "turns": self.turns,
-            "items": self.items,
-            "failed": self.failed,
-            "retries": self.retries,
-            "retried_items": self.retried_items,
-            "last_minute": self.lately,
-            "requests": self.requests,
-            "tokens_in": self.tokens_in,
-            "tokens_out": self.tokens_out,
-            "cost": self.money,
-            "unpriced": self.unpriced,
-            "from_cache": self.from_cache,
-            "seconds": round(self.seconds, 3),
-            "seconds_a_turn": round(self.seconds / self.turns, 3) if self.turns else None,
-        }
+    @property
+    def seconds_a_turn(self) -> float | None:
+        """Seconds of a turn, on average; None without turns."""
+        return round(self.seconds / self.turns, 3) if self.turns else None
 
 
 def role_figures(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, Subquery, Table, case, func, select
 
+from store.json_fields import json_name
 from store.queries.current import on_label
 from store.queries.rows import FAILED_PATH, NEEDS_SANDBOX, WAITING_PATH
 from store.queries.runs import done_items
@@ -31,7 +32,7 @@ MESSAGES = 3
 class FailureMessage:
     """One message, and how many items ended with exactly that."""
 
-    text: str
+    text: str = field(metadata=json_name("message"))
     items: int
 
 
@@ -42,14 +43,14 @@ class FailureCause:
     Attributes:
         cause: Why, as the step says it (`store.tables.runs.Step`): "rate_limited"; "other" where it does not.
         items: How many items.
-        messages: The most frequent messages, at most `MESSAGES`.
         different: How many different messages there are.
+        messages: The most frequent messages, at most `MESSAGES`.
     """
 
     cause: str
     items: int
+    different: int = field(metadata=json_name("different_messages"))
     messages: tuple[FailureMessage, ...]
-    different: int
 
     @property
     def waits(self) -> bool:
@@ -60,16 +61,6 @@ class FailureCause:
     def words(self) -> str:
         """The cause as a person reads it."""
         return "needs a sandbox" if self.waits else self.cause.replace("_", " ")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as values that JSON knows."""
-        messages = [{"message": one.text, "items": one.items} for one in self.messages]
-        return {
-            "cause": self.cause,
-            "items": self.items,
-            "different_messages": self.different,
-            "messages": messages,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +99,6 @@ class ItemGroup:
 def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, ...]:
     """Group the items that a run failed on, or that wait for a sandbox.
 
-    Args:
-        connection: An open connection.
-        run_id: The run.
-
     Returns:
         The causes, the most frequent first, those that only wait last.
     """
@@ -135,17 +122,14 @@ def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, 
         before = causes.get(row.cause)
         message = FailureMessage(row.error, int(row.number))
         messages = (*before.messages, message) if before else (message,)
-        causes[row.cause] = FailureCause(row.cause, int(row.of_cause), messages, int(row.different))
+        causes[row.cause] = FailureCause(row.cause, int(row.of_cause), int(row.different), messages)
     return tuple(sorted(causes.values(), key=lambda cause: cause.waits))
 
 
 def failed_turns(connection: Connection, run_id: UUID, count: int) -> list[FailedTurns]:
     """Return the messages of turns that failed, made good later or not, the latest last.
 
-    Args:
-        connection: An open connection.
-        run_id: The run.
-        count: At most so many different ones, the latest.
+    They are at most `count` different ones, the latest.
     """
     step = table_of(StepRow)
     latest = func.max(step.c.created_at)
@@ -180,10 +164,7 @@ def run_outcomes(
 ) -> dict[int, tuple[float | None, str]]:
     """Return how a run ended on some items: its label with the way to it, or none with why.
 
-    Args:
-        connection: An open connection.
-        run_id: The run.
-        item_ids: The items; those on which it did nothing are left out.
+    Items on which it did nothing are left out.
     """
     verdict, ended = table_of(VerdictRow), failed_steps(run_id).subquery()
     labels = select(verdict.c.item_id, verdict.c.value, verdict.c.path).where(
@@ -268,10 +249,6 @@ class RoleOutputs:
 
 def run_outputs(connection: Connection, run_id: UUID) -> tuple[RoleOutputs, ...]:
     """Group what models replied in a run by role and text.
-
-    Args:
-        connection: An open connection.
-        run_id: The run.
 
     Returns:
         The roles, in the order in which they first replied.

@@ -49,12 +49,7 @@ class RunPace:
 
 
 def run_pace(connection: Connection, run_id: UUID) -> RunPace | None:
-    """Return the pace of a run; None where all of its turns are of one moment, or there are none.
-
-    Args:
-        connection: A reading connection.
-        run_id: The run.
-    """
+    """Return the pace of a run; None where all of its turns are of one moment, or there are none."""
     step = table_of(StepRow)
     of_run = step.c.run_id == run_id
     first, last = connection.execute(

@@ -44,6 +44,11 @@ def all_runs(connection: Connection) -> list[Run]:
     return [Run(**row) for row in rows.mappings()]
 
 
+def run_names(connection: Connection, kind: str) -> list[str]:
+    """Return the names of the runs on items of a kind, the one begun last first."""
+    return [run.name for run in all_runs(connection) if run.kind == kind]
+
+
 def shown_by_kind(connection: Connection, scope: Scope) -> dict[str, RunRef]:
     """Return the run of each kind whose verdicts are the agents' labels in a scope, by kind."""
     run = table_of(Run)
@@ -60,12 +65,7 @@ class LabelledRun:
 
 
 def labelled_runs(connection: Connection, scope: Scope) -> list[LabelledRun]:
-    """Return every run that has labels, the one begun last first.
-
-    Args:
-        connection: A reading connection.
-        scope: For whom items may hide the agents' labels.
-    """
+    """Return every run that has labels, the one begun last first."""
     verdict = table_of(VerdictRow)
     counts = (
         select(verdict.c.run_id, func.count())
@@ -118,10 +118,6 @@ def kinds_there(connection: Connection, kinds: Collection[str]) -> list[str]:
 
 def kind_for_agents(connection: Connection, kinds: Collection[str]) -> str | None:
     """Return the kind whose items agents take up next: the first one of which some have no outcome at all.
-
-    Args:
-        connection: An open connection.
-        kinds: The kinds on which agents can work.
 
     Returns:
         The first of these of which there are items where all have one; None where there are no items.

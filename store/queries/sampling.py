@@ -24,11 +24,7 @@ def sample_items(connection: Connection, kind: str, queries: int, seed: int) -> 
     Every query gets the SHA-256 of the seed, a colon and its text in UTF-8, and those with the lowest are
     taken: a larger sample with the same seed holds the smaller one, and nothing else in the workspace counts.
 
-    Args:
-        connection: A reading connection.
-        kind: The task kind of the items.
-        queries: The size of the sample.
-        seed: The seed of the sample.
+    `queries` is the size of the sample.
 
     Returns:
         Item ids, rising.
@@ -91,8 +87,6 @@ class Stratum:
 
     Attributes:
         stratum: The label or path of its items; "none" for those without one.
-        items: How many items it has.
-        sampled: How many of them are in the sample.
     """
 
     stratum: str

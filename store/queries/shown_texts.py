@@ -34,11 +34,6 @@ def shown_candidates(
 ) -> dict[int, tuple[dict[str, str], tuple[str, ...]]]:
     """Return the candidates' texts that a study shows otherwise than they were imported.
 
-    Args:
-        connection: A reading connection.
-        scope: Who reads them.
-        texts: The texts of comparisons by item, as they were imported.
-
     Returns:
         By item the texts under their names, and the changes that were made; nothing of a study that shows
         texts as they are, nor outside a study.

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 
 from store.errors import UnknownName
+from store.json_fields import fields_of
 from store.record.protocol import StudyProtocol
 from store.record.rater_ref import RaterRef
 from store.tables.columns import table_of
@@ -23,7 +24,6 @@ class ChosenItem:
     """An item chosen for a study.
 
     Attributes:
-        item_id: The item.
         role: `item`, `gold` or `training`.
         stratum: Its stratum in the sample; None without strata.
         inclusion: The probability with which the sample holds it.
@@ -42,7 +42,6 @@ class StudyMember:
     """A rater of a study.
 
     Attributes:
-        rater: The rater.
         pseudonym: Their name in what is published of the study.
         consent_version: The version of the consent text that they agreed to; empty for none yet.
         consented_at: When they did.
@@ -63,9 +62,6 @@ class StudyDetails:
     """A study.
 
     Attributes:
-        id: Its key.
-        name: Its name.
-        protocol: Its protocol.
         created_at: When it was made.
         frozen_at: When its assignments were made; None for a draft.
         closed_at: When it was closed; None while it is open.
@@ -96,15 +92,10 @@ class StudyDetails:
         return {
             "study": self.name,
             "state": self.state,
-            "created_at": self.created_at,
-            "frozen_at": self.frozen_at,
-            "closed_at": self.closed_at,
+            **fields_of(self, "created_at", "frozen_at", "closed_at"),
             "protocol": json.loads(self.protocol.to_json()),
             "items": dict(self.items),
-            "raters": [
-                {"rater": one.rater.name, **{name: getattr(one, name) for name in _OF_MEMBERS}}
-                for one in self.members
-            ],
+            "raters": [{"rater": one.rater.name, **fields_of(one, *_OF_MEMBERS)} for one in self.members],
             "manifest": dict(self.manifest),
         }
 

@@ -38,8 +38,6 @@ class ItemTime:
     """The time that a rater took for an item.
 
     Attributes:
-        rater: The rater's name.
-        item_id: The item.
         seconds: Seconds of activity; those from the item's coming onto the screen to the label where
             activity was not measured. Those of several answers are added up.
         at: When the last answer was given.
@@ -98,9 +96,7 @@ class TimesReport:
     """The times of the items of a kind.
 
     Attributes:
-        kind: The kind.
         study: The study whose assignments count; None for all labels.
-        raters: The raters with times.
         times: The times in the order of the labels.
         sessions: Sessions of work of all raters.
         histogram: The times by their length.

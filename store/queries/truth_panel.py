@@ -99,7 +99,6 @@ class TruthPanel:
 
     Attributes:
         policy: The policy; None where one rater's labels are true.
-        places: The raters of the panel.
     """
 
     def __init__(

@@ -118,13 +118,7 @@ def table_name(name: str) -> str:
 
 
 def keep_file(cursor: duckdb.DuckDBPyConnection, source_id: int, file: InputFile) -> None:
-    """Store the content of a file in the table source_file, within a transaction.
-
-    Args:
-        cursor: A cursor of the workspace.
-        source_id: The key of its source.
-        file: The file, made ready.
-    """
+    """Store the content of a file in the table source_file, within a transaction."""
     packed = file.spare.with_suffix(".zst")
     whole = file.path.open("rb") if file.is_sheet else file.open()
     with whole as plain, pyarrow.CompressedOutputStream(str(packed), "zstd") as out:

@@ -67,12 +67,7 @@ _LENIENT = json.JSONDecoder(parse_int=str)
 
 
 def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
-    """Yield the records of a file in order; those that cannot be read say why.
-
-    Args:
-        file: The file, made ready.
-        sample: How its records are stored.
-    """
+    """Yield the records of a file in order; those that cannot be read say why."""
     if sample.container == "Parquet":
         yield from _parquet(file)
         return
@@ -93,10 +88,7 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
 def read_batches(file: InputFile, sample: Sample, give_way: Callable[[], None]) -> Iterator[list[RawRecord]]:
     """Yield the records of a file by the thousand, fewer where they are large.
 
-    Args:
-        file: The file, made ready.
-        sample: How its records are stored.
-        give_way: Called after every fifty records.
+    `give_way` is called after every fifty records.
     """
     batch: list[RawRecord] = []
     size = 0

@@ -24,10 +24,6 @@ def write_as_csv(path: Path, plain: Path) -> int:
 
     Numbers are written as a person sees them, a whole one without a point; times in ISO 8601.
 
-    Args:
-        path: The spreadsheet.
-        plain: Where to.
-
     Raises:
         ImportFailed: It cannot be read, is too large, or several sheets hold something.
         EmptyFile: No sheet holds anything.
@@ -40,9 +36,6 @@ def write_as_csv(path: Path, plain: Path) -> int:
 
 def filled_sheet(path: Path) -> tuple[str, list[list[Any]]]:
     """Return the name and the rows of the sheet that holds something.
-
-    Args:
-        path: The spreadsheet.
 
     Raises:
         ImportFailed: It cannot be read, is too large, or several sheets hold something.

@@ -75,16 +75,7 @@ class Action:
 
 
 def new_record(model: type[R], ids: IdClock, *, item_id: int, rater_id: int, phase: str, **fields: Any) -> R:
-    """Return the first record of a new action.
-
-    Args:
-        model: `Judgment` or `Mark`.
-        ids: The clock of the workspace.
-        item_id: What the record is about.
-        rater_id: Whose it is.
-        phase: In which phase.
-        fields: The rest of the record; what is left out has its default.
-    """
+    """Return the first record of a new action."""
     action = ids.next()
     return model(
         id=ids.next(),
@@ -102,7 +93,6 @@ class Part:
     """A part of a rater's work whose actions are undone apart from those of all others.
 
     Attributes:
-        rater_id: The rater.
         sitting: A sitting of a study; None for what was done outside any.
         rulings: Whether it is the rater's adjudications, wherever they were made.
     """
@@ -163,20 +153,13 @@ class Recorder:
         )
 
     def submit_all(self, actions: Sequence[Action]) -> Future[list[Action]]:
-        """Record several actions, all of them or none; see `submit`.
-
-        Args:
-            actions: The actions, in order.
-        """
+        """Record several actions, all of them or none; see `submit`."""
         for action in actions:
             self._check_action(action)
         return self._workspace.lane.submit(lambda connection: self._write(connection, actions), urgent=True)
 
     def drop(self, actions: Sequence[Action]) -> Future[None]:
         """Have no recovery bring back actions that could not be written, and that the rater has undone.
-
-        Args:
-            actions: The actions.
 
         Returns:
             A future done when the journal says so, where it holds any of their records.

@@ -32,11 +32,7 @@ def record_fault(
 ) -> str:
     """Return the fault of a record, as "is off the scale"; empty for a good one.
 
-    Args:
-        record: The record.
-        kind: The kind of its item.
-        scale: Of a judgment the scale of its question.
-        outcomes: Of an execution its tests.
+    A judgment needs the scale of its question, an execution its tests.
     """
     faults = [_time_fault(record), *(_form_fault(one) for one in (record, *outcomes))]
     if isinstance(record, Judgment):

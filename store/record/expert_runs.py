@@ -27,12 +27,6 @@ def record_expert_run(
 ) -> Future[Execution]:
     """Record a test that an expert ran; recording it again adds nothing.
 
-    Args:
-        workspace: The open workspace.
-        rater: The expert.
-        execution: The execution, under the expert's key.
-        outcomes: Its tests.
-
     Returns:
         A future done when it is on disk, in the workspace and in the journal.
 
@@ -69,11 +63,7 @@ def journal_line(
 ) -> dict[str, Any]:
     """Return the journal line of an expert's execution.
 
-    Args:
-        rater: The expert's name.
-        item: Kind, external id and content hash of the item.
-        execution: The execution.
-        outcomes: Its tests.
+    The item is its kind, external id and content hash.
     """
     kind, external_id, content = item
     return {

@@ -154,9 +154,7 @@ def response_ref_number(connection: Connection, item_id: int, response: Response
 def add_response_refs(connection: Connection, rows: Sequence[tuple[int, str, str, int]]) -> None:
     """Make the references that are new among some; in the lane.
 
-    Args:
-        connection: The lane's.
-        rows: (item, model, setting, trial) of each.
+    Rows are (item, model, setting, trial).
     """
     items, models, settings, trials = (list(column) for column in zip(*rows, strict=True))
     connection.exec_driver_sql(

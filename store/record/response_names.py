@@ -19,7 +19,6 @@ class ResponseName:
     """The name of one response among those of an item.
 
     Attributes:
-        model: The model that made it.
         setting: The setting under which it was made; empty for none.
         trial: Which of several under one setting; 0 for the only one.
     """

@@ -59,10 +59,8 @@ class Version:
 
     Attributes:
         id: The record of it.
-        text: The whole text.
         rater: Who wrote it.
         is_own: Whether that is the rater who looks at it.
-        created_at: When.
         taken_back: Whether an undo took it back that no redo followed.
     """
 
@@ -194,9 +192,7 @@ def _is_version(record: Any, known: Collection[UUID]) -> bool:
 
     A text that is brought back is a version already, unless only a part of the record was imported.
 
-    Args:
-        record: A mark.
-        known: The ids of the versions before it.
+    `known` are the ids of the versions before it.
     """
     return bool(record.active) and record.restores not in known
 
@@ -204,10 +200,7 @@ def _is_version(record: Any, known: Collection[UUID]) -> bool:
 def _state_after(record: Any, line: list[_State], versions: Collection[UUID]) -> _State:
     """Return the state of a rater's text after a record.
 
-    Args:
-        record: The record.
-        line: The states after each of the rater's records before it.
-        versions: The ids of the versions so far.
+    The line holds the states after each of the rater's records before it.
     """
     if record.origin == "undo":
         # The state before the action is restored as it was then, so that what another rater wrote since
@@ -265,13 +258,7 @@ def _view(records: Sequence[_Record], imported: str, rater_id: int) -> RevisionV
 
 
 def refused_text(kind: TaskKind, part: str, text: str) -> str:
-    """Return why a text of an item cannot be rewritten so, as a sentence; empty where it can.
-
-    Args:
-        kind: The item's kind.
-        part: The column that holds the text.
-        text: The new text.
-    """
+    """Return why a text of an item cannot be rewritten so, as a sentence; empty where it can."""
     editable = kind.editing.columns
     if part not in editable:
         return f"The {part} of {kind.plural} cannot be revised; {' and '.join(editable) or 'nothing'} can."
@@ -295,8 +282,6 @@ def refused_mark(kind: str, mark: str, text: str) -> str:
 def without_added_end(text: str, before: str) -> str:
     """Return a text without the line feed with which editors end the last line.
 
-    Args:
-        text: The content of the file.
-        before: The text before it was edited; where that ends with a line feed itself, it is meant.
+    Where the text before ends with a line feed itself, it is meant.
     """
     return text if before.endswith("\n") else text.removesuffix("\n")

@@ -37,7 +37,6 @@ class Scale:
     """A question's scale: its level of measurement and its values, in order.
 
     Attributes:
-        level: The level of measurement.
         values: The values that have a word and a key, in order.
         step: With a step, every value between the lowest and the highest of these that lies a whole number
             of steps above the lowest is on the scale, too, though no key gives it: a judge's mean can be

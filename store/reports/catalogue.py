@@ -14,7 +14,7 @@ from store.policy.refusal import refuse
 from store.policy.scope import FIRST_PHASES, Scope, Shows, Visibility
 from store.queries.labels import kinds_of_items, question_of_items, questions_of_items
 from store.queries.pair_figures import pair_labellers, pair_labels
-from store.queries.runs import all_runs
+from store.queries.runs import run_names
 from store.queries.studies import list_studies
 from store.reports.accuracy import AGAINST, accuracy_of, read_accuracy
 from store.reports.labels import (
@@ -156,9 +156,9 @@ def _truth(connection: Connection, options: Options, found: Any) -> Choice:
 
 
 def _labeller(connection: Connection, options: Options, found: Any) -> Choice:
-    runs = tuple(run.name for run in all_runs(connection) if run.kind == PAIR.name)
     chosen = options.rater or ("" if found is None else found.whose.name)
-    return Choice("labels of", (*runs, *pair_labellers(connection)), chosen, _setting("rater"))
+    values = (*run_names(connection, PAIR.name), *pair_labellers(connection))
+    return Choice("labels of", values, chosen, _setting("rater"))
 
 
 def _choices(**chooses: Chooses) -> Callable[[Connection, Options, Any | None], Choices]:

@@ -61,12 +61,7 @@ def _says(table: Table) -> bool:
 def figure(report: Report, title: str, command: str, form: str, width: float = COLUMN) -> bytes:
     """Draw what a report has to draw, a chart below the other; equal reports give equal figures.
 
-    Args:
-        report: The report.
-        title: Its title.
-        command: The command that prints it, which becomes the figure's description.
-        form: One of FIGURES.
-        width: In inches.
+    The command becomes the figure's description. The form is one of FIGURES; the width is in inches.
 
     Raises:
         ExportFailed: There is nothing to draw.

@@ -69,13 +69,7 @@ def _ends(cell: Cell | str) -> tuple[float | None, float | None]:
 
 
 def as_markdown(report: Report, title: str, command: str) -> str:
-    """Return a report as Markdown.
-
-    Args:
-        report: The report.
-        title: Its title.
-        command: The command that prints it.
-    """
+    """Return a report as Markdown."""
     said = (*report.caption, *([report.empty] if report.empty else []))
     parts = [f"## {_marked(title)}", *(_marked(line) for line in said)]
     for table in report.tables:
@@ -102,10 +96,7 @@ def as_latex(report: Report, title: str, command: str) -> str:
 
     A table that is wider than the text is made smaller, and long names are shortened as in figures.
 
-    Args:
-        report: The report.
-        title: Its title.
-        command: The command that prints it, which becomes a comment; empty for none.
+    The command becomes a comment; it is empty for none.
     """
     said = " ".join(sentence(line) for line in (*report.caption, *report.warnings))
     parts = [f"% {_CONTROL.sub(' ', one)}" for one in (command, report.empty) if one]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
-from store.kinds.comparison import PREFERENCE
 from store.kinds.spec import question_named
 from store.queries.agreement import AgreementReport, ItemAgreement, PairRow, agreement, agreement_by_question
 from store.queries.confusion import Confusion, confusion
@@ -90,7 +89,7 @@ def unit_word(labels: QuestionLabels) -> str:
 
 def levels_note(labels: QuestionLabels) -> list[str]:
     """Return what is compared of votes on comparisons, whose figures differ from those of winners."""
-    if labels.question != PREFERENCE.name:
+    if not labels.kind.two_sided:
         return []
     return [
         "levels: better and much better differ here; the report votes compares winners, of which both are one"

@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 
 from store.errors import WorkbenchError
 from store.formatting import part_of, pluralize
+from store.json_fields import fields_of
 from store.kinds.counting import counted_kinds
 from store.kinds.pair import PAIR
 from store.queries.pair_figures import (
@@ -60,7 +61,6 @@ class PairFigures:
     """The figures of the pairs of a workspace.
 
     Attributes:
-        found: The figures.
         whose: Whose labels they are made of.
         programs: Of a run: its counts of executed pairs.
         mean_test_cases: The mean number of tests of its programs; None without any.
@@ -76,8 +76,7 @@ class PairFigures:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields, a part for the table and for each figure."""
         parts = self.found.to_dict()
-        names = ("executed", "executable", "executable_rate")
-        parts["table_2"] |= {name: getattr(self.programs, name) for name in names}
+        parts["table_2"] |= fields_of(self.programs, "executed", "executable", "executable_rate")
         parts["table_2"]["mean_test_cases"] = self.mean_test_cases
         whose = self.whose
         labels = {"rater": whose.name or None, "kind": whose.kind, "run": whose.run_id}
@@ -305,12 +304,7 @@ def codes_table(read: PairFigures) -> Table:
 def figures_report(
     name: str, *parts: Callable[[PairFigures], Table]
 ) -> Callable[[PairFigures, Options], Report]:
-    """Return what makes the report of some tables.
-
-    Args:
-        name: The name of the report.
-        parts: What makes its tables.
-    """
+    """Return what makes the report of some tables."""
 
     def report(read: PairFigures, options: Options) -> Report:
         found, whose = read.found, read.whose

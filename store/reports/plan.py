@@ -109,7 +109,6 @@ class _Pilot:
     """What the plan takes from the workspace.
 
     Attributes:
-        question: The question that is planned for.
         queries: The groups of items in the workspace, such as queries.
         items: Its items of the question's kind.
         inputs: The numbers, by name.
@@ -175,7 +174,6 @@ class Plan:
         pilot: What it takes from the workspace.
         widths: The plan of the interval of each measure, `alpha` and `accuracy`.
         test: The plan of a comparison of two methods; None where it was not asked for.
-        seed: The seed of the simulations.
     """
 
     pilot: _Pilot

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from store.formatting import pluralize
-from store.json_fields import json_fields
+from store.json_fields import SPREAD
 from store.measures import preference_report as measured
 from store.measures.battles import MOST_CANDIDATES
 from store.measures.preference import SideVerdict, in_both_orders, side_verdicts
@@ -56,20 +56,16 @@ class Preferences:
     """The votes on comparisons, and their report.
 
     Attributes:
-        found: The report.
-        votes: The votes that it is of.
         study: The study whose assignments count; None for all votes.
         notes: What was left out or changed when files were read, and how often.
     """
 
-    found: PreferenceReport
+    JSON: ClassVar = ("study", "found")
+
+    found: PreferenceReport = field(metadata=SPREAD)
     votes: Votes
     study: str | None = None
     notes: Mapping[str, int] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {"study": self.study, **json_fields(self.found)}
 
 
 def measured_as(options: Options) -> measured.Options:
@@ -477,12 +473,7 @@ WHOLE = (votes_tables, ratings_tables, wins_tables, position_tables)
 def preference_of(
     name: str, *parts: Callable[[Preferences], Sequence[Table]]
 ) -> Callable[[Preferences, Options], Report]:
-    """Return what makes the report of some tables.
-
-    Args:
-        name: The name of the report.
-        parts: What makes its tables.
-    """
+    """Return what makes the report of some tables."""
 
     def report(read: Preferences, options: Options) -> Report:
         found, n = read.found, read.found.n

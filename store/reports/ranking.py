@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from store.json_fields import fields_of
 from store.reports.value import Cell, Row, Table, counted, ends_of, facts, number, probability
 
 if TYPE_CHECKING:
@@ -22,10 +23,7 @@ def score_fields(scores: RankingScores) -> dict[str, Any]:
     """Return the counts and means of a run as plain values for JSON."""
     return {
         "queries": len(scores.queries),
-        "relevant": scores.relevant,
-        "not_ranked": scores.not_ranked,
-        "not_judged": scores.not_judged,
-        "zero_ideal": scores.zero_ideal,
+        **fields_of(scores, "relevant", "not_ranked", "not_judged", "zero_ideal"),
         **scores.means(),
     }
 

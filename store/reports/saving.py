@@ -17,12 +17,7 @@ SUFFIXES = tuple(f".{form}" for form in (*FIGURES, *FORMS))
 def content(report: Report, title: str, command: str, form: str, width: float = COLUMN) -> bytes:
     """Return a report as the content of a file.
 
-    Args:
-        report: The report.
-        title: Its title.
-        command: The command that prints it.
-        form: The end of the file's name, without the dot.
-        width: Of a figure, in inches.
+    The form is the end of the file's name, without the dot; the width is that of a figure, in inches.
 
     Raises:
         ExportFailed: Nothing can be drawn.
@@ -37,10 +32,6 @@ def content(report: Report, title: str, command: str, form: str, width: float = 
 def checked_form(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     """Return the form that the end of a file's name stands for.
 
-    Args:
-        path: The file.
-        suffixes: The ends that it may have.
-
     Raises:
         ExportFailed: It has another one.
     """
@@ -52,11 +43,7 @@ def checked_form(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
 def save(report: Report, title: str, command: str, path: Path) -> str:
     """Write a report to a new file, in the form that its name ends in.
 
-    Args:
-        report: The report.
-        title: Its title.
-        command: The command that prints it.
-        path: A file that is not there yet.
+    The file is not there yet.
 
     Returns:
         What was written, as a sentence.

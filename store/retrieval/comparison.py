@@ -103,7 +103,6 @@ class QueryComparison:
         stored: All methods with a ranking.
         texts: The text of each query that counts for both.
         scores: The measures of the two.
-        grades: The grades.
     """
 
     asked: MethodPair
@@ -132,8 +131,6 @@ class ComparedQueries:
 
     Attributes:
         comparison: The two methods.
-        measure: The measure in which they are compared.
-        rows: The queries.
     """
 
     comparison: QueryComparison
@@ -143,10 +140,6 @@ class ComparedQueries:
 
 def compare_by_query(connection: Connection, asked: MethodPair) -> QueryComparison:
     """Measure the rankings of two methods query by query.
-
-    Args:
-        connection: A reading connection.
-        asked: Which two, and how.
 
     Raises:
         WorkbenchError: There is no ranking, or no such label.
@@ -204,11 +197,7 @@ def ranked_codes(
 ) -> tuple[list[RankedCode], list[RankedCode]]:
     """Return the codes that each of two methods has for a query, best first, then what it lacks.
 
-    Args:
-        connection: A reading connection.
-        query: The MD5 of its text.
-        methods: The methods.
-        relevant: The relevant codes of the query, by the MD5 of their texts.
+    The query and the relevant codes are the MD5 of their texts.
 
     Raises:
         UnknownName: There is no ranking of a method.
@@ -270,9 +259,7 @@ def _first_line(text: str) -> str:
 def code_text(connection: Connection, code: str) -> tuple[str, str]:
     """Return the text of a code and its language.
 
-    Args:
-        connection: A reading connection.
-        code: The MD5 of its text.
+    The code is the MD5 of its text.
     """
     table = table_of(Code)
     row = connection.execute(select(table.c.text, table.c.language).where(table.c.text_hash == code)).first()

@@ -16,7 +16,7 @@ from store.export.true_labels import TRUE_LABELS, create_true_labels, true_label
 from store.formats.retrieval import WHOLE
 from store.kinds.pair import MATCH, PAIR
 from store.queries.current import first_values
-from store.queries.runs import all_runs, rater_or_run
+from store.queries.runs import rater_or_run, run_names
 from store.splits.splits import list_splits
 from store.sql import native
 from store.tables.columns import table_of
@@ -108,7 +108,7 @@ def label_sources(connection: Connection) -> tuple[LabelSource, ...]:
     counts = {LabelSource(policy="majority"): of_people} if of_people else {}
     counts |= {LabelSource(rater=name): number for name, number in connection.execute(by_rater)}
     raters = sorted(counts, key=lambda source: -counts[source])
-    runs = [LabelSource(rater=run.name) for run in all_runs(connection) if run.kind == PAIR.name]
+    runs = [LabelSource(rater=name) for name in run_names(connection, PAIR.name)]
     splits = [
         LabelSource(split=split.name, part=part.name)
         for split in list_splits(connection)
@@ -121,9 +121,7 @@ def label_sources(connection: Connection) -> tuple[LabelSource, ...]:
 def read_grades(connection: Connection, source: LabelSource) -> Grades:
     """Return the grades of the labels of now, as an export of a benchmark writes them.
 
-    Args:
-        connection: A reading connection; temporary tables are made in it.
-        source: Whose labels.
+    Temporary tables are made in the connection.
 
     Raises:
         WorkbenchError: There are none, or one is no whole number.

@@ -42,8 +42,6 @@ class StoredRanking:
     """The ranking of a method.
 
     Attributes:
-        id: Its key.
-        method: The name of the method.
         depth: The codes of each query that are kept at most.
         codes: The different codes that were searched.
         queries: The queries that codes were ranked for.
@@ -108,10 +106,7 @@ def read_judged(
 
     A ranking of 1,000 codes for 20,604 queries has 20 million; what is judged is found in the database.
 
-    Args:
-        connection: A reading connection.
-        rankings: The rankings.
-        qrels: The grades, by the MD5 of the texts of queries and codes.
+    Grades are by the MD5 of the texts of queries and codes.
 
     Returns:
         By method and the MD5 of the text of the query. A code with the text of its query is there, too,

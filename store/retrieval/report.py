@@ -93,12 +93,6 @@ def retrieval_report(
 ) -> RetrievalReport | None:
     """Measure the stored rankings of all methods against labels.
 
-    Args:
-        connection: A reading connection.
-        source: Whose labels.
-        preset: The name of how a benchmark measures.
-        bootstrap: How intervals are drawn.
-
     Returns:
         The report; None where no query counts.
 

@@ -80,10 +80,6 @@ def items_by_query(
 def agreement_behind(panel: TruthPanel, ids: Array) -> dict[str, Any]:
     """Return the agreement of the raters of a policy, or of people, on some items.
 
-    Args:
-        panel: Whose labels are true.
-        ids: The items.
-
     Returns:
         `alpha` at the question's `level`, `percent`, `units` with two labels or more, those of all labelled
         units that are `undecided`, the number of `raters`, and `why` there is no alpha.

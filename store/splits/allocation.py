@@ -26,7 +26,6 @@ class Part:
     """A part of a split.
 
     Attributes:
-        name: Its name.
         share: The share that it is to have, above 0.
     """
 

@@ -184,10 +184,7 @@ def _groups(
 def check_feasible(groups: Groups, disjoint: Disjoint, largest_part: float) -> None:
     """Refuse ratios that cannot be met since one group is larger than every part.
 
-    Args:
-        groups: The groups.
-        disjoint: What no two parts share.
-        largest_part: The share that the largest part is to have.
+    `largest_part` is the share that the largest part is to have.
 
     Raises:
         WorkbenchError: One group is larger.

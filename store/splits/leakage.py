@@ -38,7 +38,6 @@ class Leak:
     """Something that two parts share.
 
     Attributes:
-        sort: What it is.
         parts: Both parts, in the order of the split.
         items: An item of each, by its id in its file.
         texts: The query, code or repository of each.
@@ -57,9 +56,7 @@ class PlacedText:
     """A query, code or repository of a part.
 
     Attributes:
-        part: The part.
         item: An item that has it, by its id in its file.
-        text: Its text.
     """
 
     part: str
@@ -75,11 +72,7 @@ def leaks(
 ) -> list[Leak]:
     """Return what parts share, the most similar first.
 
-    Args:
-        parts: The names of the parts, in order.
-        queries: The queries of each part, each once.
-        codes: The codes of each part, each once.
-        repositories: The repositories of each part, each once.
+    The parts are in order, and each text is once in its part.
     """
     found = [
         *_same("same query", parts, queries, [normalized(one.text) or one.text for one in queries]),

@@ -138,9 +138,6 @@ def duplicate_groups(texts: Sequence[str]) -> list[int]:
     Near-duplicates are texts that are equal but for case, accents and punctuation, and those whose words but
     stop words have a Jaccard similarity of 0.8 or more.
 
-    Args:
-        texts: The texts.
-
     Returns:
         For each text the first place of its group.
     """

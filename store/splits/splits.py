@@ -17,7 +17,6 @@ from sqlalchemy import Connection, Row, delete, func, select
 
 from store.errors import UnknownName, WorkbenchError, WorkspaceError
 from store.formatting import pluralize
-from store.kinds.comparison import PREFERENCE
 from store.kinds.spec import TaskKind, task_kinds
 from store.queries.labels import named_question, to_file_order
 from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
@@ -56,7 +55,6 @@ class SplitPlan:
     Attributes:
         question: The question whose labels it is of.
         against: Whose labels are true: a rater, or a policy.
-        parts: Its parts.
         disjoint: What no two parts share; `given` where each item's part was given.
         seed: The seed of the order of the groups.
         stratified: Whether each part has its share of every label, in place of its share of the queries.
@@ -86,7 +84,6 @@ class PartFigures:
             apart or parts were given.
         achieved: The share of these that it has.
         queries: Its queries; of a kind without queries its items.
-        items: Its items.
         codes: Its different codes, those that are equal but for blanks as one; None for items without codes.
         repositories: Its repositories; None for items without one.
         labels: Its true labels, by value.
@@ -125,7 +122,6 @@ class SplitReport:
 
     Attributes:
         truth: What the true labels rest on.
-        parts: Its parts.
         groups: The groups that were kept together.
         largest: The share of the queries, or items, that the largest group has.
         left_out: Items that were left out since their query and code came into different parts.
@@ -151,10 +147,6 @@ class SplitDetails:
     """A split.
 
     Attributes:
-        id: Its key.
-        name: Its name.
-        kind: The kind of its items.
-        plan: How it was made.
         report: What was found when it was made.
         created_at: When it was made.
         last_judgment: The highest id of a judgment of then; None where there was none.
@@ -539,7 +531,7 @@ def true_units(connection: Connection, plan: SplitPlan) -> TrueUnits:
         with_revealed=plan.with_revealed,
     )
     values = panel.without(()).values
-    if plan.question == PREFERENCE.name:
+    if panel.labels.kind.two_sided:
         # As they are stored: exports put them in the order of the files.
         (values,) = to_file_order(connection, panel.labels.item_ids, [values])
     there = ~numpy.isnan(values)

@@ -37,7 +37,6 @@ class CheckedStatement:
     """A statement that may be run.
 
     Attributes:
-        text: The statement.
         views: The views that it names, each with the names of the columns that it may need, in order.
         describes: Whether it asks for their columns alone, and not for a row.
     """
@@ -89,11 +88,7 @@ def check_statement(text: str) -> CheckedStatement:
 
 
 def sql_error(message: str) -> SqlError:
-    """Return the error of a statement that DuckDB refused or could not carry out.
-
-    Args:
-        message: What DuckDB says.
-    """
+    """Return the error of a statement that DuckDB refused or could not carry out."""
     said = re.sub(r"^\w[\w ]* Error: ", "", message.strip())
     return SqlError("SQL error", said, VIEWS_HINT)
 

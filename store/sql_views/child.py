@@ -24,12 +24,7 @@ BATCH_ROWS = 2_048
 
 
 def main(source: BinaryIO, target: BinaryIO) -> None:
-    """Read a request, run its statement, and write what it comes to.
-
-    Args:
-        source: Where the request and the rows come from.
-        target: Where the result goes.
-    """
+    """Read a request, run its statement, and write what it comes to."""
     request = json.loads(source.readline())
     database = duckdb.connect(":memory:", config=request["config"])
     database.execute("SET TimeZone = 'UTC'")

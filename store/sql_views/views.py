@@ -68,7 +68,6 @@ class Column:
     """A column of a view.
 
     Attributes:
-        name: Its name.
         type: Its type in DuckDB.
         about: What it holds, in one line.
     """
@@ -83,7 +82,6 @@ class View:
     """A view.
 
     Attributes:
-        name: Its name.
         about: What a row is, in one line.
         columns: Its columns, in order.
         select: Makes its select, with these columns, for a session.

@@ -92,10 +92,7 @@ def write_csv(rows: pyarrow.Table, target: IO[str]) -> None:
 def write_rows(rows: pyarrow.Table, path: Path, statement: str = "") -> None:
     """Write rows to a new file, in the format that its name ends in: whole or not at all.
 
-    Args:
-        rows: The rows.
-        path: A file that is not there yet.
-        statement: What selected them, which a chart says of itself.
+    The file is not there yet. A chart names the statement that selected the rows.
 
     Raises:
         ExportFailed: It is there, its name ends in none of `SUFFIXES`, it is a chart of rows that cannot be

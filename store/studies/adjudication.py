@@ -16,7 +16,7 @@ from uuid import uuid4
 from sqlalchemy import CTE, Connection, Select, func, insert, or_, select, update
 
 from store.errors import JudgmentRefused, UnknownName, WorkbenchError
-from store.kinds.comparison import PREFERENCE, canonical_scale
+from store.kinds.comparison import canonical_scale
 from store.kinds.listing import relation
 from store.kinds.spec import QuestionSpec, question_named, task_kinds
 from store.policy.refusal import refuse
@@ -61,7 +61,6 @@ class Adjudication:
     """An adjudicator at work on what raters of a study or of the whole workspace disagree about.
 
     Attributes:
-        adjudicator: Who rules.
         study: The study; None for all labels of the workspace.
         run: The run of the agents that is shown where they are; None for the default one of each kind.
         question: The only question that is ruled on, by its readable name; None for all.
@@ -460,7 +459,7 @@ def _asked(connection: Connection, study: StudyDetails | None) -> dict[int, Ques
     """Return the questions by their keys, that of comparisons with the scale of the study."""
     scale = canonical_scale("" if study is None else study.protocol.scale)
     return {
-        number: replace(spec, scale=scale) if spec.name == PREFERENCE.name else spec
+        number: replace(spec, scale=scale) if named_question(spec.name).kind.two_sided else spec
         for number, spec in _specs(connection).items()
     }
 
@@ -591,13 +590,7 @@ def rule(
 ) -> Judgment:
     """Record a ruling.
 
-    Args:
-        workspace: The open workspace.
-        adjudication: Who rules.
-        dispute: What is ruled on.
-        value: The value.
-        comment: Why.
-        reason: The reason that comes with a value, such as that both candidates are bad.
+    A reason comes with some values, such as that both candidates are bad.
 
     Raises:
         JudgmentRefused: The value is off the scale, or goes against the raters without a comment.

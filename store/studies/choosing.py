@@ -32,12 +32,10 @@ class ItemChoice:
     """How the items of a study are chosen; all items of the kind where nothing else is said.
 
     Attributes:
-        kind: The task kind.
         query: The title of the items, such as the query of a pair.
         names: Items by name or number.
         sample: The size of a random sample.
         stratify: What the sample is stratified by, as in `Stratification.parse`.
-        seed: The seed of the sample.
     """
 
     kind: str
@@ -62,10 +60,7 @@ def choose_items(
 ) -> tuple[list[ChosenItem], str]:
     """Return the chosen items, and how they were chosen as a phrase.
 
-    Args:
-        connection: A reading connection.
-        choice: How they are chosen.
-        apart: Items set aside, for gold or training: a sample is taken of the others.
+    A sample is taken of those that are not set apart, for gold or training.
 
     Raises:
         UnknownName: There is no such kind, query or item.

@@ -54,13 +54,7 @@ class Made:
     """A comparison to be made.
 
     Attributes:
-        prompt: The prompt.
-        one: One candidate.
-        other: The other one.
         about: What they are: codes, answers or completions.
-        made_from: How it was made.
-        language: The programming language.
-        reference: A reference answer.
         verdicts: Judges, each with the value from the view of `one`.
     """
 
@@ -363,7 +357,6 @@ class ComparisonPlan:
     """What is compared, under which name, and the study of it.
 
     Attributes:
-        name: The name of the comparisons, and of their study.
         protocol: The protocol of the study; its seed is that of all that is random.
         codes_from: Two sets of codes as `A:B`; None for none.
         labels: Whose labels say which codes match.
@@ -449,12 +442,7 @@ def store_comparisons(
 
     Their ids and their order are hashes of the seed and the texts, and tell nothing of the sets.
 
-    Args:
-        workspace: The open workspace.
-        name: The name of the comparisons.
-        made: The comparisons.
-        seed: The seed, which is stored with each.
-        most: How many of them are taken at random; None for all.
+    At most `most` of them are taken, at random; None for all. The seed is stored with each.
 
     Returns:
         What was added, and the ids of the comparisons.

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from sqlalchemy import Connection, func, insert, select
 
 from store.errors import WorkbenchError
-from store.json_fields import json_fields
+from store.json_fields import fields_of, json_fields
 from store.kinds.spec import task_kinds
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.rater_quality import Decision, too_fast
@@ -120,22 +120,14 @@ class MemberProgress:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields, with derived ones."""
-        member, times = self.member, ("hours", "first_at", "last_at", "ends_at")
         return {
-            "rater": member.rater.name,
-            "pseudonym": member.pseudonym,
-            "consented_at": member.consented_at,
-            "withdrawn_at": member.withdrawn_at,
-            "done": self.whole.done,
-            "total": self.whole.total,
+            "rater": self.member.rater.name,
+            **fields_of(self.member, "pseudonym", "consented_at", "withdrawn_at"),
+            **fields_of(self.whole, "done", "total"),
             "left": self.left,
             "conditions": {name: asdict(one) for name, one in self.parts.items()},
-            "gold": asdict(self.gold),
-            "training": asdict(self.training),
-            "decisions": self.decisions,
-            "too_fast": self.too_fast,
-            "per_hour": self.per_hour,
-            **{name: getattr(self, name) for name in times},
+            **fields_of(self, "gold", "training", "decisions", "too_fast", "per_hour"),
+            **fields_of(self, "hours", "first_at", "last_at", "ends_at"),
         }
 
 
@@ -145,7 +137,6 @@ class Look:
 
     Attributes:
         question: The question.
-        looked_at: When.
         judgments: How many labels of first presentations there were.
         items: How many items had labels of at least two raters.
         alpha: Krippendorff's alpha; None where it is not defined.
@@ -178,7 +169,6 @@ class Dashboard:
     """What a coordinator sees of a study.
 
     Attributes:
-        study: The study.
         raters: The progress of each rater, in the order of the study.
         questions: The questions that are compared.
         judgments: How many labels of first presentations each of them has.

@@ -32,7 +32,6 @@ class StudyItem:
     """An item of a study.
 
     Attributes:
-        key: What it is known by.
         stratum: Its stratum in the sample; None without strata.
     """
 
@@ -337,7 +336,6 @@ class RaterBalance:
     """What one rater has to do in a study.
 
     Attributes:
-        rater: The rater.
         items: How many items of the study they meet; gold and training items are not counted.
         by_condition: How many of these in each condition.
         repeats: How many of these they meet again, hidden.

@@ -27,11 +27,7 @@ def send_back(workspace: Workspace, adjudication: Adjudication, item_id: int, no
 
     Raters learn that the item is asked again, and the note; not who judged it how.
 
-    Args:
-        workspace: The open workspace.
-        adjudication: Who sends it back, in which study.
-        item_id: The item.
-        note: What raters are told; it should name no label.
+    The note, which raters are told, should name no label.
 
     Returns:
         The pseudonyms of the raters.

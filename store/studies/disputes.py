@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from store.errors import UnknownName
+from store.json_fields import fields_of
 from store.kinds.spec import QuestionSpec
 from store.queries.executions import ExecutionView
 from store.record.evidence import Citation, as_json
@@ -24,10 +25,8 @@ class DisputedLabel:
     Attributes:
         rater: The rater under a name that tells nothing: R1 of a study, a letter elsewhere.
         name: The rater's own name.
-        value: The value.
         seconds: How long it took; None where that is not known.
         comment: What the rater wrote about it.
-        reason: The reason that was given for it.
         citations: The lines that it cites.
         blind: Whether it was judged in a blind review.
         revealed: Whether the agents' label was on the screen.
@@ -57,7 +56,6 @@ class RatersTest:
     Attributes:
         rater: The rater under a name that tells nothing.
         name: The rater's own name.
-        execution: The run.
         again: Whether the adjudicator ran it again.
     """
 
@@ -72,8 +70,6 @@ class Ruling:
     """A current ruling.
 
     Attributes:
-        adjudicator: Who made it.
-        value: The value.
         comment: What was written about it.
         revealed: Whether the agents' label was on the screen.
     """
@@ -91,8 +87,6 @@ class AgentsLabel:
     Attributes:
         id: The verdict, or the judge's last score.
         name: The run or the judge.
-        value: The value.
-        reason: The reason that was given.
     """
 
     id: UUID
@@ -106,15 +100,9 @@ class Dispute:
     """A question on an item or a response that raters answered differently.
 
     Attributes:
-        item_id: The item.
-        external_id: What it is called.
-        kind: Its kind.
         title: The text by which lists show it.
-        spec: The question.
         target: The keys of the question and the response.
         response: The letter of the response on the adjudicator's screens; empty for the item itself.
-        labels: The labels by rater.
-        rulings: The current rulings.
         agents: The agents' labels, where they are shown.
         hidden: Whether the agents' labels stay hidden from the adjudicator.
         tests: The raters' own tests.
@@ -172,7 +160,7 @@ class Dispute:
                 {
                     "rater": one.name if names else one.rater,
                     "word": self.spec.scale.word(one.value),
-                    **{field: getattr(one, field) for field in _OF_LABELS},
+                    **fields_of(one, *_OF_LABELS),
                     "evidence": json.loads(as_json(one.citations)),
                 }
                 for one in self.labels
@@ -190,7 +178,7 @@ class Dispute:
             "rulings": [asdict(one) for one in self.rulings],
             "agents": None
             if self.hidden
-            else [{"name": one.name, "value": one.value, "reason": one.reason} for one in self.agents],
+            else [fields_of(one, "name", "value", "reason") for one in self.agents],
         }
 
 
@@ -216,11 +204,6 @@ def goes_against(scale: Scale, values: Sequence[float], value: float) -> bool:
 
     On an interval scale it does where nobody gave the value, or where more than half of the raters gave a
     lower one, or more than half a higher one. On others it does where another value was given more often.
-
-    Args:
-        scale: The scale.
-        values: The raters' values.
-        value: That of the ruling.
     """
     if scale.level == "interval":
         lower, higher = (sum(one < value for one in values), sum(one > value for one in values))

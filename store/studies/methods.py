@@ -37,10 +37,6 @@ def methods_table(connection: Connection, study: StudyDetails) -> str:
 def methods_rows(connection: Connection, study: StudyDetails) -> list[tuple[str, str]]:
     """Return the methods of a study, each with its value. Raters are named by their pseudonyms.
 
-    Args:
-        connection: A reading connection.
-        study: The study.
-
     Raises:
         WorkbenchError: It is a draft.
     """

@@ -18,7 +18,6 @@ class SealedRows:
     """Rows of a table of a packet that nothing changes.
 
     Attributes:
-        table: The table.
         columns: The columns, as SQL.
         order: The columns by which the rows are ordered, as SQL.
         where: The condition of the rows, as SQL.
@@ -100,10 +99,7 @@ def sealed_rows(kind: TaskKind) -> dict[str, tuple[SealedRows, ...]]:
 def digests(cursor: duckdb.DuckDBPyConnection, catalog: str, kind: TaskKind) -> dict[str, str]:
     """Return the digests of a packet.
 
-    Args:
-        cursor: A cursor to which the packet is attached.
-        catalog: The name of the packet in statements.
-        kind: The kind of its items.
+    The packet is attached to the cursor, under the name `catalog`.
     """
     return {
         word: digest(text for rows in parts for text in rows.read(cursor, catalog))

@@ -50,9 +50,6 @@ class PacketReport:
 
     Attributes:
         packet: The file.
-        id: Its key.
-        study: The name of the study.
-        rater: The rater's name.
         reveal: Whether it is the packet of the reveal.
         dry_run: Whether nothing was to be written.
         judgments: Judgments that were new.

@@ -76,12 +76,8 @@ class ArrivedPacket:
     """A packet that was looked through, with its records under the ids of the workspace.
 
     Attributes:
-        path: The file.
         fact: What it says of itself.
         row: What the workspace remembers of it.
-        study: The study.
-        member: The rater.
-        kind: The kind of its items.
         assigned: Its assignments, by their ids in it.
         records: The records that can be taken.
         outcomes: The tests of executions.
@@ -107,9 +103,7 @@ class ArrivedPacket:
 def read_packet(workspace: Workspace, path: Path) -> ArrivedPacket:
     """Read a packet, and check it and each of its records.
 
-    Args:
-        workspace: The workspace.
-        path: The packet, which is only read.
+    The packet is only read.
 
     Raises:
         WorkspaceError: The file is no packet of this workspace, or not as it was made, or cannot be read.

@@ -33,7 +33,7 @@ from store.queries.studies import StudyDetails, StudyMember
 from store.record.ids import lowest_at, now
 from store.record.protocol import StudyProtocol
 from store.record.revisions import REVISION, changes_of
-from store.sql import quoted
+from store.sql import listed, quoted
 from store.studies.packet_contents import digests
 from store.studies.studies import digest, shown_guideline
 from store.tables.columns import table_of
@@ -343,7 +343,7 @@ class PacketWriter:
                 f" LEFT JOIN packed_text o_{part} ON o_{part}.place = p.place AND o_{part}.part = '{part}'"
             )
         cursor.execute(
-            f"INSERT INTO {_OUT}.{record.table} BY NAME SELECT t.* REPLACE ({_listed(replaced)}) "
+            f"INSERT INTO {_OUT}.{record.table} BY NAME SELECT t.* REPLACE ({listed(replaced)}) "
             f"FROM packed p JOIN {record.table} t ON t.item_id = p.real{joined} ORDER BY p.place"
         )
         # Of the text before a change it would tell who has it; items are called by its digits.
@@ -614,10 +614,6 @@ def _program_of(reply: str) -> str:
         return ""
     program = given.get("test_program") if isinstance(given, dict) else None
     return "" if program is None else json.dumps({"test_program": program})
-
-
-def _listed(columns: Mapping[str, str]) -> str:
-    return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
 
 
 def _insert(cursor: duckdb.DuckDBPyConnection, table: str, **values: Any) -> None:

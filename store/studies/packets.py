@@ -43,12 +43,7 @@ class MadePacket:
 
     Attributes:
         packet: The file.
-        id: Its key.
-        study: The name of the study.
-        rater: The rater's name.
         reveal: Whether it is the packet of the reveal.
-        items: How many items it has.
-        sittings: In how many sittings they are judged.
         bytes: The size of the file.
     """
 

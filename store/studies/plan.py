@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Connection, func, select
 
 from store.errors import UnknownName, WorkbenchError
+from store.json_fields import SPREAD, json_name
 from store.kinds.spec import task_kinds
 from store.policy.scope import TRAIN
 from store.policy.words import OWN_TEST, condition_of
@@ -39,8 +40,6 @@ class StudyPlan:
     """The plan of a study.
 
     Attributes:
-        name: The study's name.
-        raters: The raters' names.
         choice: How the items are chosen.
         protocol: Everything else that is no file.
         items: The file that names the items, one a line; None where they are chosen otherwise.
@@ -68,11 +67,10 @@ class RaterPlan:
     Attributes:
         balance: The rater's items by condition, repeats, gold and training items.
         assignments: How many assignments that makes, a reveal included.
-        sittings: In how many sittings they come.
         hours: How long they are taken to need.
     """
 
-    balance: RaterBalance
+    balance: RaterBalance = field(metadata=SPREAD)
     assignments: int
     sittings: int
     hours: float
@@ -91,11 +89,13 @@ class PlanPreview:
         is_measured: Whether they are the median of the workspace's labels.
     """
 
+    JSON: ClassVar = ("raters", "shared", "seconds", "is_measured")
+
     sample: str
     items: int
     raters: tuple[RaterPlan, ...]
     shared: tuple[int, int] | None
-    seconds: float
+    seconds: float = field(metadata=json_name("question_seconds"))
     is_measured: bool
 
     @property
@@ -113,21 +113,6 @@ class PlanPreview:
     def hours(self) -> float:
         """The hours of the rater who needs the most."""
         return max(one.hours for one in self.raters)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {
-            "raters": [
-                {**asdict(one.balance), **{name: getattr(one, name) for name in _OF_RATERS}}
-                for one in self.raters
-            ],
-            "shared": self.shared,
-            "question_seconds": self.seconds,
-            "is_measured": self.is_measured,
-        }
-
-
-_OF_RATERS = ("assignments", "sittings", "hours")
 
 
 def names(text: str | None) -> list[str]:

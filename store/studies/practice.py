@@ -18,25 +18,13 @@ BAND = 2.0
 
 
 def is_right(question: str, value: float, known: float) -> bool:
-    """Return whether an answer is the known one; a score counts that is near it.
-
-    Args:
-        question: The name of the question.
-        value: The answer.
-        known: The known answer.
-    """
+    """Return whether an answer is the known one; a score counts that is near it."""
     spec = question_named(split_question(question)[0])
     return abs(value - known) <= (BAND if spec is not None and spec.scale.level == "interval" else 0)
 
 
 def practice_score(connection: Connection, study_id: int, rater_id: int) -> GoldScore:
-    """Return how many training items a rater answered right, and how many there are.
-
-    Args:
-        connection: A reading connection.
-        study_id: The study.
-        rater_id: The rater.
-    """
+    """Return how many training items a rater answered right, and how many there are."""
     gold = {one.item_id: one.gold or {} for one in study_items(connection, study_id)}
     given = study_decisions(connection, study_id, (TRAIN,)).get(rater_id, [])
     right = sum(_is_item_right(one.values, gold[one.item_id]) for one in given)

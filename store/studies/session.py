@@ -22,10 +22,7 @@ class StudySession:
     """Where a rater is in an open study.
 
     Attributes:
-        study: The study.
-        rater: The rater.
         sitting: The number of the sitting that is worked on.
-        sittings: How many sittings the rater has.
         done: How many items of all sittings are decided.
         total: How many items they have.
         left: How many items of the sitting are not decided.

@@ -24,13 +24,7 @@ _TYPES: dict[type, pyarrow.DataType] = {
 
 
 def append_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows into a table, in the transaction that is open.
-
-    Args:
-        connection: A connection of the workspace.
-        table: The table.
-        rows: A value for each column, by its name.
-    """
+    """Insert rows into a table, in the transaction that is open."""
     if not rows:
         return
     arrays = []

@@ -14,6 +14,7 @@ import duckdb
 
 from store.events import Progress, Report
 from store.record.ids import MARGIN, first_ahead, now
+from store.sql import listed
 from store.tables.runs import Execution, TestOutcomeRow
 from store.workspace.attaching import OTHER
 
@@ -35,7 +36,6 @@ class _Named:
     """A table whose rows have a name: `merged_TABLE` maps the copy's keys (theirs) to those here (ours).
 
     Attributes:
-        table: Its name.
         name: The columns that name a row.
         of: The SELECT of the copy's keys that a merge is about.
     """
@@ -85,7 +85,6 @@ class MergedTable:
     Joins are written as such: DuckDB would keep all of the table for a subquery of a row's own.
 
     Attributes:
-        table: Its name.
         key: The columns that identify a row; a row whose key is here already stays as it is.
         replaced: Columns whose value is another one here, as SQL over the copy's row `c` and what is joined.
         joined: The joins that these need, and those that exclude rows.
@@ -108,7 +107,7 @@ class MergedTable:
     @property
     def insert(self) -> str:
         """The statement that copies them."""
-        replaced = ", ".join(f"{sql} AS {name}" for name, sql in self.replaced.items())
+        replaced = listed(self.replaced)
         columns = f"c.* REPLACE ({replaced})" if replaced else "c.*"
         return f"INSERT INTO {self.table} BY NAME SELECT {columns} {self.fresh}"
 
@@ -264,7 +263,6 @@ class RunGain:
     """The rows that a run gains.
 
     Attributes:
-        name: The run's name.
         fresh: Whether the workspace lacks it.
         ours: Its key here.
         theirs: Its key in the copy, another one where it was begun on both sides.
@@ -409,10 +407,6 @@ class Comparison:
 
     def copy(self, runs: Sequence[RunGain], report: Report) -> dict[str, int]:
         """Write everything that is new.
-
-        Args:
-            runs: The gains of the runs.
-            report: Receives the tables copied.
 
         Returns:
             How many rows were added, by table.

@@ -34,7 +34,6 @@ class MergeReport:
     """The result of a merge.
 
     Attributes:
-        copy: The copy.
         dry_run: Whether nothing was to be written.
         runs: The copy's runs, and the rows that each gains here.
         added: Rows that were new, by table.

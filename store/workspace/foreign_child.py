@@ -28,12 +28,7 @@ _OTHERS = {
 
 
 def main(source: BinaryIO, target: BinaryIO) -> None:
-    """Read a request, look through its file, and write what was found.
-
-    Args:
-        source: Where the request comes from.
-        target: Where the answer goes.
-    """
+    """Read a request, look through its file, and write what was found."""
     request = json.loads(source.readline())
     # What is imported late is imported by this, while files can still be opened.
     with duckdb.connect(":memory:", config=request["config"]) as database:

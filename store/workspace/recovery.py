@@ -64,7 +64,6 @@ class RecoverReport:
     """The result of replaying a journal.
 
     Attributes:
-        journal: The file.
         lines: How many lines it has, empty ones not counted.
         added: Records that the workspace lacked, now in it.
         known: Records that it had.

@@ -41,10 +41,6 @@ def tables_of(cursor: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
 def version_of(master: duckdb.DuckDBPyConnection, path: Path) -> int:
     """Return the schema version of a file, 0 for an empty one.
 
-    Args:
-        master: A connection to it.
-        path: Its name, for what is said of it.
-
     Raises:
         WorkspaceError: It is a database of another program.
         WorkspaceTooNew: A newer version of this program wrote it.
@@ -134,9 +130,7 @@ def migrate(master: duckdb.DuckDBPyConnection, path: Path, version: int, newest:
 def keep_copy(path: Path, version: int) -> Path:
     """Copy a closed workspace file before it is migrated, beside it, over no earlier copy.
 
-    Args:
-        path: The file; nobody has it open.
-        version: Its schema version, which the copy is named after.
+    Nobody has the file open. The copy is named after its version.
 
     Returns:
         The copy.

@@ -104,7 +104,7 @@ OF_ONE_KIND = (
     "store/export/content.py",
     "store/ingest/votes.py",
     "store/studies/comparing.py",
-    "store/reports/catalogue.py",
+    "store/queries/preferences.py",
     "screens/review/candidates.py",
 )
 """Modules of a kind, or about what only one has: a retrieval benchmark, a table of pairs, preferences."""
@@ -112,7 +112,8 @@ OF_ONE_KIND = (
 
 def test_what_is_asked_of_a_kind_is_a_field_of_it_and_not_its_name(repository):
     named = re.compile(
-        r"[!=]= *(?:\"(?:pair|completion|answer|comparison)\"|(?:PAIR|COMPLETION|ANSWER|COMPARISON)\.name)"
+        r"[!=]= *(?:\"(?:pair|completion|answer|comparison)\"|"
+        r"(?:PAIR|COMPLETION|ANSWER|COMPARISON|MATCH|RELEVANCE|PREFERENCE)\.name)"
     )
     files = (
         path

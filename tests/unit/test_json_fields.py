@@ -6,13 +6,17 @@ from dataclasses import asdict, dataclass, field
 import numpy
 import pytest
 
-from agents.pipelines.pair_annotation.run_steps import StageSeconds
+from agents.pipelines.pair_annotation.run_steps import PairSeconds, StageSeconds
 from store.json_fields import NOT_IN_JSON, json_fields, json_name
 from store.measures.accuracy import Accuracy
 from store.measures.intervals import Interval
 from store.queries.accuracy import RaterAccuracy
 from store.queries.progress import KindProgress
+from store.queries.run_figures import RoleFigures
+from store.queries.run_items import FailureCause, FailureMessage
 from store.queries.times import TimeBin
+from store.studies.design import RaterBalance
+from store.studies.plan import PlanPreview, RaterPlan
 
 FEW = Interval(None, None, 0.95, 3, 1000, 0)
 
@@ -61,6 +65,25 @@ def without(found, name: str, **also) -> dict:
 
 TIMES = TimeBin(0.0, None, 2.5, None, None, items=(7, 8))
 KIND = KindProgress("pair", 5, 2, 1, 0, None, None)
+ROLE = RoleFigures(
+    "screener",
+    3,
+    2,
+    1,
+    1,
+    1,
+    lately=0,
+    requests=4,
+    tokens_in=90,
+    tokens_out=7,
+    money=None,
+    unpriced=2,
+    from_cache=1,
+    seconds=10.00049,
+)
+CAUSE = FailureCause("rate_limited", 3, 2, (FailureMessage("Too many.", 2), FailureMessage("Later.", 1)))
+BALANCE = RaterBalance("ana", 4, {"blind": 4}, 0, 1, 2)
+PLAN = PlanPreview("all", 4, (RaterPlan(BALANCE, 5, 1, 0.25),), None, 30.0, is_measured=False)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +95,55 @@ KIND = KindProgress("pair", 5, 2, 1, 0, None, None)
         (KIND, without(KIND, "kind", left=KIND.left)),
         (StageSeconds(3, 2, 5.0), {"steps": 3, "pairs": 2, "total": 5.0, "mean": 2.5}),
         (StageSeconds(0, 0, 0.0), {"steps": 0, "pairs": 0, "total": 0.0, "mean": None}),
+        (
+            PairSeconds(2, 3.0, 1.0, 2.0, {"a": StageSeconds(1, 1, 4.0)}),
+            {
+                "pairs": 2,
+                "total": 3.0,
+                "mean": 1.5,
+                "median": 1.0,
+                "longest": 2.0,
+                "stages": {"a": {"steps": 1, "pairs": 1, "total": 4.0, "mean": 4.0}},
+            },
+        ),
+        (
+            ROLE,
+            {
+                "role": "screener",
+                "turns": 3,
+                "items": 2,
+                "failed": 1,
+                "retries": 1,
+                "retried_items": 1,
+                "last_minute": 0,
+                "requests": 4,
+                "tokens_in": 90,
+                "tokens_out": 7,
+                "cost": None,
+                "unpriced": 2,
+                "from_cache": 1,
+                "seconds": 10.0,
+                "seconds_a_turn": 3.333,
+            },
+        ),
+        (
+            CAUSE,
+            {
+                "cause": "rate_limited",
+                "items": 3,
+                "different_messages": 2,
+                "messages": [{"message": "Too many.", "items": 2}, {"message": "Later.", "items": 1}],
+            },
+        ),
+        (
+            PLAN,
+            {
+                "raters": [{**asdict(BALANCE), "assignments": 5, "sittings": 1, "hours": 0.25}],
+                "shared": None,
+                "question_seconds": 30.0,
+                "is_measured": False,
+            },
+        ),
     ],
     ids=lambda one: type(one).__name__,
 )

@@ -290,7 +290,9 @@ def test_of_a_study_only_its_own_undecided_items_count(tmp_path):
 
         def write(connection):
             connection.execute(
-                insert(table_of(Study)).values(id=1, name="one", protocol="{}", created_at=now())
+                insert(table_of(Study)).values(
+                    id=1, name="one", protocol='{"kind": "pair"}', manifest="{}", created_at=now()
+                )
             )
             fields = {"study_id": 1, "phase": "review", "position": 0, "seed": 0}
             fields |= condition_of("")._asdict()

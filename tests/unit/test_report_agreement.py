@@ -461,8 +461,8 @@ def test_a_study_and_repeats_are_compared_for_themselves(tmp_path, workbench):
         ]
 
         def write(connection):
-            study = {"id": 7, "name": "expert study", "protocol": "{}", "created_at": datetime(2026, 1, 1)}
-            study["frozen_at"] = datetime(2026, 1, 2)
+            study = {"id": 7, "name": "expert study", "protocol": '{"kind": "pair"}', "manifest": "{}"}
+            study |= {"created_at": datetime(2026, 1, 1), "frozen_at": datetime(2026, 1, 2)}
             connection.execute(insert(table_of(Study)), [study])
             connection.execute(insert(table_of(Assignment)), rows)
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, insert
 
 from screens.jobs.jobs import LogLine
 from screens.jobs.log_pane import folded
+from store.json_fields import json_fields
 from store.queries.run_figures import listed_runs, role_figures
 from store.queries.run_items import (
     ItemGroup,
@@ -137,7 +138,7 @@ def test_items_of_a_group(workspace: Workspace, run_id: UUID, group: ItemGroup, 
 def test_the_report_prints_what_the_screen_shows(workspace: Workspace, run_id: UUID, workbench: Any) -> None:
     path = workspace.path
     with workspace.reading() as connection:
-        causes = [cause.to_dict() for cause in failure_causes(connection, run_id)]
+        causes = [json_fields(cause) for cause in failure_causes(connection, run_id)]
     workspace.close()
     (run,) = workbench("report", path, "pipeline", "--json").json()["runs"]
     assert run["failures"] == causes

@@ -177,7 +177,8 @@ def rule_command(
 
     A ruling is a record of its own: no label changes. A later ruling of yours replaces it.
     """
-    from store.kinds.comparison import BOTH_BAD, BOTH_BAD_WORD, PREFERENCE, given_value
+    from store.kinds.comparison import BOTH_BAD, BOTH_BAD_WORD, given_value
+    from store.kinds.spec import task_kinds
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
     from store.record.scales import scale_value
@@ -202,7 +203,7 @@ def rule_command(
         found, disputes = open_adjudication(opened, who, study, run=chosen)
         dispute = find_dispute(disputes, number, question, response)
         scale = dispute.spec.scale
-        if dispute.spec.name == PREFERENCE.name:
+        if task_kinds()[dispute.kind].two_sided:
             given, reason = given_value(scale, value)
         else:
             given, reason = scale_value(scale, value), ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,6 @@ from store.errors import WorkbenchError
 from workbench.cli.estimating import estimates
 from workbench.cli.options import (
     Answer,
-    AsJson,
     ConfigFile,
     Workspace,
     command,
@@ -25,7 +25,7 @@ from workbench.cli.options import (
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
     from agents.jobs.limits import LimitSettings
@@ -126,8 +126,7 @@ def annotate_command(
         bool, typer.Option("--estimate", help="Estimate requests, tokens and cost; asks no service.")
     ] = False,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> Answer | None:
+) -> Answer:
     """Run the agents on every item that the run has no outcome for.
 
     Ctrl-C stops it; the same command goes on where it stopped. A budget is that of the run, all its jobs
@@ -137,7 +136,6 @@ def annotate_command(
     from store.record.raters import register_kinds
     from workbench.cli.items import find_kind
     from workbench.job_settings import annotation_settings, check_models
-    from workbench.output import note, print_json
 
     loaded = settings(config)
     kind = kind and find_kind(kind)
@@ -206,25 +204,23 @@ def annotate_command(
             "stratify": stratify,
             "strata": None if sample is None else sample.strata_as_json(),
         }
-        if not as_json:
-            print_strata(sample)
+        jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
+        strata = partial(print_strata, sample)
         if estimate_only:
-            drawn_jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
-            return estimates(opened, drawn_jobs, asked, blind=loaded.screens.blind)
+            return estimates(opened, jobs, asked, strata, blind=loaded.screens.blind)
         for job in jobs:
-            chosen = replace(job, item_ids=drawn, missing_at=missing_at)
-            reports.append(annotate(opened, chosen, loaded.agents.limits))
-            if not as_json:
-                print_report(reports[-1], blind=loaded.screens.blind)
+            reports.append(annotate(opened, job, loaded.agents.limits))
             if reports[-1].state != "done":
                 break
-    if as_json:
-        fields = [{**report.to_dict(blind=loaded.screens.blind), "asked": asked} for report in reports]
-        print_json({"runs": fields} if len(jobs) > 1 else fields[0])
-    if left := [job.asked for job in jobs[len(reports) :]]:
-        note(f"Not begun: {', '.join(left)}.")
-    report_end(*reports, as_json=as_json)
-    return None
+    fields = [{**report.to_dict(blind=loaded.screens.blind), "asked": asked} for report in reports]
+    left = [job.asked for job in jobs[len(reports) :]]
+    return job_answer(
+        {"runs": fields} if len(jobs) > 1 else fields[0],
+        reports,
+        strata,
+        *(partial(print_report, report, blind=loaded.screens.blind) for report in reports),
+        notes=[f"Not begun: {', '.join(left)}."] if left else [],
+    )
 
 
 @command
@@ -362,42 +358,49 @@ def annotate(opened: OpenWorkspace, job: JobSettings, limits: LimitSettings | No
         return run_job(opened, job, ProgressReporter(bar), check=raise_if_stopped, limits=limits)
 
 
-def report_end(*reports: JobReport, as_json: bool) -> None:
-    """Print why jobs stopped early or left items out, and end the command with the matching exit code.
+def job_answer(
+    fields: dict[str, Any],
+    reports: Sequence[JobReport],
+    *text: Callable[[], object],
+    notes: Sequence[str] = (),
+) -> Answer:
+    """Return the answer of a command that ran jobs, with why they stopped early or left items out.
 
     Args:
+        fields: The object that `--json` prints.
         reports: The reports of the jobs.
-        as_json: Whether they were printed as JSON, which says what went wrong already.
+        text: Functions that print them for people.
+        notes: Lines before those about their end.
     """
     from agents.sandbox.errors import INSTALL_HINT
-    from workbench.output import note, show_error
+    from workbench.output import show_error
     from workbench.signals import code_when_stopped
 
     last = reports[-1]
     if last.state == "stopped" and last.used_up is not None:
-        note(f"{last.used_up.message} {last.used_up.hint}")
-        raise typer.Exit(last.used_up.exit_code)
+        reached = f"{last.used_up.message} {last.used_up.hint}"
+        return Answer(fields, *text, code=last.used_up.exit_code, notes=[*notes, reached])
     if last.state == "stopped":
-        note("Stopped. What was recorded is kept; the same command goes on from there.")
-        raise typer.Exit(code_when_stopped())
+        stopped = "Stopped. What was recorded is kept; the same command goes on from there."
+        return Answer(fields, *text, code=code_when_stopped(), notes=[*notes, stopped])
     if last.error is not None:
-        if not as_json:
-            show_error(last.error, as_json=False)
-        raise typer.Exit(last.error.exit_code)
+        # JSON holds the error already.
+        shown = partial(show_error, last.error, as_json=False)
+        return Answer(fields, *text, shown, code=last.error.exit_code, notes=notes)
     waiting = sum(report.waiting for report in reports)
     failed = sum(report.failed for report in reports)
+    left = []
     if waiting:
-        note(
+        left.append(
             f"Unclear items that wait, since their tests need a sandbox: {waiting:,}. {INSTALL_HINT} "
             "Then the same command takes them up."
         )
     if failed:
-        note(
+        left.append(
             f"{failed:,} of the items have no label. The same command tries them again with what is left, "
             "with --retry-failed nothing else."
         )
-    if failed or waiting:
-        raise typer.Exit(1)
+    return Answer(fields, *text, code=1 if left else 0, notes=[*notes, *left])
 
 
 def print_report(report: JobReport, *, blind: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.options import Answer, AsJson, ConfigFile, RaterName, command, emit, given_rater, settings
+from workbench.cli.options import Answer, ConfigFile, RaterName, command, given_rater, settings
 from workbench.start import in_terminal
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def demo_command(
     ] = False,
     rater: RaterName = None,
     config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer | None:
     """Show everything with sample data: no key, no network.
 
     It holds items of every kind of work. The agents' replies in it were written by hand and are no model's
@@ -50,10 +49,10 @@ def demo_command(
         code = open_demo(configured, who, at=at, fresh=fresh, practice=train)
         if code:
             raise typer.Exit(code)
-        return
+        return None
     from agents.sandbox.errors import INSTALL_HINT
     from agents.sandbox.registry import RESTRICTED
-    from workbench.cli.annotate import annotate, report_end
+    from workbench.cli.annotate import annotate, job_answer
     from workbench.demo_report import demo_report
     from workbench.job_settings import SAMPLE_KINDS, sample_annotation
     from workbench.output import note
@@ -64,13 +63,16 @@ def demo_command(
     with build_demo(demo_path(at), fresh=fresh, own_place=at is None) as workspace:
         report = demo_report(workspace, *(annotate(workspace, job) for job in jobs))
     blind = loaded.screens.blind
-    emit(Answer(report.to_dict(blind=blind), partial(_print, report, blind=blind)), as_json=as_json)
-    if report.annotation.sandbox == RESTRICTED:
-        note(
-            "Plain processes install nothing, so the programs that lack a package were not repaired. "
-            f"{INSTALL_HINT} Then start over with --fresh."
-        )
-    report_end(report.annotation, report.judged, as_json=as_json)
+    unrepaired = (
+        "Plain processes install nothing, so the programs that lack a package were not repaired. "
+        f"{INSTALL_HINT} Then start over with --fresh."
+    )
+    return job_answer(
+        report.to_dict(blind=blind),
+        (report.annotation, report.judged),
+        partial(_print, report, blind=blind),
+        notes=[unrepaired] if report.annotation.sandbox == RESTRICTED else [],
+    )
 
 
 def _print(report: DemoReport, *, blind: bool) -> None:

@@ -310,7 +310,6 @@ def _judgment(
         AS_LISTED,
         BOTH_BAD,
         BOTH_BAD_WORD,
-        PREFERENCE,
         canonical_scale,
         given_value,
     )
@@ -357,7 +356,7 @@ def _judgment(
         name = _question(list(questions), line.question, hidden=access.hides_models)
         question, response_ref_id = questions[name]
         shown_as, reason = "", WITHOUT_TEST if access.tests == "own" and execution is None else ""
-        if question.name == PREFERENCE.name:
+        if kind.two_sided:
             protocol = protocol_of(connection, scope)
             on_scale, reason = given_value(
                 canonical_scale("" if protocol is None else protocol.scale), line.value

@@ -165,20 +165,29 @@ class Answer:
         fields: The object that `--json` prints.
         text: What people read: lines, and functions that print what is more than lines.
         code: The exit code.
+        notes: Lines that stderr ends with, beside JSON too.
     """
 
-    def __init__(self, fields: dict[str, Any], *text: str | Callable[[], object], code: int = 0) -> None:
-        self.fields, self.text, self.code = fields, text, code
+    def __init__(
+        self,
+        fields: dict[str, Any],
+        *text: str | Callable[[], object],
+        code: int = 0,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.fields, self.text, self.code, self.notes = fields, text, code, notes
 
 
 def emit(answer: Answer, *, as_json: bool) -> int:
     """Print an answer, as text or as JSON; return the exit code."""
-    from workbench.output import print_json, say
+    from workbench.output import note, print_json, say
 
     if as_json:
         print_json(answer.fields)
     for part in () if as_json else answer.text:
         say(part) if isinstance(part, str) else part()
+    for line in answer.notes:
+        note(line)
     return answer.code
 
 

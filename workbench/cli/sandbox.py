@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from store.json_fields import json_fields
 from workbench.cli.options import Answer, ConfigFile, command, settings
 from workbench.cli.snapshots import snapshots_command
 
@@ -131,7 +131,7 @@ def run_command(
     whole = TestProgram("" if candidate is None else _source(candidate), _source(program))
     report = asyncio.run(_run(loaded, sandbox or loaded.agents.sandbox, whole))
     code = 0 if report.exit_reason == "ok" else 1
-    return Answer(report_facts(report), partial(_print_report, report), code=code)
+    return Answer(json_fields(report), partial(_print_report, report), code=code)
 
 
 async def _run(loaded: Config, name: str | None, program: TestProgram) -> ExecutionReport:
@@ -163,35 +163,6 @@ def _source(path: Path) -> str:
         ) from error
     except OSError as error:
         raise WorkbenchError("No program", f"{path}: {error.strerror}", "Give the path of a file.") from error
-
-
-def report_facts(report: ExecutionReport) -> dict[str, Any]:
-    """Return a report as `--json` prints it."""
-    return {
-        "exit_reason": report.exit_reason,
-        "executable": report.executable,
-        "exit_code": report.exit_code,
-        "error": report.error,
-        "passed": report.passed,
-        "failed": report.failed,
-        "errors": report.errors,
-        "not_discriminating": report.not_discriminating,
-        "flaky": report.flaky,
-        "tests": [asdict(one) for one in report.outcomes],
-        "trace": report.trace,
-        "stdout": report.stdout,
-        "stdout_cut": None if report.stdout_cut is None else asdict(report.stdout_cut),
-        "stderr": report.stderr,
-        "stderr_cut": None if report.stderr_cut is None else asdict(report.stderr_cut),
-        "output_dropped": report.output_dropped,
-        "seconds": report.seconds,
-        "sandbox": report.sandbox,
-        "environment": report.environment,
-        "image": report.image,
-        "snapshot": report.snapshot,
-        "packages": list(report.packages),
-        "started_at": report.started_at,
-    }
 
 
 def _print_report(report: ExecutionReport) -> None:

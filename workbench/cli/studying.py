@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import WorkbenchError
+from store.json_fields import json_fields
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
 from workbench.cli.options import (
@@ -463,7 +464,7 @@ def _of(part: Done | None) -> str | None:
 
 def _answer(found: StudyDetails, preview: PlanPreview | None = None, *further: str) -> Answer:
     """Return a study, with what a freeze of a draft makes and further lines for people."""
-    planned = {} if preview is None else {"plan": preview.to_dict()}
+    planned = {} if preview is None else {"plan": json_fields(preview)}
     return Answer(found.to_dict() | planned, partial(_print, found, preview), *further)
 
 
@@ -496,7 +497,7 @@ def _print(found: StudyDetails, preview: PlanPreview | None) -> None:
         rows, last = found.manifest.get("balance", {}).get("raters", ()), ("consent",)
         ends = [("withdrawn" if one.withdrawn_at else one.consent_version,) for one in found.members]
     else:
-        rows, last = preview.to_dict()["raters"], ("assignments", "sittings", "hours")
+        rows, last = json_fields(preview)["raters"], ("assignments", "sittings", "hours")
         ends = [(one.assignments, one.sittings, f"{one.hours:,.1f}") for one in preview.raters]
     by_name = {row["rater"]: row for row in rows}
     own = [by_name.get(one.rater.name, {}) for one in found.members]

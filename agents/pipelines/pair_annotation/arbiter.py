@@ -6,15 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from store.cuts import Cut
+from store.json_fields import fields_of
 
 if TYPE_CHECKING:
     from agents.pipelines.pair_annotation.reply_models import SimulationReply
     from agents.sandbox.protocol import ExecutionReport
 
-_END_CHARACTERS = 1500
+END_CHARACTERS = 1500
 _MESSAGE_CHARACTERS = 600
 _MAX_TESTS = 40
-_MAX_PACKAGES = 40
+MAX_PACKAGES = 40
 
 
 def prediction(found: SimulationReply) -> str:
@@ -26,9 +27,6 @@ def structured_report(report: ExecutionReport) -> str:
     """Return an execution as JSON for the arbiter.
 
     Durations are left out: the same outcome gives the same text, whenever it came about.
-
-    Args:
-        report: The execution.
 
     Returns:
         JSON with the exit reason, each test's outcome, message, trace and how far it can be trusted, what
@@ -42,14 +40,9 @@ def structured_report(report: ExecutionReport) -> str:
         "environment_error": _head(report.error),
         "trace": _ends(report.trace),
         "image": report.image,
-        "packages": list(report.packages[:_MAX_PACKAGES]),
-        "packages_left_out": len(report.packages[_MAX_PACKAGES:]),
-        "exit_code": report.exit_code,
-        "passed": report.passed,
-        "failed": report.failed,
-        "errors": report.errors,
-        "not_discriminating": report.not_discriminating,
-        "flaky": report.flaky,
+        "packages": list(report.packages[:MAX_PACKAGES]),
+        "packages_left_out": len(report.packages[MAX_PACKAGES:]),
+        **fields_of(report, "exit_code", "passed", "failed", "errors", "not_discriminating", "flaky"),
         "tests": [
             {
                 "name": test.name,
@@ -78,10 +71,10 @@ def _head(text: str) -> str:
 
 def _ends(text: str, cut: Cut | None = None) -> dict[str, Any] | str:
     """Return a short text as it is, and of a long or a cut one its head, its tail, and what lies between."""
-    if cut is None and len(text) <= 2 * _END_CHARACTERS:
+    if cut is None and len(text) <= 2 * END_CHARACTERS:
         return text
     at = len(text) // 2 if cut is None else cut.at
-    head, tail = text[:at][:_END_CHARACTERS], text[at:][-_END_CHARACTERS:]
+    head, tail = text[:at][:END_CHARACTERS], text[at:][-END_CHARACTERS:]
     between = text[len(head) : len(text) - len(tail)]
     missing = Cut(0, 0, 0) if cut is None else cut
     left_out = {

@@ -30,9 +30,6 @@ def errors_of_environment(report: ExecutionReport) -> tuple[str, ...]:
     skipped or could not be run. What a test found is none, nor is a limit, a signal, or the candidate's own
     syntax, which nothing may change.
 
-    Args:
-        report: Its execution.
-
     Returns:
         The lines that say what stood in its way; none where there is nothing to repair.
     """

@@ -12,6 +12,7 @@ from agents.pipelines.pair_annotation.reasons import INVALID, PYTHON_2, Reason, 
 from agents.pipelines.pair_annotation.run_steps import PairSeconds, pair_counts, pair_figures
 from agents.pipelines.spec import FunnelLine, PipelineFigures
 from store.formatting import pluralize
+from store.json_fields import fields_of, json_fields
 from store.queries.pair_runs import PairCounts
 
 if TYPE_CHECKING:
@@ -42,15 +43,11 @@ def counts_of(counts: PairCounts, figures: RunFigures, *, executes: bool) -> Pip
     tested = [("executed", f"{counts.executed:,}"), ("executable", _of(counts.executable, counts.executed))]
     tested += [(path, f"{figures.paths[path]:,}") for path in _MENDED if path in figures.paths]
     return PipelineFigures(
-        {
-            "clear_match": counts.clear_match,
-            "clear_nonmatch": counts.clear_nonmatch,
-            "unclear": counts.unclear,
-            "unclear_share": counts.unclear_share,
-            "executed": counts.executed,
-            "executable": counts.executable,
-            "executable_rate": counts.executable_rate,
-        },
+        fields_of(
+            counts,
+            *("clear_match", "clear_nonmatch", "unclear", "unclear_share"),
+            *("executed", "executable", "executable_rate"),
+        ),
         (*(screened if counts.screened else ()), *(tested if executes or counts.executed else ())),
         funnel=tuple(_funnel(counts, figures)),
     )
@@ -122,7 +119,7 @@ def read_report(connection: Connection, run: Run, figures: RunFigures) -> Pipeli
                 for reason, count in reasons.items()
             ],
             "repairs": {**asdict(repairs), "unfinished": repairs.unfinished},
-            "seconds_by_stage": {name: seconds.to_dict() for name, seconds in details.seconds.items()},
+            "seconds_by_stage": {name: json_fields(seconds) for name, seconds in details.seconds.items()},
             "table_2": {
                 **asdict(table),
                 "mean_test_cases": cases,

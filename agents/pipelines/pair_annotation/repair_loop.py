@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agents.llm.errors import ModelError
+from agents.pipelines.pair_annotation.arbiter import END_CHARACTERS, MAX_PACKAGES
 from agents.pipelines.pair_annotation.configurations import BUG_FIXER, REPAIR, TEST_CORRECTION
 from agents.pipelines.pair_annotation.distributions import is_own_module
 from agents.pipelines.pair_annotation.environment_errors import (
@@ -46,8 +47,6 @@ Execute = Callable[["PairTexts", str, "StepRecorder", str], Awaitable["RecordedE
 UNUSABLE = ("malformed", "truncated", "refused")
 """Failures of a reply that say something of the model, and not of the way to it: the agent gives up."""
 
-_END_CHARACTERS = 1500
-_MAX_PACKAGES = 40
 _MAX_TESTS = 10
 _INSTALL = re.compile(r"\bpip3?(?:\.\d+)?\s+(?:[^|;&]*?\s)?install\s(?P<what>[^|;&]*)")
 _QUOTING = re.compile(r"[\"']|\\\n")
@@ -59,14 +58,12 @@ class Tested:
     """A pair's test program in the loop.
 
     Attributes:
-        pair: The pair.
         test: The program as it is now, and the reading of the query that it tests.
         executed: Its last execution.
         undefined_names: The names that the candidate lacks, as prompts list them.
         environment: Where it runs, as prompts describe it.
         corrected: Whether the test writer was asked for a correction.
         gave_up: Whether the bug fixer has no further command to try.
-        repairs: How many repairs were made.
         made: The repairs that hold, each starting from the one before.
         tries: The texts about every repair so far, for the model.
         installed: Distributions whose direct installation was tried.
@@ -257,7 +254,7 @@ def failure(report: ExecutionReport) -> str:
         ],
         "tests_with_a_result": sum(not test.obstacle for test in report.outcomes),
         "stderr": _end(report.stderr),
-        "packages": list(report.packages[:_MAX_PACKAGES]),
+        "packages": list(report.packages[:MAX_PACKAGES]),
     }
     return json.dumps(fields, ensure_ascii=False, indent=1)
 
@@ -283,4 +280,4 @@ def _refused(commands: tuple[str, ...]) -> str:
 
 
 def _end(text: str) -> str:
-    return text if len(text) <= _END_CHARACTERS else "…" + text[-_END_CHARACTERS:]
+    return text if len(text) <= END_CHARACTERS else "…" + text[-END_CHARACTERS:]

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from sqlalchemy import JSON, Connection, Select, Table, cast, func, select
 
-from store.json_fields import json_fields
 from store.queries.pair_runs import PROGRAMS_TABLE, TESTS, PairCounts, executed_programs, share_of
 from store.sql import native
 from store.tables.columns import table_of
@@ -108,6 +107,8 @@ class PairSeconds:
         stages: By role, in the order in which the roles come.
     """
 
+    JSON: ClassVar = ("pairs", "total", "mean", "median", "longest", "stages")
+
     pairs: int = 0
     total: float = 0.0
     median: float | None = None
@@ -118,17 +119,6 @@ class PairSeconds:
     def mean(self) -> float | None:
         """Seconds of a pair, on average; None without pairs."""
         return share_of(self.total, self.pairs)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {
-            "pairs": self.pairs,
-            "total": self.total,
-            "mean": self.mean,
-            "median": self.median,
-            "longest": self.longest,
-            "stages": {role: json_fields(stage) for role, stage in self.stages.items()},
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,6 @@ class Fork:
     """One program's process.
 
     Attributes:
-        capture: Its output.
         status: How it ended, as waitpid reports it; None until then, and where that cannot be known.
         trouble: Why there was none.
         gone: Done when nothing of it is left.

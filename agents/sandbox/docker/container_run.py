@@ -122,13 +122,7 @@ class Container:
 
 
 class ProgramContainer(Container):
-    """A container that serves one program.
-
-    Args:
-        client: The engine's client.
-        image: The engine's description of the image.
-        limits: The limits of the program.
-    """
+    """A container that serves one program."""
 
     def __init__(self, client: Any, image: dict[str, Any], limits: Limits) -> None:
         self.image = image

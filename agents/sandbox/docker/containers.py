@@ -49,11 +49,6 @@ def bounds(limits: Limits) -> tuple[int, ...]:
 def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Return the options of the container of one test program.
 
-    Args:
-        client: The engine's client.
-        image: The engine's description of the image.
-        limits: The limits of the program.
-
     Returns:
         Arguments of the client's `create_container`.
     """
@@ -198,9 +193,6 @@ def owner() -> str:
 
 def reap(client: Any) -> int:
     """Remove the containers whose owners are dead.
-
-    Args:
-        client: The engine's client.
 
     Returns:
         How many were removed.

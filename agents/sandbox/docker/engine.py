@@ -71,9 +71,6 @@ def limits_files(client: Any) -> bool:
     """Tell whether an engine can limit the number of files of a file system in memory; podman cannot.
 
     There the memory of its empty files counts towards the container's own.
-
-    Args:
-        client: The engine's client.
     """
     parts = client.api.version().get("Components") or []
     return not any("podman" in str(part.get("Name", "")).lower() for part in parts)

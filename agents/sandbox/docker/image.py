@@ -29,9 +29,7 @@ class BuiltImage:
     """An image that was made.
 
     Attributes:
-        name: Its name.
         digest: Its id, as the engine computes it from the content.
-        source: Its source.
         python: Its interpreter: a path, or a name that is looked for in it.
         base: The image below it; empty where there is none.
         note: Why it was not made as it would have been at best; empty when it was.

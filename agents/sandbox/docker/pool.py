@@ -78,10 +78,6 @@ class ContainerPool:
     def take(self, image: str, limits: Limits) -> ProgramContainer | None:
         """Return a waiting container, and start another one.
 
-        Args:
-            image: The id of the image that is wanted.
-            limits: The limits of the program.
-
         Returns:
             The container, now the caller's to remove; None when none is ready that fits.
         """

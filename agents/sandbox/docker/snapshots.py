@@ -27,9 +27,6 @@ def snapshot_image(settings: SandboxSettings, name: str) -> str:
 class DockerSnapshots:
     """The snapshots that the configured engine stores for the configured image.
 
-    Args:
-        settings: Where the engine is, and the image's name.
-
     Raises:
         SandboxError: The engine cannot be reached.
     """

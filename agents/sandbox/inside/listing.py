@@ -158,11 +158,7 @@ def read_tests(path: str) -> Listing:
 
 
 def list_tests(tree: _ast.Module) -> Listing:
-    """List the tests of a module.
-
-    Args:
-        tree: Its syntax tree.
-    """
+    """List the tests of a module."""
     nodes = list(walk(tree))
     listing = Listing()
     classes = {node.name: node for node, _ in nodes if isinstance(node, _ast.ClassDef)}

@@ -73,12 +73,7 @@ def returns_input(*args: object, **named: object) -> object:
 
 
 class Stubs(ast.NodeTransformer):
-    """Replaces the body of every function of a module.
-
-    Args:
-        kind: Which stub.
-        tree: The module.
-    """
+    """Replaces the body of every function of a module."""
 
     def __init__(self, kind: str, tree: ast.Module) -> None:
         self.found = 0
