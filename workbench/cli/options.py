@@ -9,6 +9,7 @@ import itertools
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
@@ -148,14 +149,66 @@ def session(
         HiddenData: The one who asks may not see that.
         WorkspaceError: There is no such workspace, or it is open elsewhere.
     """
-    from store.policy.refusal import refuse
     from store.workspace.duckdb import Workspace
-    from workbench.study_session import viewer
 
     with Workspace.open(workspace) as opened:
-        with opened.reading() as connection:
-            refuse(connection, viewer(connection, loaded, given_rater(rater)), needs, subject)
+        _refuse(opened, loaded, needs, subject, rater)
         yield opened
+
+
+@contextmanager
+def reading_session(
+    workspace: Path,
+    loaded: Config,
+    needs: Shows | None = None,
+    subject: str | None = None,
+    rater: str | None = None,
+) -> Iterator[tuple[OpenWorkspace, Config]]:
+    """Open a workspace for a command that only reads; where another process holds it, that one answers.
+
+    Beside the app a command asks as the app's session: as its rater, and blind where it is.
+
+    Args:
+        workspace: The file.
+        loaded: The configuration.
+        needs: What the command shows or uses; None where it is asked for what it shows item by item.
+        subject: See `session`.
+        rater: The rater given to the command.
+
+    Returns:
+        The workspace, and the configuration to ask with.
+
+    Raises:
+        HiddenData: The one who asks may not see what it needs.
+        WorkspaceError: There is no such workspace, or it is open elsewhere where nobody answers.
+    """
+    from store.errors import WorkspaceLocked
+    from store.workspace.duckdb import Workspace
+
+    opened: OpenWorkspace
+    try:
+        opened = Workspace.open(workspace)
+    except WorkspaceLocked as locked:
+        from store.workspace.remote import RemoteWorkspace
+
+        opened = beside = RemoteWorkspace(workspace, locked)
+        screens = replace(loaded.screens, blind=loaded.screens.blind or beside.greeting.blind)
+        asking = beside.greeting.rater if beside.greeting.rater is not None else loaded.rater
+        loaded = loaded.model_copy(update={"rater": asking, "screens": screens})
+    with opened:
+        if needs is not None:
+            _refuse(opened, loaded, needs, subject, rater)
+        yield opened, loaded
+
+
+def _refuse(
+    opened: OpenWorkspace, loaded: Config, needs: Shows, subject: str | None, rater: str | None
+) -> None:
+    from store.policy.refusal import refuse
+    from workbench.study_session import viewer
+
+    with opened.reading() as connection:
+        refuse(connection, viewer(connection, loaded, given_rater(rater)), needs, subject)
 
 
 class Answer:

@@ -24,7 +24,7 @@ from workbench.cli.options import (
     command,
     given_rater,
     named,
-    session,
+    reading_session,
     set_parameters,
     settings,
     several,
@@ -211,7 +211,7 @@ def all_command(
     from workbench.output import Bar
 
     loaded = settings(config)
-    with session(_workspace(context), loaded, Shows.OTHERS, "The reports use") as opened:
+    with reading_session(_workspace(context), loaded, Shows.OTHERS, "The reports use") as (opened, _):
         opened.share_cores()
         with Bar("writing") as bar:
             paper = write_paper(opened, study, output, progress_callback(bar))
@@ -310,24 +310,24 @@ def _print_report(
 
 
 def _read(
-    spec: ReportSpec, path: Path, loaded: Config, given: dict[str, Any]
+    spec: ReportSpec, path: Path, configured: Config, given: dict[str, Any]
 ) -> tuple[Any, Options, tuple[Rejected, ...]]:
     """Read a report: what was found, the options it was asked with, and the records that imports rejected."""
     from store.reports.catalogue import check_blind
     from store.reports.value import in_workspace
-    from store.workspace.duckdb import Workspace
     from workbench.cli.items import viewed_session
     from workbench.cli.rejected import rejected_for
     from workbench.rater import rater_name
     from workbench.study_session import configured_viewer, viewer
 
     options = _options(spec, given)
-    blind, views = loaded.screens.blind, spec.name in VIEWERS
-    with Workspace.open(path) as opened:
-        if spec.name == "pipeline":
+    views = spec.name in VIEWERS
+    with reading_session(path, configured) as (opened, loaded):
+        blind = loaded.screens.blind
+        if spec.name == "pipeline" and opened.is_held:
             from agents.jobs.run_record import stop_interrupted_runs
 
-            # Whoever opens a workspace is alone in it, so a run that a killed program left at work has ended.
+            # Whoever holds a workspace is alone in it, so a run that a killed program left at work has ended.
             stop_interrupted_runs(opened).result()
         opened.share_cores()
         with opened.reading() as connection:
