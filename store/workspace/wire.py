@@ -1,9 +1,9 @@
 """The socket beside a workspace file, and the messages between the process that holds it and commands.
 
-A message is its kind and length, then as many bytes: JSON, or rows as an Arrow stream. The server begins with
-a greeting. Each request is a statement with its parameters, or null for the end of the transaction. A statement
-is answered by its rows, in any number of messages, and last by a JSON object: the names of the columns, or the
-error. Nothing that is received is ever unpickled.
+A message is its kind and length, then as many bytes: JSON, or rows as an Arrow stream. The server begins
+with a greeting. Each request is a statement with its parameters, or null for the end of the transaction. The
+answer to a statement is its rows, in any number of messages, and last a JSON object with the names of the
+columns, or with the error. Nothing that is received is ever unpickled.
 """
 
 from __future__ import annotations

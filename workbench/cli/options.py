@@ -134,14 +134,18 @@ def settings(config: Path | None) -> Config:
 
 @contextmanager
 def session(
-    workspace: Path, loaded: Config, needs: Shows, subject: str, rater: str | None = None
+    workspace: Path,
+    loaded: Config,
+    needs: Shows | None = None,
+    subject: str | None = None,
+    rater: str | None = None,
 ) -> Iterator[OpenWorkspace]:
     """Open a workspace for a command, unless the one who asks may not see what it needs.
 
     Args:
         workspace: The file.
         loaded: The configuration.
-        needs: What the command shows or uses.
+        needs: What the command shows or uses; None where it asks of each item.
         subject: What is refused otherwise, with its verb: "A copy contains".
         rater: The rater given to the command.
 
@@ -166,21 +170,12 @@ def reading_session(
 ) -> Iterator[tuple[OpenWorkspace, Config]]:
     """Open a workspace for a command that only reads; where another process holds it, that one answers.
 
-    Beside the app a command asks as the app's session: as its rater, and blind where it is.
-
-    Args:
-        workspace: The file.
-        loaded: The configuration.
-        needs: What the command shows or uses; None where it is asked for what it shows item by item.
-        subject: See `session`.
-        rater: The rater given to the command.
-
-    Returns:
-        The workspace, and the configuration to ask with.
+    Beside the app a command asks as the app's session: as its rater, and blind where it is. It takes what
+    `session` takes, and gives the configuration to ask with as well.
 
     Raises:
-        HiddenData: The one who asks may not see what it needs.
-        WorkspaceError: There is no such workspace, or it is open elsewhere where nobody answers.
+        HiddenData: The one who asks may not see what the command needs.
+        WorkspaceError: There is no such workspace, or it is open elsewhere and nobody answers.
     """
     from store.errors import WorkspaceLocked
     from store.workspace.duckdb import Workspace
@@ -196,19 +191,19 @@ def reading_session(
         asking = beside.greeting.rater if beside.greeting.rater is not None else loaded.rater
         loaded = loaded.model_copy(update={"rater": asking, "screens": screens})
     with opened:
-        if needs is not None:
-            _refuse(opened, loaded, needs, subject, rater)
+        _refuse(opened, loaded, needs, subject, rater)
         yield opened, loaded
 
 
 def _refuse(
-    opened: OpenWorkspace, loaded: Config, needs: Shows, subject: str | None, rater: str | None
+    opened: OpenWorkspace, loaded: Config, needs: Shows | None, subject: str | None, rater: str | None
 ) -> None:
     from store.policy.refusal import refuse
     from workbench.study_session import viewer
 
-    with opened.reading() as connection:
-        refuse(connection, viewer(connection, loaded, given_rater(rater)), needs, subject)
+    if needs is not None:
+        with opened.reading() as connection:
+            refuse(connection, viewer(connection, loaded, given_rater(rater)), needs, subject)
 
 
 class Answer:

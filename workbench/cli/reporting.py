@@ -323,7 +323,6 @@ def _read(
     options = _options(spec, given)
     views = spec.name in VIEWERS
     with reading_session(path, configured) as (opened, loaded):
-        blind = loaded.screens.blind
         if spec.name == "pipeline" and opened.is_held:
             from agents.jobs.run_record import stop_interrupted_runs
 
@@ -332,15 +331,14 @@ def _read(
         opened.share_cores()
         with opened.reading() as connection:
             if spec.name == PROGRESS:
-                refuse(None, configured_viewer(loaded), Shows.RATER, options.rater)
-                session = viewed_session(connection, loaded, options.rater, options.run)
-                options = replace(options, scope=session.scope)
+                scope = viewed_session(connection, loaded, options.rater, options.run).scope
+                options = replace(options, scope=scope)
             else:
                 asks = options.rater if views else given_rater(None)
                 asking = viewer(connection, loaded, asks)
                 refuse(connection, asking, Shows.WHOLE, f"The report {spec.name} uses")
                 own = None
-                if blind and spec.own and views:
+                if spec.own and views and not asking.may(Shows.RATER):
                     refuse(None, configured_viewer(loaded), Shows.RATER, options.rater)
                     own = rater_name(None, loaded)
                     if not own:
@@ -352,7 +350,7 @@ def _read(
                 if spec.name != "pipeline":
                     refuse(connection, asking, Shows.RUN, options.run)
                 options = replace(options, own=own)
-            options = replace(options, blind=blind)
+            options = replace(options, blind=loaded.screens.blind)
             check_blind(spec, options)
             if options.own is not None:
                 options = replace(options, raters=())
