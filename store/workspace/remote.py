@@ -26,6 +26,7 @@ from store.workspace.wire import (
     read_json,
     receive,
     send_json,
+    send_rows,
     socket_path,
 )
 
@@ -159,9 +160,22 @@ class RemoteConnection:
             duckdb.Error: It failed, or is none that reads.
             WorkspaceError: The other process has ended.
         """
+        self._ask((statement, parameters))
+        return self
+
+    def register(self, name: str, rows: Any) -> None:
+        """Have rows, an Arrow table, under a name in the statements of this transaction."""
+        self._ask(name, rows)
+
+    def unregister(self, name: str) -> None:
+        """Do nothing: the name is gone with the transaction."""
+
+    def _ask(self, request: object, rows_of_it: Any = None) -> None:
         rows: list[bytearray] = []
         try:
-            send_json(self._socket, (statement, parameters))
+            send_json(self._socket, request)
+            if rows_of_it is not None:
+                send_rows(self._socket, rows_of_it)
             kind, body = receive(self._socket)
             while kind == ROWS:
                 rows.append(body)
@@ -176,7 +190,6 @@ class RemoteConnection:
         if "error" in answer:
             raise _ERRORS.get(answer["error"], duckdb.Error)(answer["message"])
         self._take(rows, answer["columns"])
-        return self
 
     def _take(self, rows: list[bytearray], columns: list[str]) -> None:
         """Have rows fetched from here on, whose columns may share a name."""

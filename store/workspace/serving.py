@@ -23,18 +23,17 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from store.sql import named
 from store.workspace.schema import migrations
 from store.workspace.wire import (
-    ROWS,
     Closed,
     Greeting,
-    Parameters,
     address,
     is_own,
     read_json,
     receive,
-    send,
     send_json,
+    send_rows,
     socket_path,
 )
 
@@ -43,15 +42,15 @@ if TYPE_CHECKING:
 
 MOST_CONNECTIONS = 8
 """Connections at once; a command has one or two."""
-MOST_BYTES = 16 << 20
-"""The size of a statement with its parameters."""
+MOST_BYTES = 64 << 20
+"""The size of a message of a command."""
 IDLE_SECONDS = 600.0
 """How long a command may take between two statements, in which it computes; a checkpoint waits for that."""
 STALL_SECONDS = 30.0
 """How long a message may take, either way."""
 
 _BATCH_ROWS = 8_192
-_TEMPORARY = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TEMP(ORARY)?\s+TABLE\b", re.I)
+_TEMPORARY = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TEMP(ORARY)?\s+(TABLE|VIEW)\b", re.I)
 
 _log = logging.getLogger(__name__)
 
@@ -142,13 +141,12 @@ class _Server:
         ready: list[int] = []
         while self._wakes.fileno() not in ready:
             ready = [number for number, _ in poll.poll()]
-            for number in ready:
-                if number == self._listener.fileno():
-                    self._accept(poll)
-                elif number in self._connections:
-                    # Of a connection nothing is waited for but its end.
-                    poll.unregister(number)
-                    self._connections.pop(number).end()
+            # Of a connection nothing is waited for but its end, which makes room for others.
+            for number in self._connections.keys() & ready:
+                poll.unregister(number)
+                self._connections.pop(number).end()
+            if self._listener.fileno() in ready:
+                self._accept(poll)
         for connection in self._connections.values():
             connection.end()
         for each in (self._listener, self._wakes, self._wake):
@@ -212,7 +210,7 @@ class _Connection:
                     self._cursor.execute("ROLLBACK")
                 begun = asked is not None
                 if asked is not None:
-                    self._answer(*asked)
+                    self._answer(asked)
         except (Closed, ValueError, TypeError, ArithmeticError, RecursionError, duckdb.Error):
             pass
         finally:
@@ -220,41 +218,44 @@ class _Connection:
             with suppress(OSError):
                 self._peer.shutdown(socket.SHUT_RDWR)
 
-    def _answer(self, statement: str, parameters: Parameters) -> None:
+    def _answer(self, asked: Any) -> None:
         """Run a statement; send its rows and the names of their columns, or its error."""
         import pyarrow
 
+        if isinstance(asked, str):
+            asked = self._take_table(asked), None
+        statement, parameters = asked
         answer: dict[str, Any]
         try:
             found = self._cursor.execute(self._allowed(statement), parameters)
             answer = {"columns": [column[0] for column in found.description or ()]}
             with found.to_arrow_reader(_BATCH_ROWS) as rows:
                 # Without rows too, for the types of the columns.
-                self._send_rows(pyarrow.Table.from_batches([], rows.schema))
+                send_rows(self._peer, pyarrow.Table.from_batches([], rows.schema), seconds=STALL_SECONDS)
                 for batch in rows:
-                    self._send_rows(batch)
+                    send_rows(self._peer, batch, seconds=STALL_SECONDS)
         except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
             answer = {"error": type(error).__name__, "message": str(error)}
         send_json(self._peer, answer, seconds=STALL_SECONDS)
 
+    def _take_table(self, name: str) -> str:
+        """Receive the rows of a temporary table; return the statement that makes it."""
+        import pyarrow
+
+        _, body = receive(self._peer, most=MOST_BYTES, idle=STALL_SECONDS, seconds=STALL_SECONDS)
+        self._cursor.register("arriving", pyarrow.ipc.open_stream(pyarrow.py_buffer(body)))
+        return f"CREATE OR REPLACE TEMP TABLE {named(name)} AS FROM arriving"
+
     def _allowed(self, statement: str) -> duckdb.Statement:
-        """Return a statement that only reads, or makes a temporary table.
+        """Return a statement that reads, or fills a temporary table; others that write its transaction refuses.
 
         Raises:
             duckdb.PermissionException: It is none, or several.
         """
         found = self._cursor.extract_statements(statement)
+        kinds = duckdb.StatementType
         if len(found) == 1 and (
-            found[0].type == duckdb.StatementType.SELECT or _TEMPORARY.match(found[0].query)
+            found[0].type in (kinds.SELECT, kinds.INSERT) or _TEMPORARY.match(found[0].query)
         ):
             return found[0]
         raise duckdb.PermissionException("Beside an open workspace one statement is run that reads.")
-
-    def _send_rows(self, rows: Any) -> None:
-        """Send an Arrow table or batch."""
-        import pyarrow
-
-        target = pyarrow.BufferOutputStream()
-        with pyarrow.ipc.new_stream(target, rows.schema) as stream:
-            stream.write(rows)
-        send(self._peer, ROWS, memoryview(target.getvalue()), seconds=STALL_SECONDS)

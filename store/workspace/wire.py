@@ -1,9 +1,10 @@
 """The socket beside a workspace file, and the messages between the process that holds it and commands.
 
-A message is its kind and length, then as many bytes: JSON, or rows as an Arrow stream. The server begins
-with a greeting. Each request is a statement with its parameters, or null for the end of the transaction. The
-answer to a statement is its rows, in any number of messages, and last a JSON object with the names of the
-columns, or with the error. Nothing that is received is ever unpickled.
+A message is its kind and length, then as many bytes: JSON, or rows as an Arrow stream. The server begins with
+a greeting. A request is a statement with its parameters; or the name of a temporary table, and its rows in a
+second message; or null, which ends the transaction and has no answer. An answer is the rows of the statement, in
+any number of messages, and then a JSON object: the names of the columns, or the error. Nothing that is received
+is ever unpickled.
 """
 
 from __future__ import annotations
@@ -125,6 +126,16 @@ def send(peer: socket.socket, kind: bytes, body: bytes | memoryview, *, seconds:
 def send_json(peer: socket.socket, value: Any, *, seconds: float | None = None) -> None:
     """Send an object as JSON; see `send`."""
     send(peer, JSON, json.dumps(value, default=_tagged).encode(), seconds=seconds)
+
+
+def send_rows(peer: socket.socket, rows: Any, *, seconds: float | None = None) -> None:
+    """Send an Arrow table or batch; see `send`."""
+    import pyarrow
+
+    target = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(target, rows.schema) as stream:
+        stream.write(rows)
+    send(peer, ROWS, memoryview(target.getvalue()), seconds=seconds)
 
 
 def receive(

@@ -31,11 +31,9 @@ def replies_command(
     from store.queries.replies import list_replies, reply_totals
     from workbench.study_session import configured_viewer
 
+    needs = (Shows.WHOLE, "The list of replies shows")
     with (
-        reading_session(workspace, settings(config), Shows.WHOLE, "The list of replies shows") as (
-            opened,
-            loaded,
-        ),
+        reading_session(workspace, settings(config), *needs) as (opened, loaded),
         opened.reading() as connection,
     ):
         blind = not configured_viewer(loaded).may(Shows.AGENTS)
