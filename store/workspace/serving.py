@@ -247,7 +247,7 @@ class _Connection:
         return f"CREATE OR REPLACE TEMP TABLE {named(name)} AS FROM arriving"
 
     def _allowed(self, statement: str) -> duckdb.Statement:
-        """Return a statement that reads, or fills a temporary table; others that write its transaction refuses.
+        """Return a statement that reads, or fills a temporary table; the transaction refuses other writes.
 
         Raises:
             duckdb.PermissionException: It is none, or several.

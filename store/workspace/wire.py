@@ -2,9 +2,9 @@
 
 A message is its kind and length, then as many bytes: JSON, or rows as an Arrow stream. The server begins with
 a greeting. A request is a statement with its parameters; or the name of a temporary table, and its rows in a
-second message; or null, which ends the transaction and has no answer. An answer is the rows of the statement, in
-any number of messages, and then a JSON object: the names of the columns, or the error. Nothing that is received
-is ever unpickled.
+second message; or null, which ends the transaction and has no answer. An answer is the rows of the statement,
+in any number of messages, and then a JSON object: the names of the columns, or the error. Nothing that is
+received is ever unpickled.
 """
 
 from __future__ import annotations

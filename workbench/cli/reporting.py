@@ -25,6 +25,7 @@ from workbench.cli.options import (
     given_rater,
     named,
     reading_session,
+    session,
     set_parameters,
     settings,
     several,
@@ -211,7 +212,7 @@ def all_command(
     from workbench.output import Bar
 
     loaded = settings(config)
-    with reading_session(_workspace(context), loaded, Shows.OTHERS, "The reports use") as (opened, _):
+    with session(_workspace(context), loaded, Shows.OTHERS, "The reports use") as opened:
         opened.share_cores()
         with Bar("writing") as bar:
             paper = write_paper(opened, study, output, progress_callback(bar))
