@@ -135,6 +135,12 @@ def judged(tmp_path: Path) -> Path:
         return workspace.path
 
 
+@pytest.fixture(autouse=True)
+def _stands_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the commands of this process from lowering its priority for all later tests, too."""
+    monkeypatch.setattr(os, "setpriority", lambda *_: None)
+
+
 # -- what they answer ---------------------------------------------------------------------------------
 
 
