@@ -157,15 +157,17 @@ class _Server:
             peer, _ = self._listener.accept()
         except OSError:  # it has gone away already, or no file can be opened for it
             return
-        busy = len(self._connections) >= MOST_CONNECTIONS
-        if not busy and is_own(peer):
-            with suppress(duckdb.Error):  # the workspace is being closed
+        if not is_own(peer):
+            peer.close()
+        elif len(self._connections) >= MOST_CONNECTIONS:
+            with peer, suppress(Closed):
+                send_json(peer, asdict(self._greeting) | {"busy": True}, seconds=0.0)
+        else:
+            try:
                 self._connections[peer.fileno()] = _Connection(peer, self._connect(), self._greeting)
                 poll.register(peer, 0)
-                return
-        with peer, suppress(Closed):
-            if busy:
-                send_json(peer, asdict(self._greeting) | {"busy": True}, seconds=0.0)
+            except duckdb.Error:  # the workspace is being closed
+                peer.close()
 
 
 class _Connection:
