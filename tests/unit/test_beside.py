@@ -590,12 +590,13 @@ def test_agents_at_work_are_asked_too(judged: Path, tmp_path: Path, workbench: A
         [sys.executable, "-m", "workbench", *command],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(repository)},
     ) as process:  # fmt: skip
-        runs: list[Any] = []
-        while not runs:
+        while not socket_path(judged).exists():
             assert process.poll() is None
             time.sleep(0.01)
+        runs: list[Any] = []
+        while not runs:
+            # Until the agents have begun there is no run.
             told = workbench("report", judged, "pipeline", "--json")
-            # Before the agents begin, the command is refused, or finds no run.
-            runs = told.json().get("runs", [])
+            runs = told.json()["runs"]
         process.terminate()
     assert [run["state"] for run in runs] == ["running"]
