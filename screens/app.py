@@ -182,6 +182,7 @@ class WorkbenchApp(App[None]):
             deliver(partial(self.context.notices.show, "Not prepared", str(error), alarm=True))
         for name in BEHIND:
             import_module(name)
+        self.context.program.serve()
         if not gc.isenabled():
             # The start has put the collector off; see workbench.start.
             freeze_existing()

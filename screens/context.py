@@ -83,6 +83,7 @@ class AppContext:
         run: The run of the agents whose labels are shown at first; None for the default one of each kind.
         study: The open study that the rater works in; None for none. Its items are all that screens show.
         lessons: The items of a practice, whose answers are known; empty for real work.
+        serve: Has commands beside the app answered that only read. Called once the first screen is shown.
     """
 
     workspace: Workspace
@@ -105,6 +106,7 @@ class AppContext:
     run: RunRef | None = None
     study: StudyPlace | None = None
     lessons: tuple[Lesson, ...] = ()
+    serve: Callable[[], None] = lambda: None
 
     @property
     def scope(self) -> Scope:

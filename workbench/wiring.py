@@ -133,6 +133,11 @@ def make_context(
         import_sample(workspace)
         return sample_annotation(config.whole)
 
+    def serve() -> None:
+        from store.workspace.serving import serving
+
+        closing.enter_context(serving(workspace, who.name if who else None, blind=settings.blind))
+
     return AppContext(
         workspace=workspace,
         rater=who,
@@ -156,6 +161,7 @@ def make_context(
         study=None
         if first_look and not first_look.in_study and study is None
         else _study_place(workspace, who, study),
+        serve=serve,
     )
 
 

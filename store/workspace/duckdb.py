@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakSet
 
 import duckdb
@@ -54,6 +54,9 @@ class Workspace:
         lane: Where every write goes.
         ids: Makes the UUIDv7s of records; above every id stored.
     """
+
+    is_held: ClassVar[bool] = True
+    """Whether this process holds the file; another one does, and answers, where not."""
 
     def __init__(self, path: Path, master: duckdb.DuckDBPyConnection) -> None:
         self.path = path.absolute()

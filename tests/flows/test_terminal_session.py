@@ -215,10 +215,34 @@ def test_the_second_opener_is_told_who_holds_the_workspace(workspace: Path, open
     terminal = open_terminal(workspace)
     terminal.wait_for("dana")
     done = subprocess.run(
-        [*WORKBENCH, "items", str(workspace)], capture_output=True, text=True, check=False, timeout=60
-    )
+        [*WORKBENCH, "judge", str(workspace), "empty-file/1", "match"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
     assert done.returncode == 2
     assert str(terminal.program) in done.stderr
+
+
+def test_commands_that_read_are_answered_beside_the_app(workspace: Path, open_terminal) -> None:
+    """As its rater; and when it is killed, the next one finds no trace of it."""
+    alone = run("report", workspace, "agreement", "--json")
+    socket = workspace.with_name(f"{workspace.name}.sock")
+    terminal = open_terminal(workspace)
+    into_review(terminal)
+    terminal.wait_for(lambda _: socket.exists())
+    assert run("report", workspace, "agreement", "--json") == alone
+    terminal.press_at_item("1", "2 of 118")
+    (judged,) = json.loads(run("items", workspace, "--status", "judged", "--json"))["items"]
+    assert (judged["item"], judged["label"]) == ("empty-file/1", 1.0)
+    program = terminal.program
+    os.kill(program, signal.SIGKILL)
+    wait_until_gone(program)
+    assert socket.is_socket()
+    assert json.loads(run("items", workspace, "--rater", RATER, "--status", "judged", "--json"))["items"]
+    again = open_terminal(workspace)
+    into_review(again, "of 118")
+    again.press("C-q")
+    again.wait_for("ended with 0")
+    assert not socket.exists()
 
 
 def test_torn_sequences_and_pastes_do_not_judge(workspace: Path, open_terminal) -> None:

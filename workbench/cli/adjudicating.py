@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.policy.refusal import refuse
 from store.policy.scope import Shows
 from workbench.cli.options import (
     Answer,
@@ -17,6 +16,7 @@ from workbench.cli.options import (
     Workspace,
     command,
     given_rater,
+    session,
     settings,
 )
 
@@ -71,7 +71,6 @@ def adjudicate_command(
     from store.record.raters import ensure_rater, register_kinds
     from store.studies.adjudication import open_adjudication
     from store.studies.discussion import send_back
-    from store.workspace.duckdb import Workspace
     from workbench.cli.items import reader
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
@@ -79,16 +78,13 @@ def adjudicate_command(
 
     loaded = settings(config)
     name = rater_name(given_rater(rater), loaded)
-    with Workspace.open(workspace) as opened:
-        with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(rater))
-            refuse(connection, asking, Shows.OTHERS, "Adjudication shows")
+    with session(workspace, loaded, Shows.OTHERS, "Adjudication shows", rater) as opened:
         register_kinds(opened)
         if agents or back is not None:
             who = ensure_rater(opened, name or "")
         with opened.reading() as connection:
             who = who if agents or back is not None else reader(connection, None, name)
-            chosen = chosen_run(connection, asking, run)
+            chosen = chosen_run(connection, viewer(connection, loaded, given_rater(rater)), run)
         found, disputes = open_adjudication(opened, who, study, question=question, run=chosen, assign=agents)
         if agents and disputes:
             found.reveal(opened, {one.item_id for one in disputes})
@@ -184,21 +180,17 @@ def rule_command(
     from store.record.scales import scale_value
     from store.studies.adjudication import open_adjudication, rule
     from store.studies.disputes import find_dispute
-    from store.workspace.duckdb import Workspace
     from workbench.output import note
     from workbench.rater import rater_name
     from workbench.run_option import chosen_run
     from workbench.study_session import viewer
 
     loaded = settings(config)
-    with Workspace.open(workspace) as opened:
-        with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(rater))
-            refuse(connection, asking, Shows.OTHERS, "Adjudication shows")
+    with session(workspace, loaded, Shows.OTHERS, "Adjudication shows", rater) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)
-            chosen = chosen_run(connection, asking, run)
+            chosen = chosen_run(connection, viewer(connection, loaded, given_rater(rater)), run)
         who = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
         found, disputes = open_adjudication(opened, who, study, run=chosen)
         dispute = find_dispute(disputes, number, question, response)

@@ -350,11 +350,12 @@ def _drawn(
 def annotate(opened: OpenWorkspace, job: JobSettings, limits: LimitSettings | None = None) -> JobReport:
     """Run a job, report its progress on stderr, and return its report."""
     from agents.jobs.runner import run_job
+    from store.workspace.serving import serving
     from workbench.cli.progress_reporter import ProgressReporter
     from workbench.output import Bar
     from workbench.signals import raise_if_stopped
 
-    with Bar("annotating") as bar:
+    with serving(opened), Bar("annotating") as bar:
         return run_job(opened, job, ProgressReporter(bar), check=raise_if_stopped, limits=limits)
 
 

@@ -54,19 +54,19 @@ def candidates_command(
     )
     from agents.retrieval.candidates import corpus_apart, refuse_other_corpus
     from store.ingest.candidates import add_candidates
-    from store.workspace.duckdb import Workspace
     from workbench.cli.progress_reporter import progress_of_work
     from workbench.output import Bar, note
 
     loaded = settings(config)
     request = CandidateRequest(model_names(models), top, combine.value)
     finder = open_finder(request, loaded.retrieval, loaded.models)
-    with session(workspace, loaded, Shows.WHOLE, "A search of candidates uses") as opened:
+    opening = partial(session, workspace, loaded, Shows.WHOLE, "A search of candidates uses")
+    with opening() as opened:
         corpus = corpus_apart(opened)
     # The workspace is not kept open meanwhile: encoding a large corpus takes hours.
     with Bar("candidates") as bar:
         found = finder.find(corpus, progress_of_work(bar))
-    with Workspace.open(workspace) as opened:
+    with opening() as opened:
         refuse_other_corpus(opened, corpus)
         added = add_candidates(opened, found.pairs, request.source)
     facts = {

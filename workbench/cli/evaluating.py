@@ -14,7 +14,8 @@ import typer
 
 from store.errors import ExportFailed, WorkbenchError, WorkspaceError
 from store.json_fields import json_fields
-from workbench.cli.options import Answer, ConfigFile, command, given_rater, names_in, settings
+from store.policy.scope import Shows
+from workbench.cli.options import Answer, ConfigFile, command, names_in, session, settings
 from workbench.cli.ranking import (
     ByQuery,
     Level,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from agents.retrieval.retriever import Ranking, Retriever
     from agents.retrieval.unjudged import UnjudgedAdded
     from store.measures.ranking import Qrels, Run
-    from store.workspace.duckdb import Workspace
 
 evaluate_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -261,27 +261,13 @@ def evaluate_retrieval(
 def _delete(source: Path, methods: list[str], config: Path | None) -> Answer:
     """Delete the stored rankings of methods, where they could be made."""
     from store.retrieval.rankings import delete_rankings
-    from store.workspace.duckdb import Workspace
 
-    with Workspace.open(source) as opened:
-        _refuse(opened, config)
+    with session(source, settings(config), Shows.OTHERS, "An evaluation uses") as opened:
         delete_rankings(opened, methods)
     return Answer(
         {"workspace": source, "methods": methods, "deleted": True},
         f"Deleted the rankings of {', '.join(methods)}; items and labels stay.",
     )
-
-
-def _refuse(opened: Workspace, config: Path | None) -> None:
-    """Refuse in a blind review and for the raters of an open study."""
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
-    from workbench.study_session import viewer
-
-    loaded = settings(config)
-    with opened.reading() as connection:
-        asking = viewer(connection, loaded, given_rater(None))
-        refuse(connection, asking, Shows.OTHERS, "An evaluation uses")
 
 
 def _export(
@@ -300,11 +286,9 @@ def _export(
     from store.export.exporting import export
     from store.policy.refusal import refuse_packet
     from store.retrieval.labels import LabelSource
-    from store.workspace.duckdb import Workspace
 
     LabelSource(rater, policy, split).check("An evaluation")
-    with Workspace.open(source) as opened:
-        _refuse(opened, config)
+    with session(source, settings(config), Shows.OTHERS, "An evaluation uses") as opened:
         if adds:
             refuse_packet(opened, "Unjudged pairs are added")
         try:

@@ -377,7 +377,7 @@ def export_command(
     from store.queries.saved_views import find_view, view_ids
     from workbench.output import Bar
     from workbench.rater import rater_name
-    from workbench.study_session import open_session
+    from workbench.study_session import configured_viewer, open_session
 
     if str(destination) == "-":
         raise WorkbenchError(
@@ -392,8 +392,8 @@ def export_command(
     loaded = settings(config)
     choice = SampleChoice(sample_pairs, seed, stratify)
     choice.check(blind=loaded.screens.blind)
-    own = rater_name(None, loaded)
-    if dry_run and loaded.screens.blind and (hidden := reveals(format, rater or run or policy or split, own)):
+    own, blind = rater_name(None, loaded), not configured_viewer(loaded).may(Shows.AGENTS)
+    if dry_run and blind and (hidden := reveals(format, rater or run or policy or split, own)):
         raise HiddenData("Blind review", uncounted(hidden), "Write the file, and read it after your review.")
     with session(workspace, loaded, Shows.WHOLE, "An export contains") as opened, Bar("exporting") as bar:
         chosen: RunRef | None = None
@@ -430,12 +430,12 @@ def export_command(
             view=items,
             comments=comments,
             file=file,
-            blind=loaded.screens.blind and reveals(format, rater or policy or split, own) is not None,
+            blind=blind and reveals(format, rater or policy or split, own) is not None,
             progress=progress_callback(bar),
             overwrite=overwrite,
             dry_run=dry_run,
         )
-    revealed = reveals(report.format, report.rater, own) if loaded.screens.blind else None
+    revealed = reveals(report.format, report.rater, own) if blind else None
     fields = without_counts(report) if revealed else json_fields(report)
     lines = list(export_lines(report, revealed))
     if revealed:
@@ -456,16 +456,16 @@ def recover_command(
 ) -> Answer:
     """Restore people's judgments from the journal beside the workspace file."""
     from store.policy.sealing import packet_of
-    from store.workspace.duckdb import Workspace
     from store.workspace.recovery import recover
     from workbench.output import Bar
     from workbench.study_session import viewer
 
-    with Workspace.open(workspace) as opened, Bar("recovering") as bar:
+    loaded = settings(None)
+    with session(workspace, loaded) as opened, Bar("recovering") as bar:
         with opened.reading() as connection:
             # What a packet's own journal holds is its rater's.
             if packet_of(connection) is None:
-                asking = viewer(connection, settings(None), given_rater(None))
+                asking = viewer(connection, loaded, given_rater(None))
                 refuse(connection, asking, Shows.WHOLE, "Recovery uses")
         report = recover(opened, journal, progress=progress_callback(bar))
     back = pluralize(report.added, "record")

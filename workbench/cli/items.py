@@ -21,6 +21,7 @@ from workbench.cli.options import (
     Workspace,
     command,
     given_rater,
+    reading_session,
     settings,
 )
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
@@ -83,9 +84,11 @@ def viewed_session(
         UnknownName: No run is called so, the study is not open for the rater, or the rater was named and is
             not in the workspace.
     """
+    from store.policy.refusal import refuse
     from store.record.raters import find_rater
-    from workbench.study_session import open_session
+    from workbench.study_session import configured_viewer, open_session
 
+    refuse(None, configured_viewer(loaded), Shows.RATER, given)
     session = open_session(connection, loaded, given, run, study)
     if given is not None and not session.scope.rater_id:
         find_rater(connection, given)
@@ -119,7 +122,6 @@ def items_command(
 ) -> Answer:
     """List the items of a workspace with a rater's labels and the agents'."""
     from store.kinds.pair import PAIR
-    from store.policy.refusal import refuse
     from store.queries.executions import executions_of_verdicts
     from store.queries.expert_runs import expert_runs
     from store.queries.item import item_texts
@@ -129,11 +131,7 @@ def items_command(
     from store.queries.runs import shown_by_kind
     from store.queries.saved_views import find_view, refuse_hidden_view
     from store.queries.sent_back import notes_for
-    from store.workspace.duckdb import Workspace
-    from workbench.study_session import configured_viewer
 
-    loaded = settings(config)
-    blind = loaded.screens.blind
     wanted = QueueFilter(
         kind=None if kind is None else find_kind(kind), status=status.value if status else None, text=text
     )
@@ -142,10 +140,9 @@ def items_command(
         raise WorkbenchError(
             "View or filter", "A view says which items are listed.", "Leave --kind, --status and --text out."
         )
-    refuse(None, configured_viewer(loaded), Shows.RATER, given_rater(rater))
     choice = SampleChoice(sample_pairs, seed, stratify)
-    choice.check(blind=blind)
-    with Workspace.open(workspace) as opened:
+    with reading_session(workspace, settings(config)) as (opened, loaded):
+        choice.check(blind=loaded.screens.blind)
         with opened.reading() as connection:
             session = viewed_session(connection, loaded, given_rater(rater), run, study)
             scope = session.scope
@@ -186,7 +183,7 @@ def items_command(
         "study": None if session.study is None else session.study.study.name,
         "view": view,
         "filter": wanted.sentence(),
-        "blind": blind,
+        "blind": loaded.screens.blind,
         "runs": {kind: run.name for kind, run in shown.items()},
         "total": len(ids),
         "strata": None if sample is None else sample.strata_as_json(),

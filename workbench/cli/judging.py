@@ -21,6 +21,7 @@ from workbench.cli.options import (
     Workspace,
     command,
     given_rater,
+    session,
     settings,
 )
 from workbench.judgment_lines import FORM, JudgmentLine, read_lines, refused_lines
@@ -84,11 +85,10 @@ def judge_command(
     Many at once: `workbench judge study.duckdb --from-stdin < labels.jsonl`.
     """
     from store.policy.refusal import refuse
-    from store.policy.scope import Scope, Shows, Visibility
+    from store.policy.scope import Shows
     from store.record.raters import ensure_rater, register_kinds
-    from store.workspace.duckdb import Workspace
     from workbench.rater import rater_name_in
-    from workbench.study_session import open_session
+    from workbench.study_session import configured_viewer, open_session
 
     if from_stdin:
         _refuse_beside_stdin(item, mark=cannot_decide or skip, cites=bool(evidence))
@@ -104,21 +104,21 @@ def judge_command(
         mark = _mark_instead(value, cannot_decide=cannot_decide, skip=skip, of_label=of_label)
         lines = [JudgmentLine("", item, value or "", question, comment)]
     loaded = settings(config)
-    refuse(None, Scope(visibility=Visibility(loaded.screens.blind)), Shows.RUN, run)
-    with Workspace.open(workspace) as opened:
+    refuse(None, configured_viewer(loaded), Shows.RUN, run)
+    with session(workspace, loaded) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
-            session = open_session(connection, loaded, given_rater(rater), run, study)
-            if session.study is not None and session.study.needs_consent:
+            own = open_session(connection, loaded, given_rater(rater), run, study)
+            if own.study is not None and own.study.needs_consent:
                 raise JudgmentRefused(
                     "Consent first",
-                    f"{session.study.study.name} asks its raters to agree to take part before they judge.",
+                    f"{own.study.study.name} asks its raters to agree to take part before they judge.",
                     "Read it in the app: workbench "
-                    + shlex.join([str(workspace), "--rater", session.study.rater.name]),
+                    + shlex.join([str(workspace), "--rater", own.study.rater.name]),
                 )
-            numbers = _numbers(connection, session.scope, lines)
+            numbers = _numbers(connection, own.scope, lines)
         scope = replace(
-            session.scope, rater=ensure_rater(opened, rater_name_in(opened, given_rater(rater), loaded) or "")
+            own.scope, rater=ensure_rater(opened, rater_name_in(opened, given_rater(rater), loaded) or "")
         )
         if mark:
             recorded = [_mark(opened, scope, numbers[0], mark, comment)]
@@ -128,7 +128,7 @@ def judge_command(
                 for line in lines
             ]
             recorded = _judge(opened, scope, lines, numbers, evidence or [], without_test=without_test)
-    where = f" · rater {recorded[0]['rater']}" + (session.where and f" · {session.where}")
+    where = f" · rater {recorded[0]['rater']}" + (own.where and f" · {own.where}")
     if from_stdin:
         return Answer({"judgments": recorded}, f"● {pluralize(len(recorded), 'judgment')} recorded{where}")
     (facts,) = recorded

@@ -6,9 +6,11 @@ import csv
 import functools
 import inspect
 import itertools
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
@@ -54,6 +56,9 @@ ConfigFile = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help="The configuration file.", show_default=False),
 ]
+
+NICENESS = 10
+"""By how much a command beside the app stands back, as `nice` counts it."""
 
 _given: dict[str, Any] = {}
 
@@ -133,14 +138,18 @@ def settings(config: Path | None) -> Config:
 
 @contextmanager
 def session(
-    workspace: Path, loaded: Config, needs: Shows, subject: str, rater: str | None = None
+    workspace: Path,
+    loaded: Config,
+    needs: Shows | None = None,
+    subject: str | None = None,
+    rater: str | None = None,
 ) -> Iterator[OpenWorkspace]:
     """Open a workspace for a command, unless the one who asks may not see what it needs.
 
     Args:
         workspace: The file.
         loaded: The configuration.
-        needs: What the command shows or uses.
+        needs: What the command shows or uses; None where it asks of each item.
         subject: What is refused otherwise, with its verb: "A copy contains".
         rater: The rater given to the command.
 
@@ -148,14 +157,59 @@ def session(
         HiddenData: The one who asks may not see that.
         WorkspaceError: There is no such workspace, or it is open elsewhere.
     """
-    from store.policy.refusal import refuse
     from store.workspace.duckdb import Workspace
-    from workbench.study_session import viewer
 
     with Workspace.open(workspace) as opened:
+        _refuse(opened, loaded, needs, subject, rater)
+        yield opened
+
+
+@contextmanager
+def reading_session(
+    workspace: Path,
+    loaded: Config,
+    needs: Shows | None = None,
+    subject: str | None = None,
+    rater: str | None = None,
+) -> Iterator[tuple[OpenWorkspace, Config]]:
+    """Open a workspace for a command that only reads; where another process holds it, that one answers.
+
+    Beside the app a command asks as the app's session: as its rater, and blind where it is. It takes what
+    `session` takes, and gives the configuration to ask with as well.
+
+    Raises:
+        HiddenData: The one who asks may not see what the command needs.
+        WorkspaceError: There is no such workspace, or it is open elsewhere and nobody answers.
+    """
+    from store.errors import WorkspaceLocked
+    from store.workspace.duckdb import Workspace
+
+    opened: OpenWorkspace
+    try:
+        opened = Workspace.open(workspace)
+    except WorkspaceLocked as locked:
+        from store.workspace.remote import RemoteWorkspace
+
+        opened = beside = RemoteWorkspace(workspace, locked)
+        # Keys come first: 95 of 100 took up to twice as long beside a command of the same priority.
+        os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
+        screens = replace(loaded.screens, blind=loaded.screens.blind or beside.greeting.blind)
+        asking = beside.greeting.rater if beside.greeting.rater is not None else loaded.rater
+        loaded = loaded.model_copy(update={"rater": asking, "screens": screens})
+    with opened:
+        _refuse(opened, loaded, needs, subject, rater)
+        yield opened, loaded
+
+
+def _refuse(
+    opened: OpenWorkspace, loaded: Config, needs: Shows | None, subject: str | None, rater: str | None
+) -> None:
+    from store.policy.refusal import refuse
+    from workbench.study_session import viewer
+
+    if needs is not None:
         with opened.reading() as connection:
             refuse(connection, viewer(connection, loaded, given_rater(rater)), needs, subject)
-        yield opened
 
 
 class Answer:

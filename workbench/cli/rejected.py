@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from workbench.cli.options import Answer, settings
+from workbench.cli.options import Answer, reading_session, settings
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -42,10 +42,8 @@ def says_rejected(report: Callable[P, Answer]) -> Callable[P, Answer]:
 
 def _rejected(path: Path, config: Path | None) -> tuple[Rejected, ...]:
     """Return what was rejected of the files of a workspace."""
-    from store.workspace.duckdb import Workspace
-
-    with Workspace.open(path) as opened, opened.reading() as connection:
-        return rejected_for(connection, settings(config))
+    with reading_session(path, settings(config)) as (opened, loaded), opened.reading() as connection:
+        return rejected_for(connection, loaded)
 
 
 def rejected_for(connection: Connection, loaded: Config) -> tuple[Rejected, ...]:

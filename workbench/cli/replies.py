@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import dollars, pluralize
-from workbench.cli.options import Answer, ConfigFile, Workspace, command, session, settings
+from workbench.cli.options import Answer, ConfigFile, Workspace, command, reading_session, settings
 
 if TYPE_CHECKING:
     from store.queries.replies import ListedReply, ReplyTotals
@@ -29,13 +29,14 @@ def replies_command(
     """
     from store.policy.scope import Shows
     from store.queries.replies import list_replies, reply_totals
+    from workbench.study_session import configured_viewer
 
-    loaded = settings(config)
-    blind = loaded.screens.blind
+    needs = (Shows.WHOLE, "The list of replies shows")
     with (
-        session(workspace, loaded, Shows.WHOLE, "The list of replies shows") as opened,
+        reading_session(workspace, settings(config), *needs) as (opened, loaded),
         opened.reading() as connection,
     ):
+        blind = not configured_viewer(loaded).may(Shows.AGENTS)
         totals, listed = reply_totals(connection), [] if blind else list_replies(connection, limit)
     return Answer(
         {**_totals_as_json(totals), "blind": blind, "listed": [_as_json(one) for one in listed]},

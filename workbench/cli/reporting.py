@@ -24,6 +24,7 @@ from workbench.cli.options import (
     command,
     given_rater,
     named,
+    reading_session,
     session,
     set_parameters,
     settings,
@@ -310,37 +311,35 @@ def _print_report(
 
 
 def _read(
-    spec: ReportSpec, path: Path, loaded: Config, given: dict[str, Any]
+    spec: ReportSpec, path: Path, configured: Config, given: dict[str, Any]
 ) -> tuple[Any, Options, tuple[Rejected, ...]]:
     """Read a report: what was found, the options it was asked with, and the records that imports rejected."""
     from store.reports.catalogue import check_blind
     from store.reports.value import in_workspace
-    from store.workspace.duckdb import Workspace
     from workbench.cli.items import viewed_session
     from workbench.cli.rejected import rejected_for
     from workbench.rater import rater_name
     from workbench.study_session import configured_viewer, viewer
 
     options = _options(spec, given)
-    blind, views = loaded.screens.blind, spec.name in VIEWERS
-    with Workspace.open(path) as opened:
-        if spec.name == "pipeline":
+    views = spec.name in VIEWERS
+    with reading_session(path, configured) as (opened, loaded):
+        if spec.name == "pipeline" and opened.is_held:
             from agents.jobs.run_record import stop_interrupted_runs
 
-            # Whoever opens a workspace is alone in it, so a run that a killed program left at work has ended.
+            # Whoever holds a workspace is alone in it, so a run that a killed program left at work has ended.
             stop_interrupted_runs(opened).result()
         opened.share_cores()
         with opened.reading() as connection:
             if spec.name == PROGRESS:
-                refuse(None, configured_viewer(loaded), Shows.RATER, options.rater)
-                session = viewed_session(connection, loaded, options.rater, options.run)
-                options = replace(options, scope=session.scope)
+                scope = viewed_session(connection, loaded, options.rater, options.run).scope
+                options = replace(options, scope=scope)
             else:
                 asks = options.rater if views else given_rater(None)
                 asking = viewer(connection, loaded, asks)
                 refuse(connection, asking, Shows.WHOLE, f"The report {spec.name} uses")
                 own = None
-                if blind and spec.own and views:
+                if spec.own and views and not asking.may(Shows.RATER):
                     refuse(None, configured_viewer(loaded), Shows.RATER, options.rater)
                     own = rater_name(None, loaded)
                     if not own:
@@ -352,7 +351,7 @@ def _read(
                 if spec.name != "pipeline":
                     refuse(connection, asking, Shows.RUN, options.run)
                 options = replace(options, own=own)
-            options = replace(options, blind=blind)
+            options = replace(options, blind=loaded.screens.blind)
             check_blind(spec, options)
             if options.own is not None:
                 options = replace(options, raters=())

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import JudgmentRefused, UnknownName
-from workbench.cli.options import Answer, ConfigFile, RaterName, Workspace, command, given_rater, settings
+from workbench.cli.options import (
+    Answer,
+    ConfigFile,
+    RaterName,
+    Workspace,
+    command,
+    given_rater,
+    session,
+    settings,
+)
 
 if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef
@@ -33,13 +42,12 @@ def revise_command(
     from store.policy.scope import Shows
     from store.queries.item import find_item
     from store.record.raters import ensure_rater, register_kinds
-    from store.workspace.duckdb import Workspace
     from workbench.rater import rater_name
     from workbench.study_session import viewer
 
     loaded = settings(config)
     text = _text_of(file)
-    with Workspace.open(workspace) as opened:
+    with session(workspace, loaded) as opened:
         refuse_packet(opened, "Texts are revised by command")
         register_kinds(opened)
         with opened.reading() as connection:

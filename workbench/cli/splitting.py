@@ -11,25 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from store.errors import WorkbenchError
+from store.policy.scope import Shows
 from workbench.cli.options import (
     Answer,
     ConfigFile,
     Workspace,
     command,
-    given_rater,
     in_shell,
     named,
+    reading_session,
+    session,
     settings,
 )
 from workbench.cli.rejected import says_rejected
 from workbench.cli.study_options import Policy, TrueRater
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from store.splits.grouping import Disjoint
     from store.splits.splits import SplitChanges, SplitDetails
-    from workbench.config import Config
 
 
 class DisjointBy(StrEnum):
@@ -91,9 +90,7 @@ def split_command(
     from store.splits.allocation import parse_ratios
     from store.splits.grouping import DISJOINT
     from store.splits.splits import SplitPlan, default_disjoint, make_split
-    from store.workspace.duckdb import Workspace
 
-    loaded = settings(config)
     if (rater is None) == (policy is None):
         raise WorkbenchError(
             "Whose labels?",
@@ -102,10 +99,9 @@ def split_command(
         )
     given = None if parts_from is None else _read_parts(parts_from)
     parts = parse_ratios(ratios if given is None else _ratios_of(given))
-    with Workspace.open(workspace) as opened:
+    with session(workspace, settings(config), Shows.OTHERS, "A split uses") as opened:
         opened.share_cores()
         with opened.reading() as connection:
-            _refuse(connection, loaded)
             asked = question or question_of_items(connection)
         by: Literal[Disjoint, "given"] = default_disjoint(asked)
         if given is not None:
@@ -153,17 +149,14 @@ def splits_command(
     """List the splits of a workspace, or show one: sizes, balance, agreement and leakage of its parts."""
     from store.splits.changes_text import change_lines
     from store.splits.splits import delete_split, find_split, list_splits, split_changes
-    from store.workspace.duckdb import Workspace
 
-    loaded = settings(config)
     if name is None and (now or leaks or delete):
         raise WorkbenchError(
             "Which split?", "--now, --leaks and --delete are about one split.", "Name it after the workspace."
         )
     changes = None
-    with Workspace.open(workspace) as opened:
+    with reading_session(workspace, settings(config), Shows.OTHERS, "A split uses") as (opened, _):
         with opened.reading() as connection:
-            _refuse(connection, loaded)
             if name is None:
                 every = list_splits(connection)
             elif not delete:
@@ -195,16 +188,6 @@ def _where_leaks_are(workspace: Path, found: SplitDetails) -> list[str]:
     """Return the line that says how to see the leaks; none without leaks."""
     see = in_shell("splits", workspace, found.name, "--leaks")
     return [f"See them: {see}"] if found.report.leakage else []
-
-
-def _refuse(connection: Connection, loaded: Config) -> None:
-    """Refuse what rests on others' labels in a sealed session and in a blind review."""
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
-    from workbench.study_session import viewer
-
-    asking = viewer(connection, loaded, given_rater(None))
-    refuse(connection, asking, Shows.OTHERS, "A split uses")
 
 
 def _source(rater: str | None, policy: str | None) -> str:

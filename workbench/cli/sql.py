@@ -20,6 +20,7 @@ from workbench.cli.options import (
     Workspace,
     command,
     given_rater,
+    reading_session,
     settings,
 )
 
@@ -62,11 +63,7 @@ def sql_command(
 
     It reads nothing but what your session may see, and writes nothing.
     """
-    from store.policy.refusal import refuse
-    from store.policy.scope import Shows
     from store.sql_views.running import SqlRun
-    from store.workspace.duckdb import Workspace
-    from workbench.study_session import configured_viewer
 
     if list_views:
         return _views()
@@ -82,9 +79,7 @@ def sql_command(
         raise WorkbenchError(
             "SQL error", f"The statement is no UTF-8: {error}", "Save it as UTF-8."
         ) from error
-    loaded = settings(config)
-    refuse(None, configured_viewer(loaded), Shows.RATER, given_rater(rater))
-    with Workspace.open(workspace) as opened:
+    with reading_session(workspace, settings(config)) as (opened, loaded):
         with opened.reading() as connection:
             scope = viewed_session(connection, loaded, given_rater(rater), run, study).scope
         rows = limit or (None if as_json or as_csv or output else MOST_FOR_PEOPLE)

@@ -20,6 +20,7 @@ from workbench.cli.options import (
     command,
     given_rater,
     in_shell,
+    reading_session,
     session,
     settings,
 )
@@ -193,12 +194,10 @@ def study_list(workspace: Workspace, *, rater: RaterName = None, config: ConfigF
     """List the studies; a rater of an open study sees their own."""
     from store.policy.sealing import open_studies
     from store.queries.studies import list_studies
-    from store.workspace.duckdb import Workspace
     from workbench.output import print_table
     from workbench.study_session import session_rater
 
-    loaded = settings(config)
-    with Workspace.open(workspace) as opened, opened.reading() as connection:
+    with reading_session(workspace, settings(config)) as (opened, loaded), opened.reading() as connection:
         own = session_rater(connection, loaded, given_rater(rater))
         mine = open_studies(connection, own.id)
         found = [one for one in list_studies(connection) if not mine or one.name in mine]
@@ -230,9 +229,9 @@ def study_show(
     from store.queries.studies import find_study
     from store.studies.plan import preview_draft
 
-    loaded = settings(config)
+    needs = (Shows.WHOLE, "The study's details show", rater)
     with (
-        session(workspace, loaded, Shows.WHOLE, "The study's details show", rater) as opened,
+        reading_session(workspace, settings(config), *needs) as (opened, _),
         opened.reading() as connection,
     ):
         found = find_study(connection, name)
@@ -254,17 +253,15 @@ def study_status(
 ) -> Answer:
     """Show the progress of each rater, gold scores, and looks."""
     from store.studies import dashboard
-    from store.workspace.duckdb import Workspace
-    from workbench.study_session import viewer
+    from workbench.study_session import session_rater
 
-    loaded = settings(config)
-    with Workspace.open(workspace) as opened:
+    needs = (Shows.WHOLE, "The progress of a study shows", rater)
+    with reading_session(workspace, settings(config), *needs) as (opened, loaded):
         with opened.reading() as connection:
-            asking = viewer(connection, loaded, given_rater(rater))
-            refuse(connection, asking, Shows.WHOLE, "The progress of a study shows")
-            found = dashboard.dashboard(connection, name, asking.rater)
+            own = session_rater(connection, loaded, given_rater(rater))
+            found = dashboard.dashboard(connection, name, own)
         if look:
-            found = dashboard.look(opened, name, asking.rater)
+            found = dashboard.look(opened, name, own)
     advised = not look and found.study.state == "open"
     by_look = in_shell("study", "status", workspace, name, "--look") if advised else ""
     return Answer(found.to_dict(), partial(_print_status, found, by_look))
@@ -339,11 +336,10 @@ def study_withdraw(
     """
     from store.policy.sealing import open_studies
     from store.studies.studies import withdraw
-    from store.workspace.duckdb import Workspace
     from workbench.study_session import session_rater, viewer
 
     loaded = settings(config)
-    with Workspace.open(workspace) as opened:
+    with session(workspace, loaded) as opened:
         with opened.reading() as connection:
             own = session_rater(connection, loaded, given_rater(None))
             by_rater = own.name == whose and name in open_studies(connection, own.id)
@@ -379,9 +375,9 @@ def study_manifest(
     from store.reports.paper import methods
     from workbench.output import say
 
-    loaded = settings(config)
+    needs = (Shows.WHOLE, "The study's details show", rater)
     with (
-        session(workspace, loaded, Shows.WHOLE, "The study's details show", rater) as opened,
+        reading_session(workspace, settings(config), *needs) as (opened, _),
         opened.reading() as connection,
     ):
         text = methods(connection, find_study(connection, name), "" if out is None else out.suffix.lower())

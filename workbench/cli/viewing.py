@@ -20,6 +20,7 @@ from workbench.cli.options import (
     command,
     given_rater,
     names_in,
+    reading_session,
     settings,
 )
 
@@ -86,10 +87,8 @@ def views_command(
     from store.queries.saved_views import find_view, list_views
     from store.record.raters import ensure_rater
     from store.saved_views import delete_view, rename_view, save_view
-    from store.workspace.duckdb import Workspace
     from workbench.study_session import open_session
 
-    loaded = settings(config)
     wanted = QueueFilter(
         kind=None if kind is None else find_kind(kind),
         status=None if status is None else status.value,
@@ -105,7 +104,7 @@ def views_command(
         raise WorkbenchError("One at a time", "--save, --rename and --delete exclude each other.")
     if save is None and query != ViewQuery():
         raise WorkbenchError("Save it?", "The filter options belong to a new view.", "Name it: --save NAME")
-    with Workspace.open(workspace) as opened:
+    with reading_session(workspace, settings(config)) as (opened, loaded):
         with opened.reading() as connection:
             scope = open_session(connection, loaded, given_rater(rater)).scope
         if save is not None:
