@@ -1097,3 +1097,13 @@ class CommandState(Protocol):
 
     def value_keys(self) -> Mapping[str, str]:
         """Return the keys that answer the question, with the keys of its scale, in the order of that."""
+
+
+class CommandDispatcher(CommandState, Protocol):
+    """Runs the commands of a screen by its parts."""
+
+    def run(self, command_id: str) -> None:
+        """Do what a command does here."""
+
+    def accepts_key_for(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Return whether the key that was pressed means an action."""

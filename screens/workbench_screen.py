@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import Screen
 
-from screens.commands import Command, CommandScope, CommandState
+from screens.commands import Command, CommandDispatcher, CommandScope, CommandState
 from screens.help import first_key
 from screens.jobs.job_line import JobLine
 from store.record.scales import Scale
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
-    from screens.dispatch import Dispatcher
     from screens.navigator import Navigator
 
 
@@ -29,7 +28,7 @@ class WorkbenchScreen(Screen[None]):
     """
 
     SCOPE: ClassVar[CommandScope]
-    dispatcher: Dispatcher | None = None
+    dispatcher: CommandDispatcher | None = None
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__()

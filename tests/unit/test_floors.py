@@ -146,10 +146,11 @@ DECIDE = {
     "workbench/cli/demo.py": "hands the setting to the reports of the demo",
     "workbench/cli/exchange.py": "hands the setting to a sample and an export",
     "workbench/cli/items.py": "hands the setting to a sample",
+    "workbench/cli/options.py": "beside the app the setting is that of its session, too",
     "workbench/cli/judging.py": "the number of an item in a study",
-    "workbench/cli/replies.py": "leaves the replies of a review out",
     "workbench/cli/reporting.py": "hands the setting to reports",
     "workbench/cli/studying.py": "hands the setting to a sample",
+    "workbench/wiring.py": "tells commands beside the app",
 }
 """Who reads these beside store.policy, and for what."""
 READ = {
@@ -185,12 +186,7 @@ def decides(tree):
 def reads(tree):
     """Where a module makes or runs a statement."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in {
-            "execute",
-            "exec_driver_sql",
-            "native",
-            "column",
-        }:
+        if isinstance(node, ast.Attribute) and node.attr in {"execute", "exec_driver_sql", "native"}:
             yield f"{node.attr}, line {node.lineno}"
         if isinstance(node, ast.ImportFrom) and node.module in {"sqlalchemy", "sqlmodel", "duckdb"}:
             yield from (f"{one.name}, line {node.lineno}" for one in node.names if one.name != "Connection")
