@@ -44,7 +44,7 @@ from agents.pipelines.pair_annotation.configurations import SCREENER
 from agents.pipelines.pair_annotation.reply_models import ScreenerReply
 from agents.prompts import load_prompt
 from agents.settings import JobSettings
-from store.queries.pair_runs import pair_texts
+from store.analysis.pair_runs import pair_texts
 from store.workspace.duckdb import Workspace
 
 MODEL = "benchmark"

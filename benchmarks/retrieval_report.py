@@ -30,9 +30,9 @@ from large_workspace import PAIRS, build
 from sqlalchemy import Connection
 from top_k_speed import memory
 
-from store.retrieval.labels import LabelSource, read_grades
-from store.retrieval.rankings import store_ranking
-from store.retrieval.report import retrieval_report
+from store.rankings.labels import LabelSource, read_grades
+from store.rankings.rankings import store_ranking
+from store.rankings.report import retrieval_report
 from store.workspace.duckdb import Workspace
 
 Array = numpy.ndarray[Any, Any]

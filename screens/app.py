@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from screens.navigator import LoadedText, OpenedReview
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids, QueueFilter, ViewQuery
+    from store.rankings.comparison import ComparedQueries, MethodPair
     from store.reports.options import Options
-    from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
 
 LEAVE_SECONDS = 10.0
@@ -382,13 +382,13 @@ class WorkbenchApp(App[None]):
 
     def open_by_query(self, asked: MethodPair) -> None:
         """Compare two methods of retrieval query by query; a rater of an open study is refused."""
-        from screens.retrieval.by_query import ByQueryScreen
+        from screens.rankings.by_query import ByQueryScreen
 
         self.push_screen(ByQueryScreen(self.context, self, asked))
 
     def open_ranked(self, queries: ComparedQueries, index: int, went: Callable[[int], object]) -> None:
         """Show the codes that two methods have for a query, side by side."""
-        from screens.retrieval.ranked import RankedScreen
+        from screens.rankings.ranked import RankedScreen
 
         self.push_screen(RankedScreen(self.context, self, queries, index, went))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from screens.settings import ScreenSettings
     from screens.study_place import StudyPlace
     from screens.test_runner import TestRunner
-    from store.events import Report
+    from store.events import ReportProgress
     from store.first_look import FirstLook
     from store.ingest.choices import ImportChoices
     from store.ingest.preview import FilePreview
@@ -94,9 +94,9 @@ class AppContext:
     make_work_settings: Callable[[], WorkSettings]
     make_expert_runs: Callable[[], ExpertTests]
     make_plan: Callable[[str, str], Plan]
-    import_file: Callable[[Path, Report, ImportChoices], ImportReport]
-    look_at_file: Callable[[Path, Report], FilePreview]
-    check_file: Callable[[Path, Report, ImportChoices], ImportReport]
+    import_file: Callable[[Path, ReportProgress, ImportChoices], ImportReport]
+    look_at_file: Callable[[Path, ReportProgress], FilePreview]
+    check_file: Callable[[Path, ReportProgress, ImportChoices], ImportReport]
     load_sample: Callable[[], JobSettings]
     is_sample: Callable[[], bool]
     first_look: FirstLook | None = None

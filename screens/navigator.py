@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids, QueueFilter, ViewQuery
+    from store.rankings.comparison import ComparedQueries, MethodPair
     from store.reports.options import Options
-    from store.retrieval.comparison import ComparedQueries, MethodPair
     from store.studies.session import StudySession
 
 

@@ -21,7 +21,7 @@ class Progress:
     total: int | None
 
 
-Report = Callable[[Progress], None]
+ReportProgress = Callable[[Progress], None]
 """Receives every step of progress, in the thread that does the work; an exception from it ends the work."""
 
 

@@ -11,7 +11,7 @@ from screens.widgets.text.document import Document
 from store.errors import JudgmentRefused
 from store.policy.scope import Scope
 from store.queries.questions import kind_name
-from store.record.evidence import PARTS, Citation, Part, as_json, cite
+from store.record.evidence import PARTS, Citation, ItemPart, as_json, cite
 
 if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
@@ -34,7 +34,7 @@ def evidence_of(workspace: Workspace, scope: Scope, item_id: int, wanted: Sequen
     with workspace.reading() as connection:
         view = review_parts()[kind_name(connection, item_id)].load(connection, scope, item_id)
     shown = {part.part: part for part in (view.subject, *view.case) if part.part is not None and part.text}
-    numbers: dict[Part, set[int]] = {}
+    numbers: dict[ItemPart, set[int]] = {}
     for each in wanted:
         part, lines = _asked(each)
         if part not in shown:
@@ -57,7 +57,7 @@ def _cited(pane: PaneText, numbers: set[int]) -> list[Citation]:
     return cite(pane.part, pane.text, Document(pane.text).lines, numbers, pane.execution)
 
 
-def _asked(text: str) -> tuple[Part, range]:
+def _asked(text: str) -> tuple[ItemPart, range]:
     found = _FORM.fullmatch(text.strip())
     first = int(found["first"]) if found else 0
     last = int(found["last"] or first) if found else 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from screens.home.import_dialog import Imports
     from screens.welcome.choice import Chosen, FirstRun
-    from store.events import Report
+    from store.events import ReportProgress
     from store.ingest.choices import ImportChoices
     from store.ingest.report import ImportReport
     from store.workspace.duckdb import Workspace
@@ -106,11 +106,11 @@ def imports_into(path: Path) -> Imports:
     from screens.home.import_dialog import Imports
     from workbench.wiring import import_file, look_at_file
 
-    def check(file: Path, report: Report, choices: ImportChoices) -> ImportReport:
+    def check(file: Path, report: ReportProgress, choices: ImportChoices) -> ImportReport:
         with _opened_or_temporary(path) as workspace:
             return import_file(workspace, file, report, choices, dry_run=True)
 
-    def run(file: Path, report: Report, choices: ImportChoices) -> ImportReport:
+    def run(file: Path, report: ReportProgress, choices: ImportChoices) -> ImportReport:
         from store.workspace.duckdb import Workspace
         from workbench.demo import delete_workspace
 

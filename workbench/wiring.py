@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agents.settings import ExpertRunSettings, JobSettings
     from screens.lesson import Lesson
     from screens.study_place import StudyPlace
-    from store.events import Report
+    from store.events import ReportProgress
     from store.first_look import FirstLook
     from store.ingest.choices import ImportChoices
     from store.ingest.preview import FilePreview
@@ -215,7 +215,7 @@ def _configured(workspace: Workspace, config: Config, kind: str, agents: str) ->
         raise
 
 
-def look_at_file(path: Path, report: Report) -> FilePreview:
+def look_at_file(path: Path, report: ReportProgress) -> FilePreview:
     """Look at the beginning of a file, for the import dialog."""
     from store.ingest.preview import preview_file
 
@@ -225,7 +225,7 @@ def look_at_file(path: Path, report: Report) -> FilePreview:
 def import_file(
     workspace: Workspace,
     path: Path,
-    report: Report,
+    report: ReportProgress,
     choices: ImportChoices,
     *,
     dry_run: bool = False,

@@ -22,9 +22,9 @@ from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from agents.sandbox.repair import RepairAction, SnapshotMissing
 from agents.sandbox.trust import with_trust_checks
+from store.analysis.pair_runs import pair_texts
 from store.errors import UnknownName, WorkbenchError
 from store.queries.expert_runs import agents_tests, place_of, repairs_of
-from store.queries.pair_runs import pair_texts
 from store.record.expert_runs import record_expert_run
 
 if TYPE_CHECKING:

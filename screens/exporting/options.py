@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from screens.context import ScreenContext
-    from store.events import Report
+    from store.events import ReportProgress
     from store.policy.scope import Scope
 
 NAME_CELLS = 48
@@ -123,7 +123,7 @@ def run_export(
     context: ScreenContext,
     plan: ExportPlan,
     listed: ViewQuery | None,
-    progress: Report | None = None,
+    progress: ReportProgress | None = None,
     *,
     dry_run: bool = False,
 ) -> ExportReport:

@@ -15,7 +15,8 @@ from store.record.session import load_session, session_key
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from store.queries.home import Activity, LabelTable, PairAgreement
+    from store.analysis.agreement import PairAgreement
+    from store.queries.home import Activity, LabelTable
     from store.queries.progress import Progress
     from store.workspace.duckdb import Workspace
 
@@ -164,8 +165,9 @@ def read_details(workspace: Workspace, scope: Scope) -> Iterator[dict[str, Any]]
     Yields:
         Parts of `HomeDetails` by their names, the quickest first.
     """
-    from store.queries.home import activity, label_table, rater_agreement
-    from store.queries.labels import question_of_items
+    from store.analysis.agreement import rater_agreement
+    from store.analysis.labels import question_of_items
+    from store.queries.home import activity, label_table
 
     with workspace.reading() as connection:
         if scope.rater_id:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from screens.settings import ScreenSettings
-    from store.events import Progress, Report
+    from store.events import Progress, ReportProgress
     from store.ingest.choices import ImportChoices
     from store.ingest.preview import FilePreview
     from store.ingest.report import ImportReport
@@ -138,9 +138,9 @@ class Imports:
         check: Does everything but import, with what was chosen for the file.
     """
 
-    look: Callable[[Path, Report], FilePreview]
-    check: Callable[[Path, Report, ImportChoices], ImportReport]
-    import_file: Callable[[Path, Report, ImportChoices], ImportReport]
+    look: Callable[[Path, ReportProgress], FilePreview]
+    check: Callable[[Path, ReportProgress, ImportChoices], ImportReport]
+    import_file: Callable[[Path, ReportProgress, ImportChoices], ImportReport]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from store.queries.rows import QueueFilter, label_words
 
 if TYPE_CHECKING:
     from screens.home.facts import HomeDetails, RunLine
-    from store.queries.home import LabelTable, PairAgreement
+    from store.analysis.agreement import PairAgreement
+    from store.queries.home import LabelTable
     from store.queries.progress import Progress
 
 NAME_CELLS = 20

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
     from screens.navigator import Navigator
+    from store.analysis.agreement import PairAgreement
     from store.ingest.report import ImportReport
-    from store.queries.home import PairAgreement
     from store.record.actions import Action
 
 SAMPLE_NOTE = (

@@ -17,7 +17,7 @@ from store.kinds.comparison import BOTH_BAD, BOTH_BAD_WORD, SAME
 from store.kinds.spec import GROUP, QuestionSpec
 from store.policy.scope import REVIEW, RunRef, Scope
 from store.queries.item import OwnLabel, OwnState, ShownTests
-from store.record.evidence import Citation, Part
+from store.record.evidence import Citation, ItemPart
 from store.tables.record import QuestionTarget
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class PaneText:
     kind: TextKind = "reply"
     empty: str = ""
     landmarks: tuple[int, ...] = ()
-    part: Part | None = None
+    part: ItemPart | None = None
     execution: UUID | None = None
     cited: frozenset[int] = frozenset()
     recorded: bool = True

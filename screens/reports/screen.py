@@ -28,11 +28,11 @@ from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from screens.workbench_screen import WorkbenchScreen
+from store.analysis.labels import kinds_of_items
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
-from store.queries.labels import kinds_of_items
 from store.queries.rows import QueueFilter
 from store.queries.sources import rejected_records, rejected_sentence
 from store.reports.catalogue import check_blind, reports

@@ -19,7 +19,7 @@ from screens.widgets.cursor_lines import CURSOR
 from screens.widgets.text.sanitize import one_line, shortened
 from store.errors import WorkbenchError
 from store.kinds.pair import PAIR
-from store.queries.candidates import Candidate, candidates_of
+from store.queries.candidates import CandidatePair, candidates_of
 
 CANDIDATES = "candidates"
 """The id of the list, and the class of the screen while it is shown."""
@@ -37,11 +37,11 @@ class CandidateList(Static):
 
     def __init__(self) -> None:
         super().__init__(id=CANDIDATES)
-        self._candidates: Sequence[Candidate] = ()
+        self._candidates: Sequence[CandidatePair] = ()
         self._current = 0
         self._first = 0
 
-    def show(self, candidates: Sequence[Candidate], current: int) -> None:
+    def show(self, candidates: Sequence[CandidatePair], current: int) -> None:
         """Show the candidates of a query.
 
         Args:
@@ -78,7 +78,7 @@ class CandidateList(Static):
         self.update(Content("\n").join(lines))
 
     @staticmethod
-    def _line(candidate: Candidate, width: int, *, is_current: bool) -> Content:
+    def _line(candidate: CandidatePair, width: int, *, is_current: bool) -> Content:
         row = candidate.row
         own = f"●{row.label:g}" if row.label is not None else " ○"
         theirs = f"◆{row.agent_label:g}" if row.agent_label is not None else "  "
@@ -105,7 +105,7 @@ class CandidateController:
 
     def __init__(self, shared: JudgingContext) -> None:
         self._shared = shared
-        self._read: Sequence[Candidate] = ()
+        self._read: Sequence[CandidatePair] = ()
         # The query of the list.
         self._query = ""
         self._is_shown = False
@@ -154,12 +154,12 @@ class CandidateController:
 
     def _read_of(self, item: ItemView) -> None:
         context = self._shared.context
-        load: Callable[[], list[Candidate]] = partial(
+        load: Callable[[], list[CandidatePair]] = partial(
             candidates_of, context.workspace, context.scope, item.item_id
         )
         in_thread(self._shared.screen, load, self._take, self._not_read, group=CANDIDATES)
 
-    def _take(self, found: list[Candidate]) -> None:
+    def _take(self, found: list[CandidatePair]) -> None:
         self._read = found
         item = self._shared.item
         if item is not None:

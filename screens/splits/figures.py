@@ -10,8 +10,8 @@ from textual.content import Content
 from screens.jobs.job_line import drawn_bar
 from screens.studies.dashboard import joined
 from screens.widgets.text.sanitize import one_line
+from store.analysis.labels import named_question
 from store.formatting import coefficient, pluralize
-from store.queries.labels import named_question
 from store.splits.grouping import COUNTED, DISJOINT_WORDS
 from store.splits.leakage import PROMISED, Leak
 from store.splits.splits import PartFigures, SplitChanges, SplitDetails

@@ -16,12 +16,12 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from screens.workbench_screen import WorkbenchScreen
+from store.analysis.labels import question_of_items
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
-from store.queries.labels import question_of_items
 from store.splits.allocation import parse_ratios
 from store.splits.grouping import DISJOINT_WORDS
 from store.splits.splits import SplitDetails, SplitPlan, check_name, default_disjoint, make_split, true_units

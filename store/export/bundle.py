@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet
 
-from store.events import Progress, Report
+from store.events import Progress, ReportProgress
 from store.export.pseudonyms import Pseudonyms
 from store.formats.bundle import MANIFEST, SORT, VERSION, Manifest, TableFile, table_path
 from store.formats.protocol import WriteResult
@@ -57,7 +57,7 @@ class _Rows:
 def write_bundle(
     cursor: duckdb.DuckDBPyConnection,
     folder: Path,
-    progress: Report,
+    progress: ReportProgress,
     *,
     pseudonyms: bool,
     without_replies: bool,

@@ -12,8 +12,9 @@ from uuid import UUID
 
 import duckdb
 
+from store.analysis.labels import named_question
 from store.errors import ExportFailed
-from store.events import Progress, Report
+from store.events import Progress, ReportProgress
 from store.export import labelled, labels, records
 from store.export.bundle import write_bundle
 from store.export.decided import Deciding, create_decided
@@ -26,7 +27,6 @@ from store.export.true_labels import TrueLabels
 from store.formats.protocol import Corpus, CurrentLabel, Entity, Rows, StoredItem, WriteResult
 from store.kinds.pair import MATCH, PAIR
 from store.kinds.spec import NamedQuestion, task_kinds
-from store.queries.labels import named_question
 from store.record.ids import now
 from store.record.revisions import current_texts
 from store.splits.splits import agreement_words
@@ -118,7 +118,7 @@ class WorkspaceContent:
     cursor: duckdb.DuckDBPyConnection
     target: Path
     rater_id: int | None
-    progress: Report
+    progress: ReportProgress
     name: str = ""
     setting: str | None = None
     only_kept: bool = False

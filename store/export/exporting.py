@@ -15,8 +15,9 @@ from uuid import UUID
 import duckdb
 from sqlalchemy import Connection
 
+from store.analysis.labels import named_question, question_of_items
 from store.errors import ExportFailed, UnknownName
-from store.events import Report, silent
+from store.events import ReportProgress, silent
 from store.export.comments import create_said, refuse_names
 from store.export.content import Counted, WorkspaceContent
 from store.export.labels import create_exported_items
@@ -27,7 +28,6 @@ from store.kinds.pair import PAIR
 from store.measures.truth import POLICIES
 from store.paths import is_folder, is_there
 from store.policy.scope import Scope
-from store.queries.labels import named_question, question_of_items
 from store.queries.runs import all_runs, named_run, rater_or_run, shown_by_kind
 from store.queries.sampling import ItemSample
 from store.queries.studies import find_study
@@ -138,7 +138,7 @@ def export(
     comments: bool = False,
     file: str | None = None,
     blind: bool = False,
-    progress: Report | None = None,
+    progress: ReportProgress | None = None,
     overwrite: bool = False,
     dry_run: bool = False,
 ) -> ExportReport:

@@ -16,7 +16,7 @@ import pyarrow.parquet
 from sqlalchemy import Connection
 
 from store.errors import ExportFailed
-from store.events import Progress, Report
+from store.events import Progress, ReportProgress
 from store.export.decided import own_names
 from store.export.labels import EXPORTED
 from store.export.tables import TableForm, add_to_sheet, schema_of, table_writer, text_of
@@ -170,7 +170,7 @@ class OwnFile:
         added: Mapping[str, str],
         *,
         every_row: bool,
-        progress: Report,
+        progress: ReportProgress,
     ) -> None:
         self._cursor, self._table, self._types = cursor, table, added
         self._every_row, self._progress = every_row, progress

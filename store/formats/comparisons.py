@@ -34,8 +34,8 @@ class Candidate:
     """A candidate of a comparison.
 
     Attributes:
-        name: The name of its model.
-        ref: The field of the record that it comes from.
+        name: The name of its model, or of its set.
+        ref: Where it comes from: the field of a record, or what names it in the workspace.
     """
 
     name: str

@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from store.errors import ImportFailed, UnknownName
-from store.events import Report
+from store.events import ReportProgress
 from store.formats.fields import Layout
 from store.plugins import registered
 
@@ -273,7 +273,7 @@ class Export(Protocol):
         ...
 
     @property
-    def progress(self) -> Report:
+    def progress(self) -> ReportProgress:
         """Receives the progress."""
         ...
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from store.errors import ImportFailed, WorkbenchError
-from store.events import Progress, Report, silent
+from store.events import Progress, ReportProgress, silent
 from store.formats.bundle import MANIFEST, Manifest, TableFile, read_manifest, table_path
 from store.kinds.spec import task_kinds
 from store.sql import any_row, count, named, parquet
@@ -61,7 +61,7 @@ class BundleReport:
 
 
 def import_bundle(
-    path: Path, folder: Path, *, dry_run: bool = False, progress: Report | None = None
+    path: Path, folder: Path, *, dry_run: bool = False, progress: ReportProgress | None = None
 ) -> BundleReport:
     """Make a workspace of a bundle: the same as the one that was exported, or none.
 
@@ -155,7 +155,7 @@ def _check_version(manifest: Manifest, newest: int) -> None:
         raise _changed(f"{MANIFEST} names schema {schema}, which is none")
 
 
-def _check_files(folder: Path, manifest: Manifest, report: Report) -> None:
+def _check_files(folder: Path, manifest: Manifest, report: ReportProgress) -> None:
     """Refuse a folder whose files are not those of its manifest.
 
     Raises:
@@ -184,7 +184,7 @@ def _check_files(folder: Path, manifest: Manifest, report: Report) -> None:
             raise _changed(f"{path.name} has another SHA-256 than the manifest says")
 
 
-def _make(path: Path, folder: Path, manifest: Manifest, report: Report) -> None:
+def _make(path: Path, folder: Path, manifest: Manifest, report: ReportProgress) -> None:
     """Make a workspace file of the tables, at their schema version, and bring it to the newest."""
     schema = manifest.workspace_schema
     master = connect(path)

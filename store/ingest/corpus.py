@@ -21,7 +21,7 @@ import duckdb
 import pyarrow
 
 from store.errors import ImportFailed
-from store.events import Progress, Report
+from store.events import Progress, ReportProgress
 from store.formats.corpus import PYTHON
 from store.ingest.inputs import Input, data_files
 from store.ingest.problems import Problem, refused, write_rejects
@@ -190,7 +190,7 @@ class CorpusImport:
         *,
         all_functions: bool,
         licence: str,
-        progress: Report,
+        progress: ReportProgress,
     ) -> None:
         self._workspace = workspace
         self._cursor = cursor

@@ -19,7 +19,7 @@ import duckdb
 from sqlalchemy import Connection
 
 from store.errors import ImportFailed, JudgmentRefused, place
-from store.events import Progress, Report, silent
+from store.events import Progress, ReportProgress, silent
 from store.formats.corpus import PYTHON
 from store.formats.labels import is_earlier_export, is_export
 from store.formats.retrieval import BEIR
@@ -101,7 +101,7 @@ def import_files(
     dry_run: bool = False,
     record_bytes: int = RECORD_BYTES,
     all_functions: bool = False,
-    progress: Report | None = None,
+    progress: ReportProgress | None = None,
 ) -> ImportReport:
     """Import files into a workspace; when anything is wrong with any of them, nothing is imported.
 
@@ -218,7 +218,7 @@ class _Import:
         cursor: duckdb.DuckDBPyConnection,
         inputs: Sequence[Input],
         rejects: Path | None,
-        progress: Report,
+        progress: ReportProgress,
         *,
         match_from: int | None,
     ) -> None:

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from store.events import Report, silent
+from store.events import ReportProgress, silent
 from store.formats.table import TABLE
 from store.ingest.corpus import functions_in, is_sources
 from store.ingest.inputs import detect_input, listed
@@ -46,7 +46,7 @@ class FilePreview:
     proposal: Proposal | None = None
 
 
-def preview_file(path: Path, progress: Report | None = None) -> FilePreview:
+def preview_file(path: Path, progress: ReportProgress | None = None) -> FilePreview:
     """Look at the beginning of a file, of a folder at that of the first file in it.
 
     Args:

@@ -19,7 +19,7 @@ from store.sql import quoted
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StagedTable:
     """The table of one file's records of one sort.
 
     Attributes:
@@ -56,7 +56,7 @@ class Stages:
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
         self.offsets: list[int] = [0]
-        self._parts: list[Part] = []
+        self._parts: list[StagedTable] = []
         self._open: dict[Sort, str] = {}
         for sort in stage_columns():
             self._view(sort)
@@ -81,7 +81,7 @@ class Stages:
 
     def _add_parts(self, file: int, prefix: str, offset: int) -> None:
         for sort, table in self._open.items():
-            self.add_part(Part(table, sort, file, offset, prefix))
+            self.add_part(StagedTable(table, sort, file, offset, prefix))
         self._open.clear()
 
     def unpack(
@@ -116,11 +116,11 @@ class Stages:
             self._add_parts(part.file, "", part.offset)
         return problems
 
-    def parts(self, sort: Sort) -> list[Part]:
+    def parts(self, sort: Sort) -> list[StagedTable]:
         """Return the tables of the records of a sort."""
         return [part for part in self._parts if part.sort == sort]
 
-    def add_part(self, part: Part) -> None:
+    def add_part(self, part: StagedTable) -> None:
         """Add a table of a file's records to the stages."""
         self._parts.append(part)
         self._view(part.sort)
@@ -137,7 +137,7 @@ class Stages:
             table = f"{part.table}_{sort}"
             self.make(table, sort)
             self.cursor.execute(f"INSERT INTO {table} BY NAME " + select.format(part=f"({part.select()})"))
-            self.add_part(Part(table, sort, part.file, part.offset))
+            self.add_part(StagedTable(table, sort, part.file, part.offset))
 
     def fill(self, sort: Sort, column: str, key: str, texts: str) -> None:
         """Fill in missing values of a column from a table (key, text)."""

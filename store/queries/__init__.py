@@ -1,1 +1,1 @@
-"""The queries of screens, commands and reports, as SQLAlchemy Core expressions."""
+"""What screens and commands read, a few rows at a time, for a scope: expressions of SQLAlchemy Core."""

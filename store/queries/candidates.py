@@ -20,7 +20,7 @@ MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidatePair:
     """A pair of a query.
 
     Attributes:
@@ -32,7 +32,7 @@ class Candidate:
     similarities: Mapping[str, float]
 
 
-def candidates_of(workspace: Workspace, scope: Scope, item_id: int) -> list[Candidate]:
+def candidates_of(workspace: Workspace, scope: Scope, item_id: int) -> list[CandidatePair]:
     """Return the pairs that have the query of a pair, by rank, those without one last.
 
     Returns:
@@ -52,4 +52,4 @@ def candidates_of(workspace: Workspace, scope: Scope, item_id: int) -> list[Cand
         found = select(similarity).where(similarity.c.item_id.in_(ids)).order_by(similarity.c.model)
         for row in connection.execute(found):
             scores.setdefault(row.item_id, {})[row.model] = row.value
-    return [Candidate(row, scores.get(row.item_id, {})) for row in queue_rows(workspace, scope, ids)]
+    return [CandidatePair(row, scores.get(row.item_id, {})) for row in queue_rows(workspace, scope, ids)]

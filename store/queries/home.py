@@ -1,23 +1,19 @@
-"""The figures of Home beside the progress: activity, labels against the agents, agreement."""
+"""The figures of Home beside the progress: activity, labels against the agents."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, extract, func, select
 
 from store.policy.rows import may
-from store.policy.scope import FIRST_PHASES, Scope, Shows
+from store.policy.scope import Scope, Shows
 from store.queries.current import current_verdicts, own_labels
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.record import JudgmentRow
-
-if TYPE_CHECKING:
-    from store.measures.table_agreement import RaterPair
 
 DAYS = 14
 """The days of the activity, today among them."""
@@ -125,32 +121,3 @@ def _kappa(counts: Mapping[tuple[float, float], int]) -> float | None:
 
     pairs, times = numpy.array(list(counts)), list(counts.values())
     return cohen_kappa(numpy.repeat(pairs[:, 0], times), numpy.repeat(pairs[:, 1], times)).value
-
-
-@dataclass(frozen=True, slots=True)
-class PairAgreement:
-    """The agreement of two raters on a question.
-
-    Attributes:
-        figures: What the report on agreement has of the two.
-        differing: The items on which their labels differ.
-    """
-
-    figures: RaterPair
-    differing: tuple[int, ...]
-
-
-def rater_agreement(
-    connection: Connection, question: str, phases: Collection[str] = FIRST_PHASES
-) -> list[PairAgreement]:
-    """Return the agreement of every two people and imported raters on a question, most shared units first."""
-    from store.measures.table_agreement import rater_pairs
-    from store.queries.labels import question_labels
-
-    labels = question_labels(connection, question, phases=phases, people_only=True)
-    found = []
-    for pair in rater_pairs(labels.table(), labels.level):
-        if pair.units:
-            differ = labels.shared(labels.places(pair.raters), differing=True)
-            found.append(PairAgreement(pair, tuple(labels.items_of(differ))))
-    return sorted(found, key=lambda pair: -pair.figures.units)

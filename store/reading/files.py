@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from store.errors import EmptyFile, ImportFailed
-from store.events import Progress, Report
+from store.events import Progress, ReportProgress
 from store.reading.spreadsheets import is_spreadsheet, write_as_csv
 
 _BLOCK = 1 << 20
@@ -125,7 +125,7 @@ class _Lines:
 
 
 def prepare(
-    number: int, path: Path, folder: Path, progress: Report, record_bytes: int = RECORD_BYTES
+    number: int, path: Path, folder: Path, progress: ReportProgress, record_bytes: int = RECORD_BYTES
 ) -> InputFile:
     """Read a file once: hash it, and unpack it if need be.
 

@@ -89,7 +89,7 @@ def new_record(model: type[R], ids: IdClock, *, item_id: int, rater_id: int, pha
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UndoHistory:
     """A part of a rater's work whose actions are undone apart from those of all others.
 
     Attributes:
@@ -193,7 +193,7 @@ class Recorder:
             A future of the recorded action, of None when there is no such action.
         """
         # The id is of the moment of the key: ids of judgments before the lane comes to it must be higher.
-        action, made_in = until or self._workspace.ids.next(), Part(self.rater.id, sitting, rulings)
+        action, made_in = until or self._workspace.ids.next(), UndoHistory(self.rater.id, sitting, rulings)
         future = self._workspace.lane.submit(
             lambda connection: self._undo(connection, action, since, until, made_in), urgent=True
         )
@@ -206,7 +206,7 @@ class Recorder:
             sitting: The sitting of a study whose actions may be brought back; None for those outside any.
             rulings: Whether it is one of the rater's adjudications, wherever it was made, and nothing else.
         """
-        action, made_in = self._workspace.ids.next(), Part(self.rater.id, sitting, rulings)
+        action, made_in = self._workspace.ids.next(), UndoHistory(self.rater.id, sitting, rulings)
         future = self._workspace.lane.submit(
             lambda connection: self._redo(connection, action, made_in), urgent=True
         )
@@ -252,7 +252,12 @@ class Recorder:
         return Action(action.id, tuple(written))
 
     def _undo(
-        self, connection: Connection, action: UUID, since: UUID | None, until: UUID | None, made_in: Part
+        self,
+        connection: Connection,
+        action: UUID,
+        since: UUID | None,
+        until: UUID | None,
+        made_in: UndoHistory,
     ) -> Action | None:
         target = action_to_undo(connection, made_in, since, until)
         if target is None:
@@ -267,7 +272,7 @@ class Recorder:
         before = [(record, records.stored(records.id_before(record))) for record in earliest.values()]
         return self._again(connection, action, before, "undo", about)
 
-    def _redo(self, connection: Connection, action: UUID, made_in: Part) -> Action | None:
+    def _redo(self, connection: Connection, action: UUID, made_in: UndoHistory) -> Action | None:
         target = action_to_redo(connection, made_in)
         if target is None:
             return None
@@ -462,7 +467,7 @@ def records_of(connection: Connection, action: UUID) -> list[Record]:
 
 
 def action_to_undo(
-    connection: Connection, part: Part, since: UUID | None = None, until: UUID | None = None
+    connection: Connection, part: UndoHistory, since: UUID | None = None, until: UUID | None = None
 ) -> UUID | None:
     """Return the latest action of a part of a rater's work that is not undone.
 
@@ -485,7 +490,7 @@ def action_to_undo(
     return action
 
 
-def action_to_redo(connection: Connection, part: Part) -> UUID | None:
+def action_to_redo(connection: Connection, part: UndoHistory) -> UUID | None:
     """Return the action undone last, unless another one was made since; None when there is none."""
     made, undone = _made(part), _undone(part)
     newest = connection.execute(select(made.c.id).order_by(made.c.id.desc()).limit(1)).scalar()
@@ -496,13 +501,13 @@ def action_to_redo(connection: Connection, part: Part) -> UUID | None:
     return action
 
 
-def _made(part: Part) -> Subquery:
+def _made(part: UndoHistory) -> Subquery:
     """Select the actions of a part of a rater's work but undo and redo."""
     # Labels of a file have one action together, and are no actions of their rater.
     return _records(part, lambda origin: origin.not_in(("import", "undo", "redo"))).subquery("made")
 
 
-def _undone(part: Part) -> Subquery:
+def _undone(part: UndoHistory) -> Subquery:
     """Select the last undo of each action that was not redone after it."""
     changes = _records(part, lambda origin: origin.in_(("undo", "redo"))).subquery("changes")
     place = func.row_number().over(partition_by=changes.c.target_action, order_by=changes.c.id.desc())
@@ -511,7 +516,9 @@ def _undone(part: Part) -> Subquery:
     return select(ranked.c.id, ranked.c.target_action).where(last).subquery("undone")
 
 
-def _records(part: Part, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]) -> CompoundSelect[Any]:
+def _records(
+    part: UndoHistory, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]
+) -> CompoundSelect[Any]:
     """Select the judgments and marks of some origins in a part of a rater's work."""
     return union_all(
         *(

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 from uuid import UUID
 
-Part = Literal[
+ItemPart = Literal[
     "code",
     "test",
     "log",
@@ -36,7 +36,7 @@ Part = Literal[
     "first",
     "second",
 ]
-PARTS: tuple[Part, ...] = get_args(Part)
+PARTS: tuple[ItemPart, ...] = get_args(ItemPart)
 """The texts whose lines can be cited, in the order of citations."""
 
 NONE = "[]"
@@ -72,7 +72,7 @@ class Citation:
         execution: The execution whose test or log it is; None for the code, and for a test never run.
     """
 
-    part: Part
+    part: ItemPart
     sha256: str
     first: int
     last: int
@@ -100,7 +100,7 @@ def digest(text: str) -> str:
 
 
 def cite(
-    part: Part, text: str, lines: Sequence[str], numbers: Iterable[int], execution: UUID | None
+    part: ItemPart, text: str, lines: Sequence[str], numbers: Iterable[int], execution: UUID | None
 ) -> list[Citation]:
     """Return the citations of some lines of a text, lines that follow each other together.
 

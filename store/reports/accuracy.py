@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from store.analysis.accuracy import AccuracyReport, RaterAccuracy, accuracy_report
+from store.analysis.labels import QuestionLabels, question_of_items
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.measures.intervals import LEAST_CLUSTERS
-from store.queries.accuracy import AccuracyReport, RaterAccuracy, accuracy_report
-from store.queries.labels import QuestionLabels, question_of_items
 from store.reports.labels import conditions_table, limits, names_of, of_units, seen, unit_word
 from store.reports.options import Options
 from store.reports.value import (

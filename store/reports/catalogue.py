@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from store.analysis.labels import kinds_of_items, question_of_items, questions_of_items
+from store.analysis.pair_figures import pair_labellers, pair_labels
 from store.kinds.pair import PAIR
 from store.measures.truth import POLICIES
 from store.plugins import registered
 from store.policy.refusal import refuse
 from store.policy.scope import FIRST_PHASES, Scope, Shows, Visibility
-from store.queries.labels import kinds_of_items, question_of_items, questions_of_items
-from store.queries.pair_figures import pair_labellers, pair_labels
 from store.queries.runs import run_names
 from store.queries.studies import list_studies
 from store.reports.accuracy import AGAINST, accuracy_of, read_accuracy

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from store.analysis.agreement import AgreementReport, ItemAgreement, PairRow, agreement, agreement_by_question
+from store.analysis.confusion import Confusion, confusion
+from store.analysis.label_counts import LabelCounts, label_counts
+from store.analysis.labels import QuestionLabels, RaterLabels, question_of_items
 from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
 from store.kinds.spec import question_named
-from store.queries.agreement import AgreementReport, ItemAgreement, PairRow, agreement, agreement_by_question
-from store.queries.confusion import Confusion, confusion
-from store.queries.label_counts import LabelCounts, label_counts
-from store.queries.labels import QuestionLabels, RaterLabels, question_of_items
 from store.queries.studies import open_studies_note
 from store.reports.options import Options
 from store.reports.value import (
@@ -37,9 +37,9 @@ from store.reports.value import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from store.analysis.conditions import ConditionRow
+    from store.analysis.labels import Array
     from store.measures.table_agreement import TableAgreement
-    from store.queries.conditions import ConditionRow
-    from store.queries.labels import Array
 
 NAMED = 6
 """Raters that a caption names; of more it says how many there are."""

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from store.errors import WorkbenchError
-from store.formatting import part_of, pluralize
-from store.json_fields import fields_of
-from store.kinds.counting import counted_kinds
-from store.kinds.pair import PAIR
-from store.queries.pair_figures import (
+from store.analysis.pair_figures import (
     BenchmarkFigures,
     PairLabels,
     RankMatches,
@@ -27,7 +22,12 @@ from store.queries.pair_figures import (
     pairs_by_queries,
     worth_sentence,
 )
-from store.queries.pair_runs import PairCounts, executed_programs, mean_test_cases
+from store.analysis.pair_runs import PairCounts, executed_programs, mean_test_cases
+from store.errors import WorkbenchError
+from store.formatting import part_of, pluralize
+from store.json_fields import fields_of
+from store.kinds.counting import counted_kinds
+from store.kinds.pair import PAIR
 from store.reports.options import Options
 from store.reports.value import (
     NONE,

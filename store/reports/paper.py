@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import ExportFailed, WorkbenchError
-from store.events import Progress
-from store.events import Report as Told
+from store.events import Progress, ReportProgress
 from store.export.exporting import export
 from store.ingest.bundle import import_bundle
 from store.kinds.spec import task_kinds
@@ -52,7 +51,7 @@ class Paper:
     left_out: Mapping[str, str]
 
 
-def write_paper(workspace: Workspace, study: str, folder: Path, progress: Told) -> Paper:
+def write_paper(workspace: Workspace, study: str, folder: Path, progress: ReportProgress) -> Paper:
     """Write every table, every figure, the methods and the commands that make each.
 
     People have the pseudonyms of a published bundle, and what is left out there is left out here: made from
@@ -89,7 +88,7 @@ def write_paper(workspace: Workspace, study: str, folder: Path, progress: Told) 
     return paper
 
 
-def _made(connection: Connection, study: StudyDetails, progress: Told) -> Paper:
+def _made(connection: Connection, study: StudyDetails, progress: ReportProgress) -> Paper:
     """Return the files of a study, and what has none."""
     files: dict[str, bytes] = {}
     commands: list[str] = []
@@ -149,7 +148,7 @@ def methods(connection: Connection, study: StudyDetails, suffix: str) -> str:
 
 
 @contextmanager
-def _published(workspace: Workspace, progress: Told) -> Iterator[Workspace]:
+def _published(workspace: Workspace, progress: ReportProgress) -> Iterator[Workspace]:
     """Open the workspace as its published bundle makes it, with pseudonyms and without replies."""
     with tempfile.TemporaryDirectory() as place:
         bundle, path = Path(place) / "bundle", Path(place) / "published.duckdb"

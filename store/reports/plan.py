@@ -14,9 +14,9 @@ from store.reports.value import NONE, Cell, Report, Row, Table, counted, facts, 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from store.analysis.labels import QuestionLabels
     from store.kinds.spec import NamedQuestion, TaskKind
     from store.measures.planning import Design, IntervalPlan
-    from store.queries.labels import QuestionLabels
 
 Source = Literal["given", "workspace", "default"]
 
@@ -216,7 +216,7 @@ def _pilot(connection: Connection, options: Options) -> _Pilot:
     """Return every number of the plan, with its source."""
     from sqlalchemy import func, select
 
-    from store.queries.labels import named_question, question_of_items
+    from store.analysis.labels import named_question, question_of_items
     from store.tables.columns import table_of
     from store.tables.imported import Item
 
@@ -267,8 +267,8 @@ def _of_labels(connection: Connection, options: Options, question: str) -> dict[
     Raises:
         WorkbenchError: The review is blind, and the labels would have to be read.
     """
+    from store.analysis.labels import named_question, question_labels
     from store.policy.scope import Scope
-    from store.queries.labels import named_question, question_labels
     from store.queries.runs import shown_by_kind
 
     missing = [

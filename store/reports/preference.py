@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from store.analysis.preferences import preference_votes
 from store.formatting import pluralize
 from store.json_fields import SPREAD
 from store.measures import preference_report as measured
@@ -14,7 +15,6 @@ from store.measures.battles import MOST_CANDIDATES
 from store.measures.preference import SideVerdict, in_both_orders, side_verdicts
 from store.measures.preference_report import PreferenceReport, by_side, preference_report, rated_by_whom
 from store.measures.votes import Votes
-from store.queries.preferences import preference_votes
 from store.reports.options import Options
 from store.reports.value import (
     Cell,

@@ -12,7 +12,7 @@ from store.reports.value import Cell, Row, Table, counted, ends_of, facts, numbe
 if TYPE_CHECKING:
     from store.measures.ranking import LeftOut, RankingScores
     from store.measures.ranking_differences import RankingDifference
-    from store.retrieval.comparison import MethodPair
+    from store.rankings.comparison import MethodPair
 
 STEP = 0.05
 """The ends of the scale of intervals are multiples of it."""

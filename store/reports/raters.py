@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from store.analysis.rater_quality import RaterRow, RatersReport, raters_report
 from store.errors import WorkbenchError
-from store.queries.rater_quality import RaterRow, RatersReport, raters_report
 from store.reports.options import Options
 from store.reports.value import NONE, Cell, Report, Row, Table, counted, facts, filled, number
 

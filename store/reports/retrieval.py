@@ -10,13 +10,13 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.json_fields import json_fields
 from store.measures.ranking import PRESETS, measure_named
+from store.rankings.comparison import MethodPair, QueryComparison, QueryScore, compare_by_query, tally
+from store.rankings.labels import LabelSource, label_sources
+from store.rankings.report import CURVE_RANKS, DEFAULT_PRESET, POOL, RetrievalReport, retrieval_report
 from store.reports.options import Options
 from store.reports.ranking import STEP, differences_tables, left_out_table, score_fields, scores_tables
 from store.reports.spec import Choice, Choices
 from store.reports.value import Cell, Report, Row, Table, ends_of, facts, filled, interval, number
-from store.retrieval.comparison import MethodPair, QueryComparison, QueryScore, compare_by_query, tally
-from store.retrieval.labels import LabelSource, label_sources
-from store.retrieval.report import CURVE_RANKS, DEFAULT_PRESET, POOL, RetrievalReport, retrieval_report
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

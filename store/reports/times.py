@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from store.analysis.labels import kinds_of_items
+from store.analysis.times import PAUSE, TimeBin, TimesReport, times_report
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
-from store.queries.labels import kinds_of_items
-from store.queries.times import PAUSE, TimeBin, TimesReport, times_report
 from store.reports.labels import names_of, seen
 from store.reports.options import Options
 from store.reports.value import Cell, Report, Row, Table, counted, interval, number, share

@@ -12,7 +12,7 @@ from store.formatting import Drawn
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from store.retrieval.comparison import MethodPair
+    from store.rankings.comparison import MethodPair
 
 ItemsOf = Callable[["Connection"], Sequence[int]]
 """Reads the items behind a figure."""

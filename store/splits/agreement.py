@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy
     from sqlalchemy import Connection
 
-    from store.queries.truth_panel import TruthPanel
+    from store.analysis.truth_panel import TruthPanel
 
     Array = numpy.ndarray[Any, Any]
 

@@ -15,11 +15,11 @@ from uuid import UUID, uuid4
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, Row, delete, func, select
 
+from store.analysis.labels import named_question, to_file_order
+from store.analysis.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.errors import UnknownName, WorkbenchError, WorkspaceError
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
-from store.queries.labels import named_question, to_file_order
-from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.record.ids import now
 from store.splits.agreement import (
     ItemsByQuery,

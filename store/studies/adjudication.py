@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from sqlalchemy import CTE, Connection, Select, func, insert, or_, select, update
 
+from store.analysis.labels import named_question
 from store.errors import JudgmentRefused, UnknownName, WorkbenchError
 from store.kinds.comparison import canonical_scale
 from store.kinds.listing import relation
@@ -26,7 +27,6 @@ from store.policy.words import BLIND, REVEALED, TESTS, condition_of
 from store.queries.current import all_values, current_verdicts, first_values, not_withdrawn, ruling_values
 from store.queries.executions import load_executions
 from store.queries.item import item_access
-from store.queries.labels import named_question
 from store.queries.questions import refs_with_text
 from store.queries.responses import letter, load_responses, summarize_scores
 from store.queries.sent_back import sent_back

@@ -12,7 +12,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from store.analysis.labels import question_labels
 from store.errors import UnknownName, WorkbenchError
+from store.formats.comparisons import Candidate
 from store.formats.protocol import bare_name
 from store.ingest.importing import import_records
 from store.ingest.report import ImportReport
@@ -21,7 +23,6 @@ from store.kinds.listing import relation
 from store.kinds.pair import MATCH, PAIR
 from store.kinds.spec import task_kinds
 from store.measures.truth import POLICIES, truth
-from store.queries.labels import question_labels
 from store.queries.studies import ChosenItem, StudyDetails
 from store.record.protocol import StudyProtocol
 from store.studies.choosing import read_answers
@@ -38,15 +39,6 @@ SCORES = "single scores"
 
 _PROMPTS = {"answer": ("question", "answers"), "completion": ("prompt", "completions")}
 """The column with the prompt of each kind whose items have responses, and what its responses are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A candidate: the name of its set or model, its text, and where it comes from."""
-
-    name: str
-    text: str
-    ref: str
 
 
 @dataclass(frozen=True, slots=True)

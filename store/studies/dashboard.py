@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Connection, func, insert, select
 
+from store.analysis.decisions import known_answer, study_decisions
+from store.analysis.labels import question_labels
 from store.errors import WorkbenchError
 from store.json_fields import fields_of, json_fields
 from store.kinds.spec import task_kinds
@@ -22,8 +24,6 @@ from store.measures.table_agreement import table_agreement
 from store.policy.refusal import refuse
 from store.policy.scope import DISCUSS, GOLD, LABEL, TRAIN, Scope, Shows, Sitting
 from store.queries.current import all_values
-from store.queries.decisions import known_answer, study_decisions
-from store.queries.labels import question_labels
 from store.queries.progress import sitting_statuses
 from store.queries.sources import Rejected, rejected_records
 from store.queries.studies import StudyDetails, StudyMember, find_study, list_studies, study_items

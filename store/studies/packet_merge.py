@@ -16,7 +16,7 @@ from uuid import UUID
 from sqlalchemy import Connection, select, update
 
 from store.errors import WorkspaceError
-from store.events import Progress, Report, silent
+from store.events import Progress, ReportProgress, silent
 from store.formatting import pluralize
 from store.policy.refusal import refuse_packet
 from store.record.actions import journal_line, late_study
@@ -85,7 +85,7 @@ class PacketReport:
 
 
 def merge_packet(
-    workspace: Workspace, path: Path | str, *, dry_run: bool = False, progress: Report | None = None
+    workspace: Workspace, path: Path | str, *, dry_run: bool = False, progress: ReportProgress | None = None
 ) -> PacketReport:
     """Bring back what a rater recorded in a packet, some actions at a time.
 
@@ -251,7 +251,11 @@ def _decides(record: Judgment | Mark) -> bool:
 
 
 def _write_all(
-    workspace: Workspace, arrived: ArrivedPacket, fresh: list[Record], twice: list[UUID], report: Report
+    workspace: Workspace,
+    arrived: ArrivedPacket,
+    fresh: list[Record],
+    twice: list[UUID],
+    report: ReportProgress,
 ) -> None:
     """Write what is new: each write is short, and goes behind those of a rater who judges here meanwhile."""
     journal = Journal(journal_path(workspace.path))

@@ -18,7 +18,7 @@ import duckdb
 import pyarrow
 from sqlalchemy import Connection, Row, select
 
-from store.events import Progress, Report
+from store.events import Progress, ReportProgress
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
 from store.policy.packet_fact import FACT
@@ -163,7 +163,7 @@ class PacketWriter:
         ]
 
     def write(
-        self, cursor: duckdb.DuckDBPyConnection, path: Path, report: Report
+        self, cursor: duckdb.DuckDBPyConnection, path: Path, report: ReportProgress
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Make a workspace file and fill it.
 

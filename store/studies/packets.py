@@ -21,7 +21,7 @@ import duckdb
 from sqlalchemy import Connection, Row, delete, insert, select
 
 from store.errors import WorkspaceError
-from store.events import Report, silent
+from store.events import ReportProgress, silent
 from store.formatting import pluralize
 from store.policy.refusal import refuse_packet
 from store.policy.rows import shown_by
@@ -65,7 +65,7 @@ def make_packet(
     *,
     again: bool = False,
     seed: int | None = None,
-    progress: Report | None = None,
+    progress: ReportProgress | None = None,
 ) -> MadePacket:
     """Write a packet: what is left for a rater in an open study; the reveal apart, and what was sent back.
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection
 
+from store.analysis.decisions import known_answer, study_decisions
 from store.kinds.spec import question_named
 from store.policy.scope import TRAIN
-from store.queries.decisions import known_answer, study_decisions
 from store.queries.studies import study_items
 from store.record.response_names import split_question
 from store.studies.dashboard import GoldScore

@@ -13,15 +13,15 @@ from typing import Any
 import duckdb
 
 from store.errors import WorkspaceError
-from store.events import Progress, Report, silent
+from store.events import Progress, ReportProgress, silent
 from store.formatting import pluralize
 from store.policy.refusal import refuse_packet
 from store.record.expert_runs import journal_line
 from store.record.ids import AHEAD
 from store.record.rater_ref import name_fault
 from store.workspace.attaching import attached
-from store.workspace.comparison import Comparison, RunGain
 from store.workspace.connecting import refusal
+from store.workspace.differences import Comparison, RunGain
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path
 from store.workspace.protected_paths import own_files
@@ -128,7 +128,7 @@ def check_target(target: Path) -> None:
 
 
 def merge(
-    workspace: Workspace, copy: Path | str, *, dry_run: bool = False, progress: Report | None = None
+    workspace: Workspace, copy: Path | str, *, dry_run: bool = False, progress: ReportProgress | None = None
 ) -> MergeReport:
     """Copy the work of agents back from a copy: runs, steps, executions with their tests, verdicts.
 
@@ -162,7 +162,12 @@ def merge(
 
 
 def _merge(
-    workspace: Workspace, cursor: duckdb.DuckDBPyConnection, path: Path, *, dry_run: bool, report: Report
+    workspace: Workspace,
+    cursor: duckdb.DuckDBPyConnection,
+    path: Path,
+    *,
+    dry_run: bool,
+    report: ReportProgress,
 ) -> MergeReport:
     report(Progress("comparing with the workspace", 0, None))
     comparison = Comparison(cursor)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import DataError, IntegrityError
 
 from store.errors import JudgmentRefused, WorkspaceError
-from store.events import Progress, Report, silent
+from store.events import Progress, ReportProgress, silent
 from store.kinds.spec import question_named
 from store.policy.sealing import packet_in
 from store.policy.words import BLIND
@@ -84,7 +84,7 @@ class RecoverReport:
 
 
 def recover(
-    workspace: Workspace, journal: Path | str | None = None, *, progress: Report | None = None
+    workspace: Workspace, journal: Path | str | None = None, *, progress: ReportProgress | None = None
 ) -> RecoverReport:
     """Replay a journal: every record that the workspace lacks is added under its own id.
 

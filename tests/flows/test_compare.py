@@ -31,11 +31,11 @@ from screens.queue.screen import QueueScreen
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
 from screens.study_place import StudyPlace
+from store.analysis.preferences import preference_votes
 from store.ingest.importing import import_files
 from store.kinds.comparison import AS_LISTED, SWAPPED, scale_values, shown_scale
 from store.measures.preference_report import Options, preference_report
 from store.queries.judged_comparisons import ImportedVerdict
-from store.queries.preferences import preference_votes
 from store.record.evidence import citations_of
 from store.record.raters import register_kinds
 from store.workspace.duckdb import Workspace

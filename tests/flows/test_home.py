@@ -32,7 +32,7 @@ from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
-from store.events import Progress, Report, silent
+from store.events import Progress, ReportProgress, silent
 from store.ingest.choices import ImportChoices
 from store.ingest.importing import import_files
 from store.ingest.report import ImportReport
@@ -424,7 +424,7 @@ async def test_a_long_import_shows_how_far_it_is(
     monkeypatch.setattr("screens.home.import_dialog.BAR_AFTER_SECONDS", 3600.0)
     go_on = Gate()
 
-    def slowly(path: Path, report: Report, _choices: ImportChoices) -> ImportReport:
+    def slowly(path: Path, report: ReportProgress, _choices: ImportChoices) -> ImportReport:
         report(Progress("reading some_pairs.jsonl", 1_000, 4_000))
         assert go_on.wait(60)
         return import_files(empty, [path], progress=report)

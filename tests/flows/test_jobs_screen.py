@@ -40,8 +40,8 @@ from screens.jobs.start import StartScreen
 from screens.jobs.throttle import LEAST_SECONDS, ThrottledReader
 from screens.queue.screen import QueueScreen
 from screens.widgets.key_line import KeyLine
+from store.analysis.pair_runs import PairCounts
 from store.formatting import compact, format_duration
-from store.queries.pair_runs import PairCounts
 from store.queries.run_figures import ListedRun, RunFigures, listed_runs
 from store.queries.run_pace import RunPace
 from store.tables.columns import table_of

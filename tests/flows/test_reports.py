@@ -21,9 +21,9 @@ from screens.app import WorkbenchApp
 from screens.queue.screen import QueueScreen
 from screens.reports.choosing import ChoiceScreen
 from screens.reports.screen import ReportsScreen
+from store.analysis.confusion import confusion
+from store.analysis.labels import question_labels
 from store.ingest.importing import import_files
-from store.queries.confusion import confusion
-from store.queries.labels import question_labels
 from store.splits.allocation import parse_ratios
 from store.splits.splits import SplitPlan, make_split
 from store.workspace.duckdb import Workspace

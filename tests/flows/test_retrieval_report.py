@@ -12,9 +12,9 @@ from apps import app_of
 from ranked_bench import ranked_workspace, report
 from review_bench import painted, screen_text
 
+from screens.rankings.by_query import ByQueryScreen
+from screens.rankings.ranked import RankedScreen
 from screens.reports.screen import ReportsScreen
-from screens.retrieval.by_query import ByQueryScreen
-from screens.retrieval.ranked import RankedScreen
 from screens.review.screen import ReviewScreen
 from screens.text_screen import TextScreen
 from store.workspace.duckdb import Workspace

@@ -24,7 +24,7 @@ from textual import events
 from screens.review.bars import ClaimLine
 from screens.review.item_tests import TestEditor
 from screens.widgets.text.view import TextPane
-from store.queries.rater_quality import raters_report
+from store.analysis.rater_quality import raters_report
 from store.record.expert_runs import WITHOUT_TEST
 from store.tables.people import Assignment
 from store.tables.record import JudgmentRow

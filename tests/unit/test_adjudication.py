@@ -10,13 +10,13 @@ from small_workspace import labelled_by_agents
 from sqlalchemy import select
 
 from screens.items.reader import ItemReader
+from store.analysis.accuracy import accuracy_report
+from store.analysis.labels import question_labels
 from store.errors import HiddenData, JudgmentRefused, UnknownName, WorkbenchError
 from store.export.exporting import export
 from store.ingest.importing import import_files
 from store.kinds.spec import question_named
-from store.queries.accuracy import accuracy_report
 from store.queries.item import load_own
-from store.queries.labels import question_labels
 from store.queries.studies import ChosenItem, find_study
 from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, question_number

@@ -8,12 +8,12 @@ from hashlib import sha256
 import pytest
 from scipy.stats import binomtest
 
+from store.analysis.preferences import preference_votes
 from store.errors import WorkbenchError
 from store.ingest.importing import import_files
 from store.measures.preference_report import preference_report
 from store.policy.scope import LABEL
 from store.policy.words import words_sql
-from store.queries.preferences import preference_votes
 from store.record.ids import now
 from store.record.protocol import StudyProtocol
 from store.studies.design import StudyItem, design_study

@@ -18,8 +18,8 @@ import pytest
 import typer.main
 
 from screens.reports.drawing import draw, plain
+from store.analysis.agreement import rater_agreement
 from store.errors import WorkbenchError
-from store.queries.home import rater_agreement
 from store.reports.catalogue import reports
 from store.reports.figure import FIGURES, charts
 from store.reports.options import Options
@@ -217,7 +217,7 @@ def test_a_report_of_another_package_is_there_in_all_forms(
     (package / "more_reports.py").write_text(
         "from store.reports.spec import ReportSpec\n"
         "from store.reports.value import Report, Row, Table, counted\n"
-        "from store.queries.labels import questions_of_items\n"
+        "from store.analysis.labels import questions_of_items\n"
         "def read(connection, options):\n"
         "    return [(one, len(one)) for one in questions_of_items(connection)]\n"
         "def report(found, options):\n"

@@ -100,11 +100,11 @@ def test_no_module_imports_what_imports_it_not_even_for_types(repository, floor)
 
 OF_ONE_KIND = (
     "store/kinds/",
-    "store/retrieval/",
+    "store/rankings/",
     "store/export/content.py",
     "store/ingest/votes.py",
     "store/studies/comparing.py",
-    "store/queries/preferences.py",
+    "store/analysis/preferences.py",
     "screens/review/candidates.py",
 )
 """Modules of a kind, or about what only one has: a retrieval benchmark, a table of pairs, preferences."""

@@ -17,9 +17,10 @@ from small_workspace import GOOD, import_of, label, labelled_by_agents, pairs_wo
 
 from screens.home import panels
 from screens.home.facts import HomeDetails, read_facts
+from store.analysis.agreement import rater_agreement
 from store.ingest.importing import import_files
 from store.measures.agreement import cohen_kappa
-from store.queries.home import activity, label_table, rater_agreement
+from store.queries.home import activity, label_table
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
 from store.record.actions import Action

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from store.analysis.labels import questions_of_items
 from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, UnknownName
 from store.events import Progress
 from store.ingest.importing import import_files, import_records
-from store.queries.labels import questions_of_items
 from store.record.actions import Action, Recorder
 from store.record.ids import now
 from store.record.raters import ensure_rater, question_number

@@ -7,14 +7,14 @@ import numpy
 import pytest
 
 from agents.pipelines.pair_annotation.run_steps import PairSeconds, StageSeconds
+from store.analysis.accuracy import RaterAccuracy
+from store.analysis.times import TimeBin
 from store.json_fields import NOT_IN_JSON, json_fields, json_name
 from store.measures.accuracy import Accuracy
 from store.measures.intervals import Interval
-from store.queries.accuracy import RaterAccuracy
 from store.queries.progress import KindProgress
 from store.queries.run_figures import RoleFigures
 from store.queries.run_items import FailureCause, FailureMessage
-from store.queries.times import TimeBin
 from store.studies.design import RaterBalance
 from store.studies.plan import PlanPreview, RaterPlan
 

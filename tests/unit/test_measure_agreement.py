@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import Desk, judged_workspace
 
+from store.analysis.agreement import agreement
 from store.errors import WorkbenchError
 from store.measures.agreement import cohen_kappa, krippendorff_alpha, majority, patterns_of, raw_agreement
 from store.measures.rating_table import RatingTable
 from store.measures.registry import COHEN, REPORT_FIELDS, Measure, measures
 from store.measures.table_agreement import table_agreement
-from store.queries.agreement import agreement
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
 from store.tables.runs import Execution, ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
-from store.workspace.comparison import MERGED_TABLES
 from store.workspace.copy_merge import copy_workspace, merge
+from store.workspace.differences import MERGED_TABLES
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import journal_path
 from store.workspace.recovery import journal_ahead, recover
@@ -491,7 +491,7 @@ def test_what_fails_on_the_way_leaves_nothing_behind(workspace, model, monkeypat
         expert_run(other, "eli")
     # The run comes last, when all else is written.
     with monkeypatch.context() as patched:
-        patched.setattr("store.workspace.comparison._NEW_RUN", "SELECT error('no room')")
+        patched.setattr("store.workspace.differences._NEW_RUN", "SELECT error('no room')")
         told = refused(workspace, copy)
     assert told.title == "Not merged"
     assert rows(workspace, Rater, kind="agent") == []

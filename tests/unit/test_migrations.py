@@ -21,11 +21,11 @@ import store.tables.splits
 import store.tables.views
 import store.workspace.connecting
 import store.workspace.schema
+from store.analysis.conditions import conditions_of
 from store.errors import WorkspaceError, WorkspaceTooNew
 from store.export.exporting import export
 from store.ingest.importing import import_files
 from store.policy.scope import Scope, Sitting
-from store.queries.conditions import conditions_of
 from store.queries.item import item_access
 from store.record.rater_ref import RaterRef
 from store.sql_views.views import views

@@ -10,12 +10,12 @@ from math import comb
 import numpy
 import pytest
 
+from store.analysis.preferences import preference_votes
 from store.ingest.importing import import_files
 from store.ingest.votes import read_votes
 from store.json_fields import json_fields
 from store.kinds.comparison import BOTH_BAD, in_canonical_order
 from store.measures.preference_report import Options, preference_report
-from store.queries.preferences import preference_votes
 from store.workspace.duckdb import Workspace
 
 

@@ -9,10 +9,10 @@ from small_workspace import labelled_by_agents
 from small_workspace import rows as stored
 from sqlalchemy import insert
 
+from store.analysis.accuracy import accuracy_report
 from store.ingest.importing import import_files
 from store.measures.intervals import wilson
 from store.policy.words import condition_of
-from store.queries.accuracy import accuracy_report
 from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study

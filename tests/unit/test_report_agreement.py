@@ -12,12 +12,12 @@ from made_once import built_once
 from recorded import RATERS, recorded_workspace
 from sqlalchemy import insert
 
+from store.analysis.agreement import agreement
 from store.ingest.importing import import_files
 from store.kinds.spec import task_kinds
 from store.measures.agreement import cohen_kappa, krippendorff_alpha
 from store.measures.registry import measures
 from store.policy.words import condition_of
-from store.queries.agreement import agreement
 from store.record.raters import ensure_rater
 from store.reports.labels import agreement_report, read_agreement
 from store.reports.options import Options
@@ -28,7 +28,7 @@ from store.workspace.duckdb import Workspace
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_it_counts_what_stands_of_people_and_of_each_run(tmp_path, monkeypatch, seed):
-    monkeypatch.setattr("store.queries.labels._ITEMS_AT_ONCE", 7)
+    monkeypatch.setattr("store.analysis.labels._ITEMS_AT_ONCE", 7)
     made = recorded_workspace(tmp_path, seed=seed, items=30, records=300)
     with made.workspace as workspace, workspace.reading() as connection:
         found = agreement(connection, "pair.match")

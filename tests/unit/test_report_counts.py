@@ -16,11 +16,11 @@ from small_workspace import labelled_by_agents
 from split_bench import labelled_pairs
 
 from screens.reports.drawing import draw, plain
+from store.analysis.confusion import MOST_LABELS, confusion
+from store.analysis.label_counts import label_counts
+from store.analysis.labels import QuestionLabels, question_labels
+from store.analysis.times import PAUSE, ItemTime, by_place, histogram, in_sessions, times_report
 from store.errors import UnknownName, WorkbenchError
-from store.queries.confusion import MOST_LABELS, confusion
-from store.queries.label_counts import label_counts
-from store.queries.labels import QuestionLabels, question_labels
-from store.queries.times import PAUSE, ItemTime, by_place, histogram, in_sessions, times_report
 from store.reports.value import Cell, Place, Report, Row, Table, figures, moved
 from store.workspace.duckdb import Workspace
 
@@ -75,7 +75,7 @@ def test_means_of_scores_are_rounded_where_there_are_very_many(
         given = (first, 4 - first, *(one.values for one in labels.raters[2:]))
         raters = [replace(one, values=values) for one, values in zip(labels.raters, given, strict=True)]
         means = replace(labels, raters=tuple(raters))
-        monkeypatch.setattr("store.queries.confusion.question_labels", lambda *_, **__: means)
+        monkeypatch.setattr("store.analysis.confusion.question_labels", lambda *_, **__: means)
         found = confusion(connection, "pair.match", raters=["ana", "ben"])
     assert found.rounded
     assert len(found.values) <= MOST_LABELS

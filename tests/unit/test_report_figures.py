@@ -8,7 +8,7 @@ from judging import Desk, judged_workspace
 from small_workspace import labelled_by_agents, rows
 from sqlalchemy import column, insert, table
 
-from store.queries.pair_figures import (
+from store.analysis.pair_figures import (
     benchmark_figures,
     pair_labellers,
     pair_labels,

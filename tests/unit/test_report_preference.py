@@ -8,10 +8,10 @@ from statistics import mean
 import pytest
 from comparisons_bench import STUDY, comparisons, judged, study_of
 
+from store.analysis.labels import question_labels
 from store.formatting import interval_line
 from store.kinds.comparison import PREFERENCE
 from store.measures.battles import MOST_CANDIDATES, Battle, Battles
-from store.queries.labels import question_labels
 
 LEVELS = {2: 3, 1: 1, 0: 0.5, -1: 0, -2: 0}
 """What a verdict on a candidate counts in its score against a baseline."""

@@ -11,9 +11,9 @@ from made_once import built_once
 
 from store.errors import WorkspaceError
 from store.measures.ranking import PRESETS
-from store.retrieval.comparison import ranked_codes
-from store.retrieval.labels import label_sources
-from store.retrieval.rankings import list_rankings, read_judged, store_ranking
+from store.rankings.comparison import ranked_codes
+from store.rankings.labels import label_sources
+from store.rankings.rankings import list_rankings, read_judged, store_ranking
 from store.workspace.duckdb import Workspace
 
 EVALUATE = ("evaluate", "retrieval")
@@ -290,7 +290,7 @@ def test_what_cannot_be_stored_is_measured_all_the_same(workbench, sample, monke
     def locked(*_, **__):
         raise WorkspaceError("Workspace in use", "Another process holds it.", "Close it first.")
 
-    monkeypatch.setattr("store.retrieval.rankings.store_ranking", locked)
+    monkeypatch.setattr("store.rankings.rankings.store_ranking", locked)
     done = workbench(*EVALUATE, sample, *BOTH, *ANA, "--json")
     assert done.code == 0
     assert "Rankings not stored" in done.err

@@ -16,11 +16,11 @@ from study_app import assigned as study_assigned
 from study_app import open_study
 from study_bench import STUDY, frozen_study
 
+from store.analysis.accuracy import accuracy_report
+from store.analysis.agreement import agreement
+from store.analysis.rater_quality import raters_report
 from store.measures.rater_quality import Decision, ListPart, Score, rater_quality
 from store.policy.scope import GOLD, LABEL, REPEAT, TRAIN
-from store.queries.accuracy import accuracy_report
-from store.queries.agreement import agreement
-from store.queries.rater_quality import raters_report
 from store.queries.studies import ChosenItem
 from store.record.actions import Action, Recorder
 from store.record.ids import now

@@ -260,7 +260,7 @@ def evaluate_retrieval(
 
 def _delete(source: Path, methods: list[str], config: Path | None) -> Answer:
     """Delete the stored rankings of methods, where they could be made."""
-    from store.retrieval.rankings import delete_rankings
+    from store.rankings.rankings import delete_rankings
 
     with session(source, settings(config), Shows.OTHERS, "An evaluation uses") as opened:
         delete_rankings(opened, methods)
@@ -285,7 +285,7 @@ def _export(
     """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder."""
     from store.export.exporting import export
     from store.policy.refusal import refuse_packet
-    from store.retrieval.labels import LabelSource
+    from store.rankings.labels import LabelSource
 
     LabelSource(rater, policy, split).check("An evaluation")
     with session(source, settings(config), Shows.OTHERS, "An evaluation uses") as opened:
@@ -354,7 +354,7 @@ def _store(source: Path, benchmark: Benchmark, retriever: Retriever, ranking: Ra
     What took long to rank is measured all the same, as when somebody has opened the workspace meanwhile.
     """
     from agents.retrieval.methods import settings_of
-    from store.retrieval.rankings import store_ranking
+    from store.rankings.rankings import store_ranking
     from store.workspace.duckdb import Workspace
     from workbench.output import note
 

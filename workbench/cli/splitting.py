@@ -86,7 +86,7 @@ def split_command(
     Near-duplicate queries stay in one part. A split stores its items and their current labels; export it with
     workbench export WS OUT --split NAME.
     """
-    from store.queries.labels import question_of_items
+    from store.analysis.labels import question_of_items
     from store.splits.allocation import parse_ratios
     from store.splits.grouping import DISJOINT
     from store.splits.splits import SplitPlan, default_disjoint, make_split

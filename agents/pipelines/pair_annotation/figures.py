@@ -11,9 +11,9 @@ from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from agents.pipelines.pair_annotation.reasons import INVALID, PYTHON_2, Reason, reason_of
 from agents.pipelines.pair_annotation.run_steps import PairSeconds, pair_counts, pair_figures
 from agents.pipelines.spec import FunnelLine, PipelineFigures
+from store.analysis.pair_runs import PairCounts
 from store.formatting import pluralize
 from store.json_fields import fields_of, json_fields
-from store.queries.pair_runs import PairCounts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

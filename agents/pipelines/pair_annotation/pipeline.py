@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from agents.pipelines.spec import Configuration
     from agents.sandbox.protocol import ExecutionReport, Sandbox
     from agents.sandbox.settings import SandboxSettings
-    from store.queries.pair_runs import PairTexts
+    from store.analysis.pair_runs import PairTexts
 
 # The same in every configuration, so that they share the programs that were written and paid for.
 _ENVIRONMENT = (

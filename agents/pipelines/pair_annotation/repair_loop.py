@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from agents.sandbox.protocol import ExecutionReport, Sandbox
     from agents.sandbox.repair import RepairReport
     from agents.sandbox.settings import SandboxSettings
-    from store.queries.pair_runs import PairTexts
+    from store.analysis.pair_runs import PairTexts
 
 Execute = Callable[["PairTexts", str, "StepRecorder", str], Awaitable["RecordedExecution"]]
 """Runs a test program against a pair's code in the environment of a snapshot (empty: the sandbox's own)."""

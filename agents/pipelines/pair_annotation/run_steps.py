@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import JSON, Connection, Select, Table, cast, func, select
 
-from store.queries.pair_runs import PROGRAMS_TABLE, TESTS, PairCounts, executed_programs, share_of
+from store.analysis.pair_runs import PROGRAMS_TABLE, TESTS, PairCounts, executed_programs, share_of
 from store.sql import native
 from store.tables.columns import table_of
 from store.tables.runs import StepRow

@@ -51,7 +51,7 @@ def run(work: str, listing: Listing, channel: int, secret: bytes, *, repaired: b
         use_repaired_packages()
     for name in ("supervisor", "harness", "cases", "listing"):
         sys.modules.pop(name, None)  # the program may have modules of these names
-    report = Report(channel, secret, work)
+    report = OutcomeReport(channel, secret, work)
     report.send(event="packages", names="\n".join(installed_packages()))
     # Tests import from here what a normal start of Python would offer: their folder, exit() and help().
     sys.path[0] = work
@@ -121,7 +121,7 @@ def execute(source: Any, path: str, module: types.ModuleType) -> None:
     exec(compile(source, path, "exec", dont_inherit=True), vars(module))  # noqa: S102 - in a sandbox
 
 
-class Report:
+class OutcomeReport:
     """The report of outcomes: records to the channel, readable lines to stdout."""
 
     def __init__(self, channel: int, secret: bytes, work: str) -> None:
@@ -182,7 +182,7 @@ class Report:
         return False
 
 
-def run_program(report: Report, listing: Listing, work: str) -> None:
+def run_program(report: OutcomeReport, listing: Listing, work: str) -> None:
     """Load the program, run its tests in the order of their definition, and name those that cannot be run.
 
     A program whose source defines no test is run as `python test_candidate.py` would; what it has bound to
@@ -219,7 +219,7 @@ def run_program(report: Report, listing: Listing, work: str) -> None:
             report.send(event="began", name=label[:LONGEST_MESSAGE])
 
 
-def load_program(report: Report, listing: Listing, work: str) -> tuple[types.ModuleType | None, int]:
+def load_program(report: OutcomeReport, listing: Listing, work: str) -> tuple[types.ModuleType | None, int]:
     """Execute the test module: as an import does, or without tests as a start of `python test_candidate.py`.
 
     Returns:
@@ -270,7 +270,7 @@ def pass_over(main: Callable[..., object]) -> Callable[..., object]:
     return call
 
 
-def report_program_error(report: Report, error: BaseException, loading: bool) -> None:
+def report_program_error(report: OutcomeReport, error: BaseException, loading: bool) -> None:
     """Report an exception that ended the program outside any test."""
     report.bad = True
     flush()
@@ -284,7 +284,7 @@ def report_program_error(report: Report, error: BaseException, loading: bool) ->
 
 
 def run_case(
-    report: Report,
+    report: OutcomeReport,
     label: str,
     call: Callable[[cases.Attempt], None],
     shared: Sequence[cases.Shared],

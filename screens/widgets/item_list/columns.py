@@ -17,7 +17,7 @@ from store.kinds.comparison import shown_word
 from store.kinds.spec import task_kinds, two_sided_kinds
 from store.queries.rows import FAILED_PATH, QueueRow
 
-Part = Literal["mark", "yours", "agents", "text", "muted"]
+CellStyle = Literal["mark", "yours", "agents", "text", "muted"]
 """Whose a cell is; the list has a style for each."""
 
 Write = Literal["none", "saving", "failed"]
@@ -139,11 +139,11 @@ class Column:
 
     title: str
     width: int
-    part: Part
+    part: CellStyle
     text: Callable[[QueueRow], str]
 
 
-Cell = tuple[str, Part]
+Cell = tuple[str, CellStyle]
 
 
 @dataclass(frozen=True, slots=True)

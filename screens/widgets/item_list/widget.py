@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from screens.commands import bindings
 from screens.threads import Soon, in_thread
-from screens.widgets.item_list.columns import Cell, Columns, Contents, Part, Write
+from screens.widgets.item_list.columns import Cell, CellStyle, Columns, Contents, Write
 from screens.widgets.item_list.lines import Lines
 from screens.widgets.item_list.rows import ItemRows
 from store.errors import WorkbenchError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from screens.navigator import OpenedReview
     from store.queries.rows import Ids
 
-PARTS: tuple[Part, ...] = ("mark", "yours", "agents", "text", "muted")
+PARTS: tuple[CellStyle, ...] = ("mark", "yours", "agents", "text", "muted")
 
 
 @dataclass
@@ -101,7 +101,7 @@ class ItemList(ScrollView, can_focus=True):
         self._contents = Contents()
         self._hidden: tuple[str, ...] = ()
         self._columns = Columns(0, blind=blind)
-        self._styles: dict[tuple[Part, bool], Style] = {}
+        self._styles: dict[tuple[CellStyle, bool], Style] = {}
         self._wanting = False
         self._changed: set[int] = set()
         self._changes = Soon(self, CHANGES_SECONDS, group="rows")
@@ -354,7 +354,7 @@ class ItemList(ScrollView, can_focus=True):
             [self._rows.get(number) for number in item_ids], cursor=cursor, writes=writes
         )
 
-    def _style(self, part: Part, cursor: bool) -> Style:
+    def _style(self, part: CellStyle, cursor: bool) -> Style:
         style = self._styles.get((part, cursor))
         if style is None:
             style = self.rich_style + self.get_component_rich_style(f"item-list--{part}")

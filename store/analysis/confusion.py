@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from store.analysis.agreement import PairRow, compare_pairs
+from store.analysis.labels import QuestionLabels, question_labels
 from store.errors import WorkbenchError
 from store.json_fields import fields_of
 from store.measures.intervals import INTERVALS, Bootstrap
 from store.policy.scope import RunRef
-from store.queries.agreement import PairRow, compare_pairs
-from store.queries.labels import QuestionLabels, question_labels
 
 if TYPE_CHECKING:
     import numpy

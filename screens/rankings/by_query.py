@@ -15,8 +15,8 @@ from textual.widgets import Static
 
 from screens.commands import Command, bindings
 from screens.jobs.job_line import JobLine
+from screens.rankings.row_list import RowList
 from screens.reading import Reading
-from screens.retrieval.row_list import RowList
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
@@ -24,15 +24,15 @@ from screens.workbench_screen import WorkbenchScreen
 from store.formatting import block_bar, pluralize
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
-from store.retrieval.comparison import ComparedQueries, QueryComparison, QueryScore, compare_by_query, tally
+from store.rankings.comparison import ComparedQueries, QueryComparison, QueryScore, compare_by_query, tally
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from screens.context import ScreenContext
     from screens.navigator import Navigator
+    from store.rankings.comparison import MethodPair
     from store.record.rater_ref import RaterRef
-    from store.retrieval.comparison import MethodPair
 
 HIDDEN = "A comparison of methods uses"
 WIDE = 120

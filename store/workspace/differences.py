@@ -12,7 +12,7 @@ from uuid import UUID
 
 import duckdb
 
-from store.events import Progress, Report
+from store.events import Progress, ReportProgress
 from store.record.ids import MARGIN, first_ahead, now
 from store.sql import listed
 from store.tables.runs import Execution, TestOutcomeRow
@@ -405,7 +405,7 @@ class Comparison:
                 one.outcomes.extend(self._outcomes(one.execution.id))
             yield part
 
-    def copy(self, runs: Sequence[RunGain], report: Report) -> dict[str, int]:
+    def copy(self, runs: Sequence[RunGain], report: ReportProgress) -> dict[str, int]:
         """Write everything that is new.
 
         Returns:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from store.analysis.labels import QuestionLabels, RaterLabels, question_labels
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.measures.truth import LEAST_RATERS, POLICIES, Policy, Truth, truth
 from store.policy.scope import RunRef
-from store.queries.labels import QuestionLabels, RaterLabels, question_labels
 from store.tables.columns import table_of
 from store.tables.runs import Run
 

@@ -11,8 +11,8 @@ from store.formatting import pluralize
 from store.measures.intervals import INTERVALS, Bootstrap, Interval
 from store.measures.ranking import PRESETS, LeftOut, Preset, RankingScores, left_out_of_pool
 from store.measures.ranking_differences import RankingDifference, ranking_differences
-from store.retrieval.labels import LabelSource, read_grades
-from store.retrieval.rankings import StoredRanking, count_codes, list_rankings, no_rankings, read_judged
+from store.rankings.labels import LabelSource, read_grades
+from store.rankings.rankings import StoredRanking, count_codes, list_rankings, no_rankings, read_judged
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

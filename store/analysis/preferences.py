@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Subquery, func, null, select
 
+from store.analysis.labels import equal_texts
 from store.kinds.comparison import (
     BOTH_BAD,
     COMPARISON,
@@ -21,7 +22,6 @@ from store.kinds.listing import relation
 from store.measures.votes import Pairing, Vote, Votes, group_values
 from store.policy.scope import RunRef
 from store.queries.current import all_values, first_values
-from store.queries.labels import equal_texts
 from store.queries.studies import find_study
 from store.tables.columns import table_of
 from store.tables.imported import Item

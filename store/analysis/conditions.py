@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Float, Subquery, cast, func, select
 
+from store.analysis.labels import RaterLabels, question_labels
 from store.measures.table_agreement import table_agreement
 from store.policy.rows import words_of
 from store.policy.scope import LABEL
 from store.queries.current import first_values
-from store.queries.labels import RaterLabels, question_labels
 from store.tables.columns import table_of
 from store.tables.people import Assignment, Study
 from store.tables.runs import ExecutionRow

@@ -16,10 +16,10 @@ from textual.widgets import Static
 from screens.commands import Command, bindings
 from screens.jobs.job_line import JobLine
 from screens.navigator import LoadedText
+from screens.rankings.by_query import HIDDEN
+from screens.rankings.row_list import RowList
 from screens.reading import Reading
 from screens.reports.drawing import lines_of
-from screens.retrieval.by_query import HIDDEN
-from screens.retrieval.row_list import RowList
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
@@ -27,7 +27,7 @@ from screens.widgets.top_line import TopLine
 from screens.workbench_screen import WorkbenchScreen
 from store.policy.refusal import refuse
 from store.policy.scope import Shows
-from store.retrieval.comparison import (
+from store.rankings.comparison import (
     LEVEL,
     ComparedQueries,
     QueryScore,
@@ -35,7 +35,7 @@ from store.retrieval.comparison import (
     code_text,
     ranked_codes,
 )
-from store.retrieval.labels import read_grades
+from store.rankings.labels import read_grades
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from screens.context import ScreenContext
     from screens.navigator import Navigator
     from store.errors import WorkbenchError
+    from store.rankings.labels import Grades
     from store.record.rater_ref import RaterRef
-    from store.retrieval.labels import Grades
 
 RELEVANT, NOT, UNJUDGED, UNRANKED = "✓", "✗", "·", "–"
 LEGEND = (

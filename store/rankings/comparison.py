@@ -10,8 +10,8 @@ from sqlalchemy import Connection, func, select
 
 from store.formatting import in_list
 from store.measures.ranking import PRESETS, RankingScores
-from store.retrieval.labels import Grades, LabelSource, read_grades
-from store.retrieval.rankings import list_rankings, rankings_named, read_judged
+from store.rankings.labels import Grades, LabelSource, read_grades
+from store.rankings.rankings import list_rankings, rankings_named, read_judged
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Pair, Query
 from store.tables.retrieval import RetrievalHit

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from store.analysis.conditions import ConditionRow, by_condition
+from store.analysis.labels import QuestionLabels, RaterLabels, question_labels
 from store.json_fields import fields_of, json_fields
 from store.kinds.spec import task_kinds
 from store.measures.agreement import Agreement, cohen_kappa
@@ -16,8 +18,6 @@ from store.measures.rating_table import RatingTable
 from store.measures.registry import Measure, extra_measures
 from store.measures.table_agreement import RaterPair, TableAgreement, rater_pairs, table_agreement
 from store.policy.scope import FIRST_PHASES, REPEAT, RunRef
-from store.queries.conditions import ConditionRow, by_condition
-from store.queries.labels import QuestionLabels, RaterLabels, question_labels
 from store.tables.columns import table_of
 from store.tables.imported import Item
 
@@ -409,3 +409,29 @@ def _items(
         for item_id, place in zip(labels.item_ids[there], patterns.pattern_of, strict=True)
     ]
     return sorted(found, key=lambda one: 101 if one.percent is None else one.percent)
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """The agreement of two raters on a question.
+
+    Attributes:
+        figures: What the report on agreement has of the two.
+        differing: The items on which their labels differ.
+    """
+
+    figures: RaterPair
+    differing: tuple[int, ...]
+
+
+def rater_agreement(
+    connection: Connection, question: str, phases: Collection[str] = FIRST_PHASES
+) -> list[PairAgreement]:
+    """Return the agreement of every two people and imported raters on a question, most shared units first."""
+    labels = question_labels(connection, question, phases=phases, people_only=True)
+    found = []
+    for pair in rater_pairs(labels.table(), labels.level):
+        if pair.units:
+            differ = labels.shared(labels.places(pair.raters), differing=True)
+            found.append(PairAgreement(pair, tuple(labels.items_of(differ))))
+    return sorted(found, key=lambda pair: -pair.figures.units)

@@ -12,6 +12,10 @@ from uuid import UUID
 
 from sqlalchemy import select
 
+from store.analysis.conditions import ConditionRow, by_condition
+from store.analysis.labels import QuestionLabels, RaterLabels, of_study, to_file_order
+from store.analysis.pair_runs import executed_programs
+from store.analysis.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.errors import WorkbenchError
 from store.json_fields import NOT_IN_JSON, SPREAD, fields_of, json_name
 from store.measures.accuracy import Accuracy, Average, Comparison, accuracy, compare, holm_adjusted
@@ -20,11 +24,7 @@ from store.measures.intervals import INTERVALS, Bootstrap
 from store.measures.sample_estimates import SampleEstimates, Stratum, sample_estimates
 from store.measures.truth import LEAST_RATERS
 from store.policy.scope import RunRef
-from store.queries.conditions import ConditionRow, by_condition
 from store.queries.current import all_marks, on_label
-from store.queries.labels import QuestionLabels, RaterLabels, of_study, to_file_order
-from store.queries.pair_runs import executed_programs
-from store.queries.truth_panel import TruthPanel, TruthSource, truth_panel
 from store.tables.columns import table_of
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from store.analysis.labels import QuestionLabels, RaterLabels, question_labels
 from store.json_fields import fields_of
 from store.policy.scope import RunRef
-from store.queries.labels import QuestionLabels, RaterLabels, question_labels
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

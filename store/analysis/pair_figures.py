@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Subquery, case, false, func, select, true, union_all
 
+from store.analysis.pair_runs import share_of
 from store.errors import UnknownName
 from store.json_fields import fields_of
 from store.kinds.pair import MATCH, PAIR
 from store.measures.intervals import wilson
 from store.policy.scope import RunRef, Scope
 from store.queries.current import current_verdicts, first_values
-from store.queries.pair_runs import share_of
 from store.queries.runs import all_runs, named_run, shown_by_kind
 from store.record.raters import find_rater
 from store.tables.columns import table_of

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import exists, func, select
 
+from store.analysis.decisions import known_answer, study_decisions
+from store.analysis.labels import named_question
 from store.kinds.spec import task_kinds
 from store.measures.rater_quality import Answered, RaterQuality, rater_quality
 from store.policy.rows import writes_test
 from store.policy.scope import GOLD, LABEL, Scope, Sitting
 from store.queries.current import first_values
-from store.queries.decisions import known_answer, study_decisions
-from store.queries.labels import named_question
 from store.queries.progress import sitting_statuses
 from store.queries.studies import StudyDetails, find_study, study_items
 from store.record.rater_ref import RaterRef
