@@ -33,6 +33,9 @@ __all__ = ["Workspace", "migrations"]
 CHECKPOINT_BYTES = 16 * 1024 * 1024
 """How large the write-ahead log grows before it is worked into the file."""
 
+PATIENCE_SECONDS = 3.0
+"""How long a process is waited for that holds the file and answers no commands: commands are over soon."""
+
 # After the first two DuckDB refuses everything; the last one comes when connecting again has failed.
 _USELESS = (duckdb.FatalException, duckdb.InternalException, duckdb.ConnectionException)
 
@@ -153,7 +156,7 @@ class Workspace:
                 )
             _open_files.add(real)
         try:
-            return cls(path, connect_to_newest(path))
+            return cls(path, _connected(path))
         except BaseException:
             _open_files.discard(real)
             raise
@@ -313,6 +316,24 @@ class Workspace:
             except WorkspaceError:  # every later write fails likewise, and tries again
                 time.sleep(0.1)
         return True
+
+
+def _connected(path: Path) -> duckdb.DuckDBPyConnection:
+    """Connect to a file, once the command that holds it has ended.
+
+    Raises:
+        WorkspaceLocked: Another process holds it still, or answers commands, as the app does for hours.
+    """
+    end = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return connect_to_newest(path)
+        except WorkspaceLocked:
+            from store.workspace.wire import socket_path
+
+            if time.monotonic() > end or socket_path(path).exists():
+                raise
+            time.sleep(0.05)
 
 
 def _cores() -> int:

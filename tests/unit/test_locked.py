@@ -94,6 +94,25 @@ def test_when_the_holder_ends_the_file_opens(holder):
     Workspace.open(path).close()
 
 
+def test_a_command_that_ends_soon_is_waited_for(holder, monkeypatch):
+    process, path = holder
+
+    def end(_seconds):
+        process.stdin.close()
+        process.wait()
+
+    monkeypatch.setattr("store.workspace.duckdb.time.sleep", end)
+    Workspace.open(path).close()
+
+
+def test_what_answers_commands_beside_the_file_is_not_waited_for(holder, monkeypatch):
+    _, path = holder
+    path.with_name(f"{path.name}.sock").touch()
+    monkeypatch.setattr("store.workspace.duckdb.time.sleep", pytest.fail)
+    with pytest.raises(WorkspaceLocked):
+        Workspace.open(path)
+
+
 def test_when_the_holder_is_killed_the_file_opens(holder):
     process, path = holder
     process.kill()
