@@ -142,14 +142,8 @@ DECIDE = {
     "screens/items/reader.py": "which study's guideline",
     "screens/judging/judgment_builder.py": "which study's guideline",
     "workbench/app_session.py": "the rows of a start are chosen before there is a scope",
-    "workbench/cli/annotate.py": "hands the setting to estimates and reports",
-    "workbench/cli/demo.py": "hands the setting to the reports of the demo",
-    "workbench/cli/exchange.py": "hands the setting to a sample and an export",
-    "workbench/cli/items.py": "hands the setting to a sample",
     "workbench/cli/options.py": "beside the app the setting is that of its session, too",
     "workbench/cli/judging.py": "the number of an item in a study",
-    "workbench/cli/reporting.py": "hands the setting to reports",
-    "workbench/cli/studying.py": "hands the setting to a sample",
     "workbench/wiring.py": "tells commands beside the app",
 }
 """Who reads these beside store.policy, and for what."""

@@ -136,11 +136,14 @@ def annotate_command(
     from store.record.raters import register_kinds
     from workbench.cli.items import find_kind
     from workbench.job_settings import annotation_settings, check_models
+    from workbench.study_session import configured_viewer
 
     loaded = settings(config)
     kind = kind and find_kind(kind)
     choice = SampleChoice(sample_pairs, seed, stratify)
-    choice.check(blind=loaded.screens.blind, queries=sample_queries)
+    asking = configured_viewer(loaded)
+    choice.check(asking, sample_queries)
+    blind = not asking.may(Shows.OTHERS)
     if sum(one is not None for one in (sample_queries, sample_pairs, study, items, source)) > 1:
         raise WorkbenchError(
             "Two choices of items",
@@ -207,18 +210,18 @@ def annotate_command(
         jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
         strata = partial(print_strata, sample)
         if estimate_only:
-            return estimates(opened, jobs, asked, strata, blind=loaded.screens.blind)
+            return estimates(opened, jobs, asked, strata, blind=blind)
         for job in jobs:
             reports.append(annotate(opened, job, loaded.agents.limits))
             if reports[-1].state != "done":
                 break
-    fields = [{**report.to_dict(blind=loaded.screens.blind), "asked": asked} for report in reports]
+    fields = [{**report.to_dict(blind=blind), "asked": asked} for report in reports]
     left = [job.asked for job in jobs[len(reports) :]]
     return job_answer(
         {"runs": fields} if len(jobs) > 1 else fields[0],
         reports,
         strata,
-        *(partial(print_report, report, blind=loaded.screens.blind) for report in reports),
+        *(partial(print_report, report, blind=blind) for report in reports),
         notes=[f"Not begun: {', '.join(left)}."] if left else [],
     )
 

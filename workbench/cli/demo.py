@@ -52,17 +52,19 @@ def demo_command(
         return None
     from agents.sandbox.errors import INSTALL_HINT
     from agents.sandbox.registry import RESTRICTED
+    from store.policy.scope import Shows
     from workbench.cli.annotate import annotate, job_answer
     from workbench.demo_report import demo_report
     from workbench.job_settings import SAMPLE_KINDS, sample_annotation
     from workbench.output import note
+    from workbench.study_session import configured_viewer
 
     if not headless:
         note("No terminal: the demo runs without the app, as with --headless.")
     jobs = [sample_annotation(loaded, kind) for kind in SAMPLE_KINDS]
     with build_demo(demo_path(at), fresh=fresh, own_place=at is None) as workspace:
         report = demo_report(workspace, *(annotate(workspace, job) for job in jobs))
-    blind = loaded.screens.blind
+    blind = not configured_viewer(loaded).may(Shows.OTHERS)
     unrepaired = (
         "Plain processes install nothing, so the programs that lack a package were not repaired. "
         f"{INSTALL_HINT} Then start over with --fresh."

@@ -391,8 +391,9 @@ def export_command(
         )
     loaded = settings(config)
     choice = SampleChoice(sample_pairs, seed, stratify)
-    choice.check(blind=loaded.screens.blind)
-    own, blind = rater_name(None, loaded), not configured_viewer(loaded).may(Shows.AGENTS)
+    asking = configured_viewer(loaded)
+    choice.check(asking)
+    own, blind = rater_name(None, loaded), not asking.may(Shows.AGENTS)
     if dry_run and blind and (hidden := reveals(format, rater or run or policy or split, own)):
         raise HiddenData("Blind review", uncounted(hidden), "Write the file, and read it after your review.")
     with session(workspace, loaded, Shows.WHOLE, "An export contains") as opened, Bar("exporting") as bar:

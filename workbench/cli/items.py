@@ -131,6 +131,7 @@ def items_command(
     from store.queries.runs import shown_by_kind
     from store.queries.saved_views import find_view, refuse_hidden_view
     from store.queries.sent_back import notes_for
+    from workbench.study_session import configured_viewer
 
     wanted = QueueFilter(
         kind=None if kind is None else find_kind(kind), status=status.value if status else None, text=text
@@ -142,7 +143,9 @@ def items_command(
         )
     choice = SampleChoice(sample_pairs, seed, stratify)
     with reading_session(workspace, settings(config)) as (opened, loaded):
-        choice.check(blind=loaded.screens.blind)
+        asking = configured_viewer(loaded)
+        choice.check(asking)
+        blind = not asking.may(Shows.AGENTS)
         with opened.reading() as connection:
             session = viewed_session(connection, loaded, given_rater(rater), run, study)
             scope = session.scope
@@ -183,7 +186,7 @@ def items_command(
         "study": None if session.study is None else session.study.study.name,
         "view": view,
         "filter": wanted.sentence(),
-        "blind": loaded.screens.blind,
+        "blind": blind,
         "runs": {kind: run.name for kind, run in shown.items()},
         "total": len(ids),
         "strata": None if sample is None else sample.strata_as_json(),

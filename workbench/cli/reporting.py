@@ -351,7 +351,7 @@ def _read(
                 if spec.name != "pipeline":
                     refuse(connection, asking, Shows.RUN, options.run)
                 options = replace(options, own=own)
-            options = replace(options, blind=loaded.screens.blind)
+            options = replace(options, blind=not configured_viewer(loaded).may(Shows.OTHERS))
             check_blind(spec, options)
             if options.own is not None:
                 options = replace(options, raters=())

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import HiddenData, WorkbenchError
+from store.policy.scope import Shows
 
 if TYPE_CHECKING:
-    from store.policy.scope import RunRef
+    from store.policy.scope import RunRef, Scope
     from store.queries.sampling import ItemSample
     from store.workspace.duckdb import Workspace
 
@@ -42,18 +43,16 @@ class SampleChoice:
     seed: int | None
     stratify: str | None
 
-    def check(self, *, blind: bool, queries: int | None = None) -> None:
+    def check(self, viewer: Scope, queries: int | None = None) -> None:
         """Refuse options of a sample without one, and strata that tell of labels in a blind review.
 
         Args:
-            blind: Whether the review is blind.
+            viewer: Who asks.
             queries: The size of a sample of queries, which has a seed too.
 
         Raises:
             WorkbenchError: One of these.
         """
-        from store.policy.scope import Scope, Shows, Visibility
-
         if self.seed is not None and self.number is None and queries is None:
             raise WorkbenchError(
                 "A seed without a sample",
@@ -72,7 +71,7 @@ class SampleChoice:
                 "--stratify says how a random sample of pairs is taken.",
                 "Say how many: --sample-pairs N.",
             )
-        if self.stratify is not None and not Scope(visibility=Visibility(blind)).may(Shows.OTHERS):
+        if self.stratify is not None and not viewer.may(Shows.OTHERS):
             raise WorkbenchError(
                 "Blind review",
                 "A stratified sample shows the distribution of labels, which a blind review hides.",

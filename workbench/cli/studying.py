@@ -141,10 +141,11 @@ def study_new(
     from workbench.cli.sampling import SampleChoice
     from workbench.output import note
     from workbench.rater import rater_name
+    from workbench.study_session import configured_viewer
 
     loaded = settings(config)
     kind = find_kind(kind)
-    SampleChoice(sample_pairs, None, stratify).check(blind=loaded.screens.blind)
+    SampleChoice(sample_pairs, None, stratify).check(configured_viewer(loaded))
     own = rater_name(given_rater(rater), loaded)
     plan = StudyPlan(
         name=name,
