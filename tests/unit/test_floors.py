@@ -170,20 +170,34 @@ def decides(tree):
         if isinstance(node, ast.Call) and last_name(node.func) == "Visibility"
         for argument in node.args
     }
+    asking = ASKING | {
+        last_name(target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and last_name(node.value) in ASKING
+        for target in node.targets
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and id(node) not in made:
             of = last_name(node.value)
-            if (of in ASKING and node.attr in DECIDES) or (of == "c" and node.attr in SHOWN_BY):
+            of_scope = of in asking or of.endswith("scope") or node.attr in {"sealed", "visibility"}
+            if (of_scope and node.attr in DECIDES) or (of == "c" and node.attr in SHOWN_BY):
                 yield f"{of}.{node.attr}, line {node.lineno}"
+
+
+STATEMENTS = {"execute", "exec_driver_sql", "scalar", "scalars", "sql", "native", "driver_connection"}
+DATABASES = {"sqlalchemy", "sqlmodel", "duckdb"}
 
 
 def reads(tree):
     """Where a module makes or runs a statement."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in {"execute", "exec_driver_sql", "native"}:
+        if isinstance(node, ast.Attribute) and node.attr in STATEMENTS:
             yield f"{node.attr}, line {node.lineno}"
-        if isinstance(node, ast.ImportFrom) and node.module in {"sqlalchemy", "sqlmodel", "duckdb"}:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in DATABASES:
             yield from (f"{one.name}, line {node.lineno}" for one in node.names if one.name != "Connection")
+        if isinstance(node, ast.Import):
+            named = (one.name for one in node.names if one.name.split(".")[0] in DATABASES)
+            yield from (f"{name}, line {node.lineno}" for name in named)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +227,14 @@ def test_who_sees_what_is_decided_by_the_policy_and_read_by_queries(repository, 
         (decides, "shown = [] if self.context.scope.sitting else every"),
         (decides, "hidden = loaded.screens.blind"),
         (decides, "found.where(assignment.c.mode == 'revealed')"),
+        (decides, "seen = context.scope; shown = not seen.blind"),
+        (decides, "if session_scope.sitting: pass"),
+        (decides, "if viewing.sealed: pass"),
         (reads, "from sqlalchemy import select"),
+        (reads, "from sqlalchemy.sql import text"),
+        (reads, "import duckdb"),
+        (reads, "connection.scalar(counted)"),
+        (reads, "database.sql('FROM judgment')"),
         (reads, "connection.exec_driver_sql('FROM judgment')"),
         (reads, "opened.native()"),
     ],

@@ -37,6 +37,7 @@ from sealed_bench import (
 )
 from sqlalchemy import true, update
 
+import store.analysis
 import store.policy
 import store.queries
 from agents.sandbox.repair import StoredSnapshot
@@ -631,7 +632,7 @@ def queried_all(path, study=STUDY, names=tuple(QUERIES)):
 
 def test_every_query_is_asked():
     found = set()
-    packages = ((one.__path__, f"{one.__name__}.") for one in (store.queries, store.policy))
+    packages = ((one.__path__, f"{one.__name__}.") for one in (store.queries, store.analysis, store.policy))
     for module in (each for package in packages for each in pkgutil.iter_modules(*package)):
         for name, function in inspect.getmembers(import_module(module.name), inspect.isfunction):
             if "scope" in inspect.signature(function).parameters and not name.startswith("_"):
