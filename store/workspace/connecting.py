@@ -123,7 +123,8 @@ def refusal(path: Path, error: duckdb.Error) -> WorkspaceError:
             "Workspace in use",
             f"{path} is held by process {holder['pid']} ({holder_of}); "
             "one process at a time can open a workspace.",
-            "Close the other workbench (or wait for its command to end), then try again.",
+            "Close the other workbench (or wait for its command to end), then try again. Beside the app, "
+            "commands that only read work, such as report, items and sql.",
         )
     if is_damage(error):
         return _unreadable(path, error)
