@@ -73,6 +73,8 @@ def connect_to_newest(path: Path) -> duckdb.DuckDBPyConnection:
             master.close()
             keep_copy(path, version)
             master = connect(path)
+            # Another process may have come between.
+            version = version_of(master, path)
         if version < newest:
             migrate(master, path, version)
             if version:

@@ -329,9 +329,9 @@ def _connected(path: Path) -> duckdb.DuckDBPyConnection:
         try:
             return connect_to_newest(path)
         except WorkspaceLocked:
-            from store.workspace.wire import socket_path
+            from store.workspace.wire import is_answered
 
-            if time.monotonic() > end or socket_path(path).exists():
+            if time.monotonic() > end or is_answered(path):
                 raise
             time.sleep(0.05)
 

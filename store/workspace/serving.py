@@ -52,6 +52,9 @@ STALL_SECONDS = 30.0
 _BATCH_ROWS = 8_192
 _TEMPORARY = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TEMP(ORARY)?\s+(TABLE|VIEW)\b", re.I)
 
+_NONSENSE = (ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError, OSError)
+"""What requests that are none raise: JSON and its tags, Arrow, and DuckDB where it reads parameters."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -166,7 +169,7 @@ class _Server:
             try:
                 self._connections[peer.fileno()] = _Connection(peer, self._connect(), self._greeting)
                 poll.register(peer, 0)
-            except duckdb.Error:  # the workspace is being closed
+            except (duckdb.Error, RuntimeError):  # the workspace is being closed, or no thread can be had
                 peer.close()
 
 
@@ -213,7 +216,7 @@ class _Connection:
                 begun = asked is not None
                 if asked is not None:
                     self._answer(asked)
-        except (Closed, ValueError, TypeError, ArithmeticError, RecursionError, duckdb.Error):
+        except (Closed, *_NONSENSE, duckdb.Error):
             pass
         finally:
             # Which wakes the server, where it was not that which ended the connection.

@@ -93,6 +93,21 @@ def address(path: Path) -> Iterator[str]:
         os.close(folder)
 
 
+def is_answered(workspace: Path) -> bool:
+    """Return whether a process listens beside a workspace file; one that was killed has left its socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        # Where many wait to be accepted, this one does not.
+        peer.setblocking(False)
+        try:
+            with address(socket_path(workspace)) as place:
+                peer.connect(place)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        except OSError:
+            return True
+    return True
+
+
 def is_own(peer: socket.socket) -> bool:
     """Return whether a process of the same user, root being another, is at the other end."""
     if sys.platform == "darwin":

@@ -373,6 +373,50 @@ def test_nonsense_ends_the_connection_alone(judged: Path, sent: bytes) -> None:
         assert RemoteConnection(judged).execute("SELECT 1").fetchall() == [(1,)]
 
 
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [(wire.JSON, b'["SELECT ?", [{"$UUID": 5}]]')],
+        [(wire.JSON, rb'["SELECT ?", ["\ud800"]]')],
+        [(wire.JSON, b'"mine"'), (wire.ROWS, b"\xff" * 8)],
+    ],
+)
+def test_a_request_that_is_none_raises_nothing_in_the_program(
+    judged: Path, monkeypatch: pytest.MonkeyPatch, messages: list[tuple[bytes, bytes]]
+) -> None:
+    """What a thread raises is printed, into the screen of the app."""
+    raised: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    with held(judged):
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(str(socket_path(judged)))
+            for kind, body in messages:
+                wire.send(peer, kind, body)
+            with suppress(ConnectionResetError):
+                while peer.recv(1_000):
+                    pass
+        connections_ended()
+    assert raised == []
+
+
+def test_where_no_thread_can_be_had_later_commands_are_answered(
+    judged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "serving a command":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with held(judged):
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(wire.Closed):
+                RemoteConnection(judged)
+        assert RemoteConnection(judged).execute("SELECT 1").fetchall() == [(1,)]
+
+
 # -- moments ------------------------------------------------------------------------------------------
 
 

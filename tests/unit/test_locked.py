@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from judging import Desk, judged_workspace, judgments
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.workspace.connecting import command_line
 from store.workspace.duckdb import Workspace
+from store.workspace.wire import socket_path
 
 HOLD = """
 import sys
@@ -107,10 +109,28 @@ def test_a_command_that_ends_soon_is_waited_for(holder, monkeypatch):
 
 def test_what_answers_commands_beside_the_file_is_not_waited_for(holder, monkeypatch):
     _, path = holder
-    path.with_name(f"{path.name}.sock").touch()
     monkeypatch.setattr("store.workspace.duckdb.time.sleep", pytest.fail)
-    with pytest.raises(WorkspaceLocked):
-        Workspace.open(path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(socket_path(path)))
+        listener.listen(0)
+        # Of three the last one finds no room.
+        for _ in range(3):
+            with pytest.raises(WorkspaceLocked):
+                Workspace.open(path)
+
+
+def test_the_socket_of_a_killed_process_keeps_nobody_from_waiting(holder, monkeypatch):
+    process, path = holder
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(socket_path(path)))
+        killed.listen()
+
+    def end(_seconds):
+        process.stdin.close()
+        process.wait()
+
+    monkeypatch.setattr("store.workspace.duckdb.time.sleep", end)
+    Workspace.open(path).close()
 
 
 def test_when_the_holder_is_killed_the_file_opens(holder):

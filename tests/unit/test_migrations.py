@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -248,6 +249,19 @@ def test_conditions_in_words_become_columns(tmp_path, monkeypatch):
         )
     kept = "* EXCLUDE (mode, shows_tests, hides_models, swapped)"
     assert facts(path, f"SELECT {kept} FROM assignment ORDER BY position") == before
+
+
+def test_what_another_process_migrates_while_the_copy_is_made_is_not_migrated_again(tmp_path, monkeypatch):
+    path, keep_copy = older_file(tmp_path, monkeypatch, CONDITIONS), store.workspace.connecting.keep_copy
+
+    def copied(file, version):
+        monkeypatch.undo()
+        with closing(store.workspace.connecting.connect_to_newest(file)):
+            return keep_copy(file, version)
+
+    monkeypatch.setattr(store.workspace.connecting, "keep_copy", copied)
+    Workspace.open(path).close()
+    assert facts(path, "SELECT max(version) FROM schema_version") == [(migrations()[-1][0],)]
 
 
 OLDER_RECORD = """
