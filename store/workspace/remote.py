@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self, cast
 from weakref import WeakSet
@@ -142,7 +143,9 @@ class RemoteConnection:
         except BaseException:
             self._socket.close()
             raise
-        self.greeting = Greeting(**read_json(body))
+        said = read_json(body)
+        # Another version may say more, or less.
+        self.greeting = Greeting(**{one.name: said[one.name] for one in fields(Greeting) if one.name in said})
         self._rows = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "threads": 1})
         self._rows.execute("SET GLOBAL TimeZone = 'UTC'")
         if self.greeting.busy:

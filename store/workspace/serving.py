@@ -49,6 +49,8 @@ IDLE_SECONDS = 600.0
 STALL_SECONDS = 30.0
 """How long a message may take, either way."""
 
+_INTERRUPTS = 40
+"""How often a statement of a connection that has ended is interrupted, 0.05 s apart."""
 _BATCH_ROWS = 8_192
 _TEMPORARY = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TEMP(ORARY)?\s+(TABLE|VIEW)\b", re.I)
 
@@ -191,11 +193,16 @@ class _Connection:
         """Interrupt the statement that runs, and close the connection and the cursor."""
         with suppress(OSError):
             self._peer.shutdown(socket.SHUT_RDWR)
-        while self._thread.is_alive():
+        for _ in range(_INTERRUPTS):
             # Again, since the first one may come before the statement has begun.
             with suppress(duckdb.Error):
                 self._cursor.interrupt()
             self._thread.join(0.05)
+            if not self._thread.is_alive():
+                break
+        else:
+            # A statement can be deaf to that for long; the others are answered meanwhile.
+            return
         with suppress(duckdb.Error):
             self._cursor.close()
         self._peer.close()
