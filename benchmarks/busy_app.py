@@ -1,6 +1,6 @@
 """The app on a workspace, with a load behind it from its first moment: `busy_app.py PATH LOAD FOLDER [bare]`.
 
-LOAD is idle, importing (a file of 412,080 pairs in FOLDER, made by `synthetic.py`, from SIGUSR1 on), annotating (scripted
+LOAD is idle, reporting (as idle: `screen_speed.py` runs the commands beside it), importing (a file of 412,080 pairs in FOLDER, made by `synthetic.py`, from SIGUSR1 on), annotating (scripted
 replies that take as long as a quick service's), searching (a candidate search), working (two such runs and a
 candidate search) or merging (the packets in FOLDER, made by `merge_speed.py`). Run by `screen_speed.py` and
 `merge_speed.py` in a pseudo-terminal.

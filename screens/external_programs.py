@@ -82,8 +82,8 @@ class ExternalPrograms:
             What the editor left in the file.
 
         Raises:
-            EditorGaveUp: The editor ended with another status than 0.
-            EditorFailed: There is no editor, it did not start, the terminal cannot be given free, or
+            EditorExitError: The editor ended with another status than 0.
+            EditorError: There is no editor, it did not start, the terminal cannot be given free, or
                 what it left is no UTF-8; a file of that is kept, and named.
         """
         command, name = _editor()

@@ -51,8 +51,9 @@ class Reading(Generic[T]):
         Args:
             rest: The seconds within which what is recorded is read once; 0 to read at once.
         """
-        soon = Soon(self._screen, rest, group="reading")
-        read = partial(soon.call, self.again) if rest else self.again
+        read: Callable[[], object] = self.again
+        if rest:
+            read = partial(Soon(self._screen, rest, group="reading").call, self.again)
         self._screen.context.recorder.saved.subscribe(self._screen, lambda _: read())
 
     def again(self) -> None:

@@ -1,4 +1,4 @@
-"""Has the actions of a session recorded: failed writes are kept and retried, an undo may come before one."""
+"""Has the actions of a session recorded: failed writes are kept and tried again, and can be undone before."""
 
 from __future__ import annotations
 

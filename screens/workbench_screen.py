@@ -49,7 +49,7 @@ class WorkbenchScreen(Screen[None]):
             self.add_class(*names[-1:])
 
     def on_screen_resume(self) -> None:
-        """Name jobs that ended while the screen was covered no longer, and read what may have changed."""
+        """Drop the jobs that have ended from the job line, and read again what may have changed."""
         for line in self.query(JobLine):
             line.show_job()
         self.action_read()

@@ -146,3 +146,10 @@ def journal_ids(workspace: Workspace, cut_off: int = 0) -> list[UUID]:
 def as_json(record: Judgment | Mark) -> dict[str, Any]:
     """A record as the journal holds it."""
     return json.loads(record.model_dump_json())
+
+
+def identity_of(workspace):
+    """The id that a workspace was given when it was made."""
+    with workspace.native() as cursor:
+        (found,) = cursor.execute("SELECT value::UUID FROM workspace_fact WHERE name = 'id'").fetchone()
+    return found

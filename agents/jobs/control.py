@@ -253,7 +253,7 @@ class Control:
 
     @property
     def done(self) -> tuple[int, int]:
-        """The parts of the last step that are done, and all of them."""
+        """How many parts of the last step are done, and how many there are."""
         return (0, 0) if self._step is None else (self._step.done, self._step.total)
 
     def tell_last(self) -> None:

@@ -36,7 +36,7 @@ class FailurePolicy:
         self._in_a_row += 1
 
     def affects_all_items(self, failure: WorkbenchError, total: int) -> bool:
-        """Tell whether every other item would fail in the same way."""
+        """Tell whether all of the job's `total` items would fail in the same way."""
         if not isinstance(failure, ModelError):
             return False
         if failure.kind == "bad_request" and not self._answered:

@@ -21,7 +21,7 @@ _SAME = (
     *("sandbox", "environment", "exit_reason", "exit_code", "error", "stdout", "stderr", "output_dropped"),
     *("seconds", "trace", "image", "snapshot"),
 )
-"""What a report and its row have in common."""
+"""The fields that the report of an execution and its row share."""
 
 
 def rows_of(

@@ -219,7 +219,7 @@ def _boot_source(call: str) -> str:
 
 
 def harness_input(machine: str) -> bytes:
-    """Put together what an interpreter that has no harness reads first.
+    """Put together what an interpreter without a harness reads first, for an architecture.
 
     Raises:
         SandboxError: Its system calls are not known.

@@ -20,7 +20,7 @@ from store.queries.rows import ViewQuery
 from store.queries.runs import all_runs
 from store.queries.saved_views import find_view, list_views, view_ids
 from store.queries.studies import list_studies
-from store.record.raters import people
+from store.record.raters import label_givers
 from store.splits.splits import list_splits
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def read_options(connection: Connection, scope: Scope) -> ExportOptions:
         HiddenData: The session is sealed.
     """
     refuse(connection, scope, Shows.WHOLE, "An export contains")
-    whose = [(one_line(name, NAME_CELLS), Whose("rater", name)) for name in people(connection)]
+    whose = [(one_line(name, NAME_CELLS), Whose("rater", name)) for name in label_givers(connection)]
     whose += [(f"policy: {policy}", Whose("policy", policy)) for policy in POLICIES]
     whose += [
         (f"◆ run {one_line(run.name, NAME_CELLS)}", Whose("run", str(run.id)))

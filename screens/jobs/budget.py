@@ -48,7 +48,7 @@ def raised(budget: Budget, used_up: BudgetReached, typed: str) -> Budget:
         typed: The new bound as a person writes it: "12.50", "$12.50", "20,000".
 
     Raises:
-        NotABudget: It is no number, or the run would pause again at once.
+        InvalidBudget: It is no number, or the run would pause again at once.
     """
     what = used_up.what
     found = _NUMBER.fullmatch(typed.strip())

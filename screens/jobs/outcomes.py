@@ -19,6 +19,7 @@ from screens.items.steps import role_word
 from screens.jobs.job_line import JobLine
 from screens.jobs.start import start_annotation
 from screens.threads import in_thread
+from screens.widgets.cursor_lines import CURSOR
 from screens.widgets.item_list.widget import ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
@@ -190,7 +191,7 @@ class OutcomesScreen(WorkbenchScreen):
         for place in range(top, top + room):
             listed, here = groups[place], place == at
             words = one_line("  " * listed.indent + listed.words, width - 14)
-            text = f"{'▸' if here else ' '} {listed.items:>9,}  {words}"
+            text = f"{CURSOR if here else ' '} {listed.items:>9,}  {words}"
             lines.append(Content.styled(text, "bold") if here else Content(text))
         notes = []
         if room < len(groups):

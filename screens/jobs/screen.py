@@ -38,6 +38,7 @@ from screens.jobs.start import start_annotation
 from screens.jobs.throttle import ThrottledReader
 from screens.jobs.work_status import work_status
 from screens.threads import Soon, in_thread
+from screens.widgets.cursor_lines import CURSOR
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
@@ -444,7 +445,7 @@ class JobsScreen(WorkbenchScreen):
             )
             here = name == self._part
             parts.append(
-                Content.styled(f"▸{words}", "bold")
+                Content.styled(f"{CURSOR}{words}", "bold")
                 if here
                 else Content.styled(f" {words}", "$foreground-muted")
             )
@@ -467,7 +468,7 @@ class JobsScreen(WorkbenchScreen):
             share = f"{100 * done // total} %" if total else ""
             marked = MARK if entry.id == self._marked else " "
             text = (
-                f"{'▸' if here else ' '}{marked}{'◆' if entry.id in used else ' '}"
+                f"{CURSOR if here else ' '}{marked}{'◆' if entry.id in used else ' '}"
                 f"{shortened(entry.name, width):<{width}} {entry.state:<9} "
                 f"{share:>5}  {entry.began.astimezone():%Y-%m-%d %H:%M}"
             )

@@ -197,9 +197,6 @@ class StartScreen(ModalScreen["JobSettings | None"]):
             return
         self.dismiss(self.settings)
 
-    def _show_wrong(self, words: str) -> None:
-        self.query_one(Problem).show(words)
-
 
 def _row(title: str, words: str) -> Content:
     lines = Content(words).wrap(_VALUE_CELLS)

@@ -131,7 +131,7 @@ class CommentEditor:
         box.display = True
         box.focus()
 
-    def edited(self, _: str) -> None:
+    def edited(self) -> None:
         """Take note that something was typed: a draft must outlive a connection that is lost meanwhile."""
         if self._box.display:
             self._changed()

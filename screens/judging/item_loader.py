@@ -54,7 +54,11 @@ class ItemLoader:
             self.read()
 
     def read(self, item_id: int | None = None) -> None:
-        """Read the item gone to last, and show it; of an item given only if it is that one."""
+        """Read the item gone to last, and show it.
+
+        Args:
+            item_id: An item that has changed; nothing is read if another one was gone to. None reads anyway.
+        """
         place = self._guard.wanted
         if place is None or item_id not in (None, place.item_id):
             return

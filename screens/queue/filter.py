@@ -20,6 +20,7 @@ from screens.commands import bindings
 from screens.help import hint
 from screens.queue.fields import TEXT_WANTED, Field, fields
 from screens.threads import in_thread
+from screens.widgets.cursor_lines import CURSOR
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
 from store.queries.rows import QueueFilter
@@ -122,7 +123,7 @@ class ChoiceRow(Static, can_focus=True):
 
     def _lay_out(self) -> None:
         parts: list[Content | str | tuple[str, str]] = [
-            ("▸ " if self.has_focus else "  ", "bold"),
+            (f"{CURSOR} " if self.has_focus else "  ", "bold"),
             (f"{self.field.title:<{TITLE_CELLS}}", "bold" if self.has_focus else ""),
         ]
         first, last = self._shown()

@@ -44,11 +44,6 @@ class RowList(ScrollView, can_focus=False, inherit_bindings=False):
         self._count = 0
         self._line: Callable[[int, int], str] = lambda row, cells: ""
 
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        return self._count
-
     def show_rows(self, count: int, line: Callable[[int, int], str]) -> None:
         """Show other rows.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -678,7 +678,11 @@ class ReviewScreen(WorkbenchScreen):
     @on(Input.Changed)
     def _line_changed(self, event: Input.Changed) -> None:
         event.stop()
-        edited = {COMMENT: self.comments.edited, SCORES: self.scores.edited, FIND: self.search.edited}
+        edited: dict[str, Callable[[str], object]] = {
+            COMMENT: lambda _: self.comments.edited(),
+            SCORES: self.scores.edited,
+            FIND: self.search.edited,
+        }
         edited[str(event.input.id)](event.value)
 
     @on(Input.Submitted)

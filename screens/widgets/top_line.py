@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -11,9 +11,6 @@ from textual.widgets import Static
 from screens.widgets.text.sanitize import one_line
 from screens.workbench_screen import WorkbenchScreen
 from store.policy.scope import Shows
-
-if TYPE_CHECKING:
-    pass
 
 RATER_CELLS = 24
 

@@ -1,1 +1,1 @@
-"""What reports, exports and splits read: all labels, texts and times, as arrays where they are many."""
+"""Reads of whole columns, as arrays where they are long, for reports, exports and splits."""

@@ -171,7 +171,10 @@ class QuestionLabels:
         return found
 
     def shared(self, places: Sequence[int], *, differing: bool = False) -> Array:
-        """Return which units two or more of some raters labelled, or labelled differently, of shape (n,)."""
+        """Return which units two or more of the raters at some places labelled, of shape (n,).
+
+        With `differing` only those that they labelled differently.
+        """
         import numpy
 
         values = numpy.array([self.raters[place].values for place in places])

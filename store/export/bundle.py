@@ -17,7 +17,7 @@ from store.export.pseudonyms import Pseudonyms
 from store.formats.bundle import MANIFEST, SORT, VERSION, Manifest, TableFile, table_path
 from store.formats.protocol import WriteResult
 from store.record.ids import now
-from store.sql import count, named, quoted
+from store.sql import count, listed, named, quoted
 from store.workspace.schema import tables_of, version_of
 
 _GONE = "SELECT assignment_id FROM studied WHERE withdrawn_at IS NOT NULL"
@@ -47,7 +47,7 @@ class _Rows:
     @property
     def select(self) -> str:
         """The rows as SQL."""
-        replaced = ", ".join(f'{sql} AS "{column}"' for column, sql in self.replaced.items())
+        replaced = listed({named(column): sql for column, sql in self.replaced.items()})
         return (
             f"SELECT *{f' REPLACE ({replaced})' if replaced else ''} FROM {self.source} "
             f"WHERE {' AND '.join(self.where) or 'true'}"

@@ -75,7 +75,7 @@ class SelectedRows:
 
     def _selected(self, columns: Sequence[str], part: str | None) -> str:
         only = "" if part is None else f" WHERE part = {quoted(part)}"
-        names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        names = ", ".join(map(named, columns))
         return f"SELECT {names} FROM ({self.select}){only}"
 
     def copy(

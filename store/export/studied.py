@@ -9,7 +9,7 @@ import duckdb
 from store.export.pseudonyms import Pseudonyms
 from store.export.true_labels import TRUE_LABELS, TrueLabels
 from store.policy.words import words_sql
-from store.sql import count, quoted
+from store.sql import count, listed, quoted
 
 STUDY_COLUMNS = ("study", "condition", "presentation", "pseudonym")
 """The columns that say under which assignment of a study a record was made; empty outside of studies."""
@@ -39,7 +39,7 @@ PROVENANCE: Mapping[str, str] = {
 HOW_COLUMNS = ("judged_at", "origin", "blind", "saw_label", "seconds")
 """The fields of PROVENANCE that are columns of their own beside those of a study."""
 
-HOW = ", ".join(f"{PROVENANCE[name]} AS {name}" for name in HOW_COLUMNS)
+HOW = listed({name: PROVENANCE[name] for name in HOW_COLUMNS})
 """The same as SQL."""
 
 

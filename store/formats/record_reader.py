@@ -224,7 +224,7 @@ def add_count(counts: dict[str, int], what: str, of: int = 1) -> None:
 def attempt_fields(record: RecordReader, setting: str) -> dict[str, str]:
     """Take the setting and the trial of a record.
 
-    The setting is that of a record without one.
+    `setting` is taken where the record has none.
 
     Raises:
         Refused: One of them is of the wrong type.

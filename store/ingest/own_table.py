@@ -234,7 +234,7 @@ def _advice(proposal: Proposal) -> str:
 def propose(file: InputFile, sample: Sample, mapping: Mapping[str, str]) -> Proposal:
     """Look for the columns of a table of pairs.
 
-    The mapping is that of the user, by our field; empty for none.
+    `mapping` holds the columns that the user named, by our field; it is empty for none.
     """
     records = [raw.value for raw in islice(read_records(file, sample), LOOKED_AT) if raw.value]
     columns = tuple(dict.fromkeys(name for record in records for name in record))
@@ -276,7 +276,7 @@ def own_table(
 ) -> tuple[Format, Layout, str, Proposal]:
     """Read a table of pairs, if its columns say which is which.
 
-    The mapping is that of the user, by our field.
+    `mapping` holds the columns that the user named, by our field.
 
     Returns:
         Its format, its fields, what was taken for what, and its columns.

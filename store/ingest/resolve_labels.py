@@ -331,7 +331,10 @@ def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str
 
 
 def matches_of_grades(cursor: duckdb.DuckDBPyConnection, file: int, least: int) -> dict[str, int]:
-    """Return in words how many new grades of a file, by its number, are a match, and how many are none."""
+    """Return in words how many new grades of a file, by its number, are a match, and how many are none.
+
+    A grade of `least` or more is a match.
+    """
     row = cursor.execute(
         "SELECT count(*) FILTER (value = 1), count(*) FILTER (value = 0) FROM judged_label "
         f"WHERE file = ? AND question = ? AND fresh AND {_MADE.format('comment')}",

@@ -107,6 +107,11 @@ def in_scope(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
     return true() if scope.sitting is None else item_id.in_(_assignments(scope))
 
 
+def of_scope(scope: Scope, study_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that a study is the one of a scope; outside a study every one is."""
+    return true() if scope.sitting is None else study_id == scope.sitting.study
+
+
 def in_sitting(scope: Scope) -> ColumnElement[bool]:
     """Return the condition that an assignment is in the sitting of a scope; outside a study none is."""
     assignment, part = table_of(Assignment), scope.sitting

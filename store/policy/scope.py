@@ -41,8 +41,8 @@ class Shows(Enum):
         WHOLE: All of the workspace, as an export holds it.
         RUN: The choice of a run.
         RATER: Another rater's view.
-        SURROUNDINGS: What stands around the items: the order of their import, the design of studies, others'
-            views, the texts behind those shown, what the agents cost.
+        SURROUNDINGS: The order of import, the design of studies, others' views, the texts behind those shown,
+            and what the agents cost.
     """
 
     AGENTS = "agents"

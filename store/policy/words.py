@@ -16,11 +16,12 @@ HIDDEN_MODELS = "hidden-models"
 """The word that hides the names of models from the rater."""
 CONDITION_WORDS = (BLIND, REVEALED, TESTS, OWN_TEST, HIDDEN_MODELS)
 """The words of the conditions of a protocol, in the order in which they are written."""
-_SWAPPED = "swapped"
+SWAPPED = "swapped"
+"""The word for a comparison whose second candidate is on the left."""
 
 
 class Condition(NamedTuple):
-    """What an assignment shows and asks, as columns of its row.
+    """The condition of an assignment, as columns of its row.
 
     Attributes:
         mode: `BLIND`, `REVEALED` or `OWN_TEST`.
@@ -39,7 +40,7 @@ def condition_of(words: str) -> Condition:
     """Return the columns for the words of a condition; without a word for the mode it is `REVEALED`."""
     given = words.split()
     mode = next((one for one in (OWN_TEST, BLIND) if one in given), REVEALED)
-    return Condition(mode, TESTS in given, HIDDEN_MODELS in given, _SWAPPED in given)
+    return Condition(mode, TESTS in given, HIDDEN_MODELS in given, SWAPPED in given)
 
 
 def words_sql(assignment: str, *, sides: bool = True) -> str:
@@ -49,6 +50,6 @@ def words_sql(assignment: str, *, sides: bool = True) -> str:
         assignment: The name of the table or its alias in the statement.
         sides: Whether the side of a comparison's candidates, which is drawn for each item, is a word, too.
     """
-    flags = {"shows_tests": TESTS, "hides_models": HIDDEN_MODELS} | ({"swapped": _SWAPPED} if sides else {})
+    flags = {"shows_tests": TESTS, "hides_models": HIDDEN_MODELS} | ({"swapped": SWAPPED} if sides else {})
     said = (f"CASE WHEN {assignment}.{column} THEN '{word}' END" for column, word in flags.items())
     return f"concat_ws(' ', {assignment}.mode, {', '.join(said)})"

@@ -1,1 +1,1 @@
-"""What screens and commands read, a few rows at a time, for a scope: expressions of SQLAlchemy Core."""
+"""Queries of screens and commands, a few rows at a time, in SQLAlchemy Core; each takes a scope."""

@@ -101,7 +101,7 @@ class ItemDetails:
 
     Attributes:
         external_id: What it is called (see `store.queries.shown_ids`).
-        source: The name of that file.
+        source: The name of the file that the item was imported from.
         fields: The columns of its kind, with revised texts in place of imported ones.
         extra: Further fields of the file.
         group_size: How many items its group has here: for a pair, the candidates of its query.

@@ -6,7 +6,7 @@ hidden it is called by digits of the hash of its content, which its texts alone 
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, case, func
+from sqlalchemy import ColumnElement, Connection, case, func, select
 
 from store.kinds.spec import task_kinds
 from store.tables.columns import table_of
@@ -21,3 +21,9 @@ def shown_id() -> ColumnElement[str]:
     kinds = [kind.name for kind in task_kinds().values() if kind.record.hidden]
     opaque = func.concat(_LETTER, func.left(item.c.content_hash, _DIGITS))
     return case((item.c.kind.in_(kinds), opaque), else_=item.c.external_id)
+
+
+def shown_name(connection: Connection, item_id: int) -> str:
+    """Return what an item is called."""
+    found: str = connection.execute(select(shown_id()).where(table_of(Item).c.id == item_id)).scalar_one()
+    return found

@@ -259,7 +259,7 @@ def _first_line(text: str) -> str:
 def code_text(connection: Connection, code: str) -> tuple[str, str]:
     """Return the text of a code and its language.
 
-    The code is the MD5 of its text.
+    `code` is the MD5 of the text.
     """
     table = table_of(Code)
     row = connection.execute(select(table.c.text, table.c.language).where(table.c.text_hash == code)).first()

@@ -111,8 +111,8 @@ def find_rater(connection: Connection, name: str) -> RaterRef:
     return rater
 
 
-def people(connection: Connection) -> list[str]:
-    """Return the names of the raters that are no agents: people, then those of imported files."""
+def label_givers(connection: Connection) -> list[str]:
+    """Return the names of all raters but agents: people first, then imported ones."""
     table = table_of(Rater)
     found = select(table.c.name).where(table.c.kind != "agent").order_by(table.c.kind, table.c.name)
     return list(connection.execute(found).scalars())

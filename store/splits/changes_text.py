@@ -8,7 +8,7 @@ from store.formatting import pluralize
 from store.splits.splits import SplitChanges
 
 SHOWN = 10
-"""How many labels or items of each sort are named."""
+"""The number of labels or items of each sort that are listed."""
 
 
 def change_lines(changes: SplitChanges) -> Iterator[str]:

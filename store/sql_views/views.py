@@ -41,7 +41,7 @@ from sqlalchemy import (
 
 from store.kinds.listing import relation
 from store.kinds.spec import TaskKind, task_kinds
-from store.policy.rows import in_scope, in_sitting, may, may_read, may_read_run, words_of
+from store.policy.rows import in_scope, in_sitting, may, may_read, may_read_run, of_scope, words_of
 from store.policy.scope import FIRST_PHASES, Shows
 from store.queries.current import all_values, first_values, own_values, shown_runs, texts_until
 from store.queries.questions import refs_with_text
@@ -661,10 +661,8 @@ def _studies(connection: Connection, scope: Scope) -> Select[Any]:
         state.label("state"),
         *(study.c[name] for name in dates),
         _in_study(scope, study.c.protocol).label("protocol"),
-    ).order_by(study.c.id)
-    if scope.may(Shows.SURROUNDINGS):
-        return found
-    return found.where(study.c.id.in_(select(table_of(Assignment).c.study_id).where(in_sitting(scope))))
+    )
+    return found.where(of_scope(scope, study.c.id)).order_by(study.c.id)
 
 
 def _assignments(connection: Connection, scope: Scope) -> Select[Any]:

@@ -133,10 +133,11 @@ def make_packet(
 def undecided(connection: Connection, study: StudyDetails, member: StudyMember) -> list[Row[Any]]:
     """Return the assignments of a rater that are not decided, in the order of their list.
 
-    Beside its columns a row has what the assignment shows, each by the value of its member of `Shows`.
+    Beside its columns a row says whether it shows the agents and the models, under the values of these
+    members of `Shows`.
     """
     assignment = table_of(Assignment)
-    shown = (shown_by(one).label(one.value) for one in (Shows.AGENTS, Shows.MODELS, Shows.TESTS))
+    shown = (shown_by(one).label(one.value) for one in (Shows.AGENTS, Shows.MODELS))
     rows = connection.execute(
         select(assignment, *shown)
         .where(

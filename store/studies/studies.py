@@ -14,12 +14,11 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from store.errors import UnknownName, WorkbenchError
 from store.formatting import pluralize
-from store.kinds.comparison import SWAPPED
 from store.kinds.spec import task_kinds
 from store.policy.refusal import refuse_packet
 from store.policy.scope import GOLD, LABEL, REVEAL, TRAIN
 from store.policy.sealing import packet_in
-from store.policy.words import condition_of
+from store.policy.words import SWAPPED, condition_of
 from store.queries.shown_texts import names_of_sets
 from store.queries.studies import ChosenItem, StudyDetails, find_study, study_items
 from store.record.ids import now
@@ -245,6 +244,7 @@ def freeze_study(workspace: Workspace, name: str, at: datetime | None = None) ->
             "item_id": one.item,
             "phase": GOLD if one.gold and one.phase == LABEL else one.phase,
             "position": one.position,
+            # Hashed in the manifest; the table has the columns below.
             "condition": words,
             **condition_of(words)._asdict(),
             "seed": found.protocol.seed,

@@ -34,7 +34,7 @@ CHECKPOINT_BYTES = 16 * 1024 * 1024
 """How large the write-ahead log grows before it is worked into the file."""
 
 PATIENCE_SECONDS = 3.0
-"""How long a process is waited for that holds the file and answers no commands: commands are over soon."""
+"""Seconds to wait for a process that holds the file and answers no commands: a command, soon over."""
 
 # After the first two DuckDB refuses everything; the last one comes when connecting again has failed.
 _USELESS = (duckdb.FatalException, duckdb.InternalException, duckdb.ConnectionException)
@@ -59,7 +59,7 @@ class Workspace:
     """
 
     is_held: ClassVar[bool] = True
-    """Whether this process holds the file; another one does, and answers, where not."""
+    """Whether this process holds the file; False where another one does, and answers."""
 
     def __init__(self, path: Path, master: duckdb.DuckDBPyConnection) -> None:
         self.path = path.absolute()
@@ -238,14 +238,6 @@ class Workspace:
         """Run a select of columns of 64-bit integers and return each as an array of shape (n,)."""
         with self.reading() as connection:
             return [*connection.execute(statement).cursor.fetchnumpy().values()]
-
-    @property
-    def identity(self) -> uuid.UUID:
-        """The workspace's own id, given when it was made."""
-        row = self._master.cursor().execute("SELECT value FROM workspace_fact WHERE name = 'id'").fetchone()
-        if row is None:
-            raise WorkspaceError("Damaged workspace", f"{self.path} has lost its id.", "Restore a copy.")
-        return uuid.UUID(row[0])
 
     def close(self) -> None:
         """Finish queued writes and release the file. Closing twice is harmless."""

@@ -56,7 +56,7 @@ def check_journal(workspace_path: Path) -> None:
 def member_line(study: str, rater: str, said: Mapping[str, Any]) -> dict[str, Any]:
     """Return the line of what a rater of a study said of themselves.
 
-    What was said are columns of `study_rater` with their values.
+    `said` holds columns of `study_rater` with their values.
     """
     plain = {
         name: value.isoformat() if isinstance(value, datetime) else value for name, value in said.items()

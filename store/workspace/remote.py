@@ -35,7 +35,7 @@ _FETCHES = frozenset(
     {"description", "rowcount", "fetchone", "fetchmany", "fetchall", "fetchnumpy"}
     | {"to_arrow_reader", "to_arrow_table"}
 )
-"""What gives out the rows of a cursor."""
+"""The methods and attributes of a cursor that give out its rows."""
 _ERRORS: dict[str, type[duckdb.Error]] = {
     name: found
     for name, found in vars(duckdb).items()
@@ -127,7 +127,7 @@ class RemoteConnection:
 
     Raises:
         OSError: There is no socket beside the file, or nobody answers there.
-        Closed: What answers is another user's, or answers nothing.
+        Closed: What answers is another user's, or says nothing that is a greeting.
         WorkspaceError: It answers as many as it can.
     """
 
@@ -140,12 +140,16 @@ class RemoteConnection:
             if not is_own(self._socket):
                 raise Closed
             _, body = receive(self._socket, idle=_GREETING_SECONDS, seconds=_GREETING_SECONDS)
+            said = read_json(body)
+            # Another version may say more.
+            known = {one.name: said[one.name] for one in fields(Greeting) if one.name in said}
+            self.greeting = Greeting(**known)
+        except (ValueError, TypeError) as error:
+            self._socket.close()
+            raise Closed from error
         except BaseException:
             self._socket.close()
             raise
-        said = read_json(body)
-        # Another version may say more, or less.
-        self.greeting = Greeting(**{one.name: said[one.name] for one in fields(Greeting) if one.name in said})
         self._rows = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "threads": 1})
         self._rows.execute("SET GLOBAL TimeZone = 'UTC'")
         if self.greeting.busy:

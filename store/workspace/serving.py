@@ -45,17 +45,17 @@ MOST_CONNECTIONS = 8
 MOST_BYTES = 64 << 20
 """The size of a message of a command."""
 IDLE_SECONDS = 600.0
-"""How long a command may take between two statements, in which it computes; a checkpoint waits for that."""
+"""The longest pause between two statements of a command. A checkpoint waits until it is over."""
 STALL_SECONDS = 30.0
-"""How long a message may take, either way."""
+"""The longest time for sending or receiving one message."""
 
 _INTERRUPTS = 40
-"""How often a statement of a connection that has ended is interrupted, 0.05 s apart."""
+"""The number of interrupts, 0.05 s apart, for the statement of a connection that has ended."""
 _BATCH_ROWS = 8_192
 _TEMPORARY = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TEMP(ORARY)?\s+(TABLE|VIEW)\b", re.I)
 
 _NONSENSE = (ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError, OSError)
-"""What requests that are none raise: JSON and its tags, Arrow, and DuckDB where it reads parameters."""
+"""The errors that malformed requests raise in JSON, Arrow and DuckDB."""
 
 _log = logging.getLogger(__name__)
 

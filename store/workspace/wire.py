@@ -40,7 +40,7 @@ _READ: dict[str, Callable[[str], Any]] = {
     "$Decimal": Decimal,
     "$bytes": bytes.fromhex,
 }
-"""What reads the values that JSON has no type for, by the type's name; no parameter's name begins so."""
+"""Readers of values that JSON has no type for, by the tag of the type; no parameter's name begins with $."""
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 """The parameters of a statement, by their places or by their names."""
@@ -109,7 +109,7 @@ def is_answered(workspace: Path) -> bool:
 
 
 def is_own(peer: socket.socket) -> bool:
-    """Return whether a process of the same user, root being another, is at the other end."""
+    """Return whether the process at the other end is of this user; root is a user like others."""
     if sys.platform == "darwin":
         # struct xucred: a version, then the user.
         _, user = struct.unpack_from("=II", peer.getsockopt(0, socket.LOCAL_PEERCRED, 76))

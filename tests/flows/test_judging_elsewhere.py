@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from screens.commands import CommandState, bindings
+from screens.commands import bindings
 from screens.context import ScreenContext
 from screens.dispatch import Dispatcher
 from screens.items.reader import ItemReader
@@ -104,18 +104,6 @@ class TinyScreen(WorkbenchScreen):
 
     def show_notice(self, text: str, *, alarm: bool = False) -> None:
         self.shared.show_notice(text, alarm=alarm)
-
-    def action_dispatch(self, command_id: str) -> None:
-        self.dispatcher.run(command_id)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self.dispatcher.accepts_key_for(action, parameters) and super().check_action(
-            action, parameters
-        )
-
-    @property
-    def command_state(self) -> CommandState:
-        return self.dispatcher
 
     def on_key(self, event: events.Key) -> None:
         if not self.shared.is_writing and self.judging.reasons.take_key(event):

@@ -50,7 +50,7 @@ COMMANDS = (
     "sql {} 'SELECT * FROM judgments ORDER BY ALL'",
     "sql {} 'SELECT nothing FROM items'",
     *("views {}", "splits {}", "splits {} v1 --leaks --now", "splits {} nothing"),
-    *("study list {}", "study show {} pilot", "replies {}"),
+    *("study list {}", "study show {} pilot", "study manifest {} pilot", "replies {}"),
 )
 LONG = "SELECT count(*) FROM range(1_000_000) a, range(1_000_000) b WHERE a.range * b.range = 7"
 """A statement that takes longer than any test."""
@@ -308,6 +308,7 @@ def test_the_database_itself_refuses_to_write_for_a_command(judged: Path) -> Non
         "views {} --delete todo",
         "splits {} v1 --delete",
         "study close {} pilot",
+        "study status {} pilot --look",
     ],
 )
 def test_a_command_that_writes_is_refused_as_before(demo: Path, workbench: Any, command: str) -> None:

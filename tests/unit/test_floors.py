@@ -148,8 +148,6 @@ DECIDE = {
 }
 """Who reads these beside store.policy, and for what."""
 READ = {
-    "workbench/cli/judging.py": "the kind and name of an item that was found in the scope",
-    "workbench/cli/revising.py": "the kind and name of an item that was found in the scope",
     "workbench/demo_report.py": "labels of the sample in the workspace of the demo",
     "workbench/sample_study.py": "writes the labels of the sample",
 }

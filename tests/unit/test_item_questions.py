@@ -1,6 +1,7 @@
 """What items are asked and how much of it is answered, against going through every record."""
 
 import random
+from typing import get_args
 
 import pytest
 from judging import Desk, judgments, marks
@@ -13,7 +14,7 @@ from store.queries.item import question_ids
 from store.queries.progress import open_among, progress, progress_delta, skipped_in_order
 from store.queries.questions import item_questions, kind_of
 from store.queries.queue import queue_ids, queue_rows
-from store.queries.rows import QueueFilter, QueueSort
+from store.queries.rows import QueueFilter, QueueSort, Status
 from store.record.response_names import ResponseName, question_name, split_question
 from store.tables.record import QuestionTarget
 
@@ -118,7 +119,7 @@ def test_counts_are_those_of_the_records_and_follow_every_action(kinds, seed):
     assert (state.judged, state.left) == (len(judged), len(ITEMS) - len(judged) - len(undecided))
     assert (today, left) == (state.today, state.left)
     assert sorted(put_off) == [row.item_id for row in rows if row.status == "skipped"]
-    for status in ("judged", "open", "skipped", "cannot_decide"):
+    for status in get_args(Status):
         expected = [row.item_id for row in rows if row.status == status]
         assert sorted(queue_ids(kinds, scope(rater), QueueFilter(status=status)).tolist()) == expected
     by_status = queue_ids(kinds, scope(rater), sort=QueueSort("status")).tolist()

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import duckdb
 import pytest
@@ -96,6 +97,12 @@ def test_when_the_holder_ends_the_file_opens(holder):
     Workspace.open(path).close()
 
 
+def waits_by(monkeypatch, sleep):
+    """Have the opening of a workspace wait by another function; other threads sleep as before."""
+    clock = SimpleNamespace(monotonic=time.monotonic, time_ns=time.time_ns, sleep=sleep)
+    monkeypatch.setattr("store.workspace.duckdb.time", clock)
+
+
 def test_a_command_that_ends_soon_is_waited_for(holder, monkeypatch):
     process, path = holder
 
@@ -103,13 +110,13 @@ def test_a_command_that_ends_soon_is_waited_for(holder, monkeypatch):
         process.stdin.close()
         process.wait()
 
-    monkeypatch.setattr("store.workspace.duckdb.time.sleep", end)
+    waits_by(monkeypatch, end)
     Workspace.open(path).close()
 
 
 def test_what_answers_commands_beside_the_file_is_not_waited_for(holder, monkeypatch):
     _, path = holder
-    monkeypatch.setattr("store.workspace.duckdb.time.sleep", pytest.fail)
+    waits_by(monkeypatch, lambda _: pytest.fail("it was waited for"))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(socket_path(path)))
         listener.listen(0)
@@ -129,7 +136,7 @@ def test_the_socket_of_a_killed_process_keeps_nobody_from_waiting(holder, monkey
         process.stdin.close()
         process.wait()
 
-    monkeypatch.setattr("store.workspace.duckdb.time.sleep", end)
+    waits_by(monkeypatch, end)
     Workspace.open(path).close()
 
 

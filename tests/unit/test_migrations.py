@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from judging import Desk, judged_workspace, judgments
+from judging import Desk, identity_of, judged_workspace, judgments
 from older_schema import CONDITIONS
 from sqlalchemy import BigInteger, Boolean, DateTime, Double, LargeBinary, String, Uuid
 from sqlmodel import SQLModel
@@ -148,12 +148,12 @@ def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path):
 
 def test_an_older_file_is_copied_and_then_migrated(tmp_path, with_more):
     with judged_workspace(tmp_path) as workspace:
-        path, identity = workspace.path, workspace.identity
+        path, identity = workspace.path, identity_of(workspace)
         judged = Desk(workspace).judge(1).records[0].id
     before = path.read_bytes()
     with_more(ADDITION)
     with Workspace.open(path) as migrated:
-        assert migrated.identity == identity
+        assert identity_of(migrated) == identity
         assert [judgment.id for judgment in judgments(migrated)] == [judged]
     assert facts(path, "SELECT name, colour FROM rater") == [("dana", "blue")]
     assert facts(path, "SELECT max(version) FROM schema_version") == [(NEWEST + 1,)]

@@ -469,6 +469,7 @@ BUILDERS = {
         "may",
         "in_scope",
         "in_sitting",
+        "of_scope",
         "may_read",
         "may_read_run",
         "positions",

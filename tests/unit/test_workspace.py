@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import duckdb
 import numpy
 import pytest
-from judging import journal_ids, judged_workspace, judgments
+from judging import identity_of, journal_ids, judged_workspace, judgments
 from sqlalchemy import insert, select, text
 
 from store.errors import WorkspaceError, WorkspaceLocked
@@ -35,11 +35,11 @@ def count(connection):
 
 def test_a_new_workspace_keeps_its_identity(tmp_path):
     with Workspace.create(tmp_path / "new.duckdb") as workspace:
-        identity = workspace.identity
+        identity = identity_of(workspace)
     with Workspace.open(tmp_path / "new.duckdb") as again:
-        assert again.identity == identity
+        assert identity_of(again) == identity
     with Workspace.create(tmp_path / "other.duckdb") as other:
-        assert other.identity != identity
+        assert identity_of(other) != identity
 
 
 def test_nothing_is_made_where_something_is(tmp_path):
@@ -405,5 +405,5 @@ def test_a_log_that_has_grown_is_worked_into_the_file_also_after_rows_were_chang
                 lambda connection: connection.execute(text("UPDATE sessionstate SET key = 'other'"))
             ).result()
             sizes.append(log.stat().st_size if log.exists() else 0)
-        assert workspace.identity
+        assert identity_of(workspace)
     assert max(sizes) < 200_000, sizes

@@ -15,6 +15,7 @@ from store.errors import WorkbenchError
 from workbench.cli.estimating import estimates
 from workbench.cli.options import (
     Answer,
+    AsJson,
     ConfigFile,
     Workspace,
     command,
@@ -126,6 +127,7 @@ def annotate_command(
         bool, typer.Option("--estimate", help="Estimate requests, tokens and cost; asks no service.")
     ] = False,
     config: ConfigFile = None,
+    as_json: AsJson = False,
 ) -> Answer:
     """Run the agents on every item that the run has no outcome for.
 
@@ -208,11 +210,15 @@ def annotate_command(
             "strata": None if sample is None else sample.strata_as_json(),
         }
         jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
-        strata = partial(print_strata, sample)
+        # Before hours of work, and each report after its own.
+        if not as_json:
+            print_strata(sample)
         if estimate_only:
-            return estimates(opened, jobs, asked, strata, blind=blind)
+            return estimates(opened, jobs, asked, blind=blind)
         for job in jobs:
             reports.append(annotate(opened, job, loaded.agents.limits))
+            if not as_json:
+                print_report(reports[-1], blind=blind)
             if reports[-1].state != "done":
                 break
     fields = [{**report.to_dict(blind=blind), "asked": asked} for report in reports]
@@ -220,8 +226,6 @@ def annotate_command(
     return job_answer(
         {"runs": fields} if len(jobs) > 1 else fields[0],
         reports,
-        strata,
-        *(partial(print_report, report, blind=blind) for report in reports),
         notes=[f"Not begun: {', '.join(left)}."] if left else [],
     )
 

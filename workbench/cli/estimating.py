@@ -9,7 +9,7 @@ from store.formatting import dollars
 from workbench.cli.options import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from agents.jobs.estimate import Estimate
     from agents.settings import JobSettings
@@ -20,7 +20,6 @@ def estimates(
     opened: Workspace,
     jobs: Sequence[JobSettings],
     asked: Mapping[str, Any],
-    *before: Callable[[], object],
     blind: bool,
 ) -> Answer:
     """Return the estimates of some jobs.
@@ -29,7 +28,6 @@ def estimates(
         opened: The open workspace.
         jobs: The settings of each job.
         asked: Which items were asked for, for programs.
-        before: Functions that print what people read first.
         blind: Leave out what tells how earlier items were assessed.
     """
     from agents.jobs.estimate import estimate
@@ -38,7 +36,6 @@ def estimates(
     fields = [{**each.to_dict(blind=blind), "asked": asked} for each in found]
     return Answer(
         {"runs": fields} if len(fields) > 1 else fields[0],
-        *before,
         *(partial(_print, each, blind=blind) for each in found),
         *([partial(_print_sum, found)] if len(found) > 1 else []),
     )

@@ -195,20 +195,16 @@ def _mark_instead(value: str | None, *, cannot_decide: bool, skip: bool, of_labe
 
 def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: str) -> dict[str, Any]:
     """Record that an item cannot be decided, or is put off."""
-    from sqlalchemy import select
-
     from store.queries.item import item_access
-    from store.queries.shown_ids import shown_id
+    from store.queries.questions import kind_name
+    from store.queries.shown_ids import shown_name
     from store.record.actions import Action, Recorder, new_record
-    from store.tables.columns import table_of
-    from store.tables.imported import Item
     from store.tables.record import Mark
 
-    item, rater = table_of(Item), scope.rater
+    rater = scope.rater
     assert rater is not None
     with opened.reading() as connection:
-        named = select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
-        row = connection.execute(named).one()
+        item_kind, name = kind_name(connection, number), shown_name(connection, number)
         access = item_access(connection, scope, number)
     record = new_record(
         Mark,
@@ -223,8 +219,8 @@ def _mark(opened: OpenWorkspace, scope: Scope, number: int, kind: str, comment: 
     Recorder(opened, rater).submit(Action.of(record)).result()
     return {
         "mark": record.id,
-        "item": row.external_id,
-        "number": _shown_number(scope, row.kind, number),
+        "item": name,
+        "number": _shown_number(scope, item_kind, number),
         "kind": kind,
         "rater": rater.name,
         "comment": comment,
@@ -304,8 +300,6 @@ def _judgment(
     evidence: Sequence[str],
     without_test: bool,
 ) -> _Judged:
-    from sqlalchemy import select
-
     from store.kinds.comparison import (
         AS_LISTED,
         BOTH_BAD,
@@ -316,8 +310,8 @@ def _judgment(
     from store.kinds.spec import task_kinds
     from store.queries.expert_runs import own_run
     from store.queries.item import item_access, load_item
-    from store.queries.questions import item_questions
-    from store.queries.shown_ids import shown_id
+    from store.queries.questions import item_questions, kind_name
+    from store.queries.shown_ids import shown_name
     from store.queries.shown_texts import protocol_of
     from store.record.actions import new_record
     from store.record.evidence import NONE
@@ -325,20 +319,15 @@ def _judgment(
     from store.record.raters import question_number
     from store.record.response_names import question_name
     from store.record.scales import scale_value
-    from store.tables.columns import table_of
-    from store.tables.imported import Item
     from store.tables.record import Judgment
 
-    item = table_of(Item)
     with opened.reading() as connection:
-        row = connection.execute(
-            select(item.c.kind, shown_id().label("external_id")).where(item.c.id == number)
-        ).one()
-        kind = task_kinds().get(row.kind)
+        item_kind, shown = kind_name(connection, number), shown_name(connection, number)
+        kind = task_kinds().get(item_kind)
         if kind is None:
             raise UnknownName(
                 "Unknown task kind",
-                f"No installed package adds the kind {row.kind!r}.",
+                f"No installed package adds the kind {item_kind!r}.",
                 "Install the package that adds it; `workbench doctor` lists the kinds.",
             )
         access = item_access(connection, scope, number)
@@ -346,7 +335,7 @@ def _judgment(
         if access.tests == "own" and execution is None and not without_test:
             raise JudgmentRefused(
                 "No own test",
-                f"The study asks for a test of your own of {row.external_id}, and none of yours was run.",
+                f"The study asks for a test of your own of {shown}, and none of yours was run.",
                 "Write and run one in the app, or give --without-test; the label then says so.",
             )
         questions = {
@@ -373,7 +362,7 @@ def _judgment(
             if kind.record.judged_column(entry.fields) is None:
                 raise JudgmentRefused(
                     "Nothing to judge",
-                    f"{row.external_id} has no response yet, and no replacement for one.",
+                    f"{shown} has no response yet, and no replacement for one.",
                     f"Import responses, or write one: workbench revise ... --part {judged[0]}",
                 )
     cited = NONE
@@ -400,7 +389,7 @@ def _judgment(
         evidence=cited,
     )
     word = BOTH_BAD_WORD if reason == BOTH_BAD else question.scale.word(judgment.value)
-    return _Judged(judgment, row.external_id, row.kind, name, word)
+    return _Judged(judgment, shown, item_kind, name, word)
 
 
 def _facts(scope: Scope, judged: _Judged, written: Action) -> dict[str, Any]:

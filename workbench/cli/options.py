@@ -191,7 +191,7 @@ def reading_session(
         from store.workspace.remote import RemoteWorkspace
 
         opened = beside = RemoteWorkspace(workspace, locked)
-        # Keys come first: 95 of 100 took up to twice as long beside a command of the same priority.
+        # Keys come first: `benchmarks/screen_speed.py --loads reporting` measures them beside a command.
         os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
         screens = replace(loaded.screens, blind=loaded.screens.blind or beside.greeting.blind)
         asking = beside.greeting.rater if beside.greeting.rater is not None else loaded.rater
@@ -219,7 +219,7 @@ class Answer:
         fields: The object that `--json` prints.
         text: What people read: lines, and functions that print what is more than lines.
         code: The exit code.
-        notes: Lines that stderr ends with, beside JSON too.
+        notes: Lines printed to stderr at the end, with --json too.
     """
 
     def __init__(

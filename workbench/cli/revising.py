@@ -83,24 +83,21 @@ def _text_of(file: Path) -> str:
 
 def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: RaterRef) -> dict[str, Any]:
     """Record a text, unless it is the current one; return its JSON fields."""
-    from sqlalchemy import select
-
     from store.kinds.spec import task_kinds
     from store.policy.scope import REVIEW
     from store.queries.item import item_texts
+    from store.queries.questions import kind_name
+    from store.queries.shown_ids import shown_name
     from store.record.actions import Action, Recorder, new_record
     from store.record.revisions import REVISION, refused_text, without_added_end
-    from store.tables.columns import table_of
-    from store.tables.imported import Item
     from store.tables.record import Mark
 
-    item = table_of(Item)
     with opened.reading() as connection:
-        row = connection.execute(select(item.c.kind, item.c.external_id).where(item.c.id == number)).one()
+        item_kind, shown = kind_name(connection, number), shown_name(connection, number)
         texts = item_texts(connection, [number]).get(number, {})
-    kind = task_kinds().get(row.kind)
+    kind = task_kinds().get(item_kind)
     if kind is None or not kind.editing.columns:
-        plural = kind.plural if kind else f"items of the kind {row.kind!r}"
+        plural = kind.plural if kind else f"items of the kind {item_kind!r}"
         raise UnknownName("No such text", f"No text of {plural} can be revised.", "See docs/scripting.md.")
     names = {title: column for column, title in kind.editing.columns.items()}
     column = names.get(part, part)
@@ -126,7 +123,7 @@ def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: Rat
         written = next(each for each in stored.records if isinstance(each, Mark))
     return {
         "revision": written.id if written else None,
-        "item": row.external_id,
+        "item": shown,
         "number": number,
         "part": column,
         "title": kind.editing.columns[column],

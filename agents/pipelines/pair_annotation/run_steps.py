@@ -43,7 +43,7 @@ def _assessments(step: Table, run_id: UUID) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class RepairTries:
-    """The repairs of one kind: all, and those that worked."""
+    """The numbers of repairs of one kind: made, and worked."""
 
     made: int = 0
     worked: int = 0

@@ -122,7 +122,7 @@ class Container:
 
 
 class ProgramContainer(Container):
-    """A container that serves one program."""
+    """A container that serves one program, of an image by the engine's description of it."""
 
     def __init__(self, client: Any, image: dict[str, Any], limits: Limits) -> None:
         self.image = image

@@ -49,6 +49,8 @@ def bounds(limits: Limits) -> tuple[int, ...]:
 def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Return the options of the container of one test program.
 
+    `image` is the engine's description of the image.
+
     Returns:
         Arguments of the client's `create_container`.
     """

@@ -76,7 +76,7 @@ class ContainerPool:
                 self._starters.submit(self._start_one)
 
     def take(self, image: str, limits: Limits) -> ProgramContainer | None:
-        """Return a waiting container, and start another one.
+        """Return a waiting container of an image, by its id, and start another one.
 
         Returns:
             The container, now the caller's to remove; None when none is ready that fits.

@@ -11,6 +11,7 @@ from typing import Literal
 
 from rich.cells import cell_len
 
+from screens.widgets.cursor_lines import CURSOR
 from screens.widgets.item_list.lines import Lines
 from screens.widgets.text.sanitize import one_line
 from store.kinds.comparison import shown_word
@@ -251,7 +252,7 @@ class Columns:
         if not read:
             return self._blank(cursor=cursor)
         cells: list[Cell] = [
-            ("▸" if cursor else " ", "mark"),
+            (CURSOR if cursor else " ", "mark"),
             (_status(read, writes), "yours"),
             ("▲" if any(row.disagrees for row in read) else " ", "mark"),
             ("⚑" if any(row.flagged for row in read) else " ", "mark"),
@@ -306,7 +307,7 @@ class Columns:
     def _blank(self, *, cursor: bool) -> list[Cell]:
         """Return the cells of a line of which no item is read yet."""
         return [
-            ("▸" if cursor else " ", "mark"),
+            (CURSOR if cursor else " ", "mark"),
             (_fit(f"{NOT_READ}    {NOT_READ * 8}", self.width - 1), "muted"),
         ]
 

@@ -1,5 +1,4 @@
--- What an assignment shows and asks, in columns of its own; before, words in a text. The table is made anew, since columns that
--- are never null cannot be added.
+-- The condition of an assignment as columns. The table is made again, since NOT NULL columns cannot be added.
 ALTER TABLE assignment RENAME TO assignment_before;
 CREATE TABLE assignment (
     id UUID PRIMARY KEY, study_id BIGINT NOT NULL, rater_id BIGINT NOT NULL, item_id BIGINT NOT NULL,
