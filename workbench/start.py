@@ -81,7 +81,7 @@ def open_app(
     if not in_terminal():
         raise WorkbenchError(
             "No terminal",
-            f"The app needs a terminal; {' and '.join(_elsewhere())} is none.",
+            f"The app needs a terminal; {' and '.join(_elsewhere())} is not one.",
             "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
         )
     if is_bare and not DEFAULT_WORKSPACE.exists():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from store.measures.agreement import cohen_of_patterns, cohen_statistic
 from store.measures.coefficients import Patterns, Statistic
-from store.measures.intervals import Bootstrap, Interval, of_proportion, wilson
+from store.measures.intervals import COVERED, Bootstrap, Interval, of_proportion, wilson
 from store.measures.rating_table import RatingTable
 from store.measures.significance import holm, mcnemar_exact, sign_flip
 
@@ -95,8 +95,8 @@ def accuracy(
         single = len(numpy.unique(clusters[labelled])) == n
         if single or bootstrap.by_unit:
             right = int((truth[labelled] == values[labelled]).sum())
-            low, high = wilson(right, n, bootstrap.share)
-            intervals["accuracy"] = Interval(low, high, bootstrap.share, n, 0, 0)
+            low, high = wilson(right, n)
+            intervals["accuracy"] = Interval(low, high, COVERED, n, 0, 0)
     all_given = n if given is None else int((known & (given | labelled)).sum())
     has_list = given is not None and all_given > 0
     right = int((truth[labelled] == values[labelled]).sum())

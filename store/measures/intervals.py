@@ -97,13 +97,11 @@ class Bootstrap:
     Attributes:
         resamples: How many resamples are drawn; 0 for no intervals.
         by_unit: Whether units are drawn one by one, although the table has clusters.
-        share: The share of samples to cover, between 0 and 1.
     """
 
     resamples: int = 1000
     seed: int = 0
     by_unit: bool = False
-    share: float = COVERED
 
     def intervals(self, table: RatingTable, statistics: Sequence[Statistic]) -> list[Interval]:
         """Return the interval of each measure, all from the same resamples.
@@ -121,12 +119,12 @@ class Bootstrap:
             clusters = (numpy.cumsum(there) - 1)[table.clusters]
             number = int(there.sum())
         if not number or not self.resamples:
-            return [Interval(None, None, self.share, 0, 0, self.resamples) for _ in statistics]
+            return [Interval(None, None, COVERED, 0, 0, self.resamples) for _ in statistics]
         found: list[list[Array]] = [[] for _ in statistics]
         for times in self._resampled(table.patterns, clusters, number) if statistics else ():
             for values, statistic in zip(found, statistics, strict=True):
                 values.append(statistic(times))
-        return [_interval(numpy.concatenate(values), number, self.share) for values in found]
+        return [_interval(numpy.concatenate(values), number) for values in found]
 
     def of_mean(self, values: Array) -> Interval:
         """Return the interval of the mean of numbers that are drawn one by one.
@@ -149,12 +147,12 @@ class Bootstrap:
 
         number = len(above)
         if not number or not self.resamples:
-            return Interval(None, None, self.share, 0, 0, self.resamples)
+            return Interval(None, None, COVERED, 0, 0, self.resamples)
         with numpy.errstate(divide="ignore", invalid="ignore"):
             ratios = [
                 (drawn @ above) / (drawn @ below) for drawn in _drawn(number, self.resamples, self.seed)
             ]
-        return _interval(numpy.concatenate(ratios), number, self.share)
+        return _interval(numpy.concatenate(ratios), number)
 
     def _resampled(self, patterns: Patterns, clusters: Array | None, number: int) -> Iterator[Array]:
         """Yield how often each pattern occurs in resamples, of shape (some resamples, p)."""
@@ -216,17 +214,17 @@ def _draw(number: int, resamples: int, seed: int) -> Iterator[Array]:
         yield drawn
 
 
-def _interval(values: Array, clusters: int, share: float) -> Interval:
+def _interval(values: Array, clusters: int) -> Interval:
     import numpy
 
     defined = values[numpy.isfinite(values)]
     undefined = len(values) - len(defined)
     if not len(defined):
-        return Interval(None, None, share, clusters, 0, undefined)
-    low, high = numpy.quantile(defined, [(1 - share) / 2, (1 + share) / 2]).tolist()
+        return Interval(None, None, COVERED, clusters, 0, undefined)
+    low, high = numpy.quantile(defined, [(1 - COVERED) / 2, (1 + COVERED) / 2]).tolist()
     if low == high or clusters < LEAST_CLUSTERS:
         low = high = None
-    return Interval(low, high, share, clusters, len(defined), undefined)
+    return Interval(low, high, COVERED, clusters, len(defined), undefined)
 
 
 def of_proportion(interval: Interval, proportion: float | None) -> Interval:
@@ -240,13 +238,11 @@ def of_proportion(interval: Interval, proportion: float | None) -> Interval:
     """
     if interval.low is not None or proportion is None or not interval.clusters:
         return interval
-    low, high = wilson_effective(proportion, 0.0, interval.clusters, interval.share)
-    return Interval(low, high, interval.share, interval.clusters, 0, 0)
+    low, high = wilson_effective(proportion, 0.0, interval.clusters)
+    return Interval(low, high, COVERED, interval.clusters, 0, 0)
 
 
-def wilson_effective(
-    rate: float, variance: float, clusters: int, share: float = COVERED
-) -> tuple[float, float]:
+def wilson_effective(rate: float, variance: float, clusters: int) -> tuple[float, float]:
     """Return Wilson's interval of a proportion whose units come in clusters, for their effective number.
 
     That is the number of independent units whose proportion would vary as much (L. Kish, "Survey Sampling",
@@ -256,28 +252,26 @@ def wilson_effective(
         rate: The proportion.
         variance: Its variance, by how clusters differ.
         clusters: The number of clusters.
-        share: The share of samples to cover, between 0 and 1.
     """
     # Beyond so many units the clusters differ by rounding alone.
     differ = variance * _MOST_UNITS > rate * (1 - rate) > 0
     number = rate * (1 - rate) / variance if differ else float(clusters)
-    return wilson(rate * number, number, share)
+    return wilson(rate * number, number)
 
 
-def wilson(hits: float, number: float, share: float = COVERED) -> tuple[float, float]:
+def wilson(hits: float, number: float) -> tuple[float, float]:
     """Return Wilson's score interval of a proportion (E. B. Wilson, 1927): 603 of 1,000 give 0.572 to 0.633.
 
     Args:
         hits: How many of the number; a fraction, too, where the number is an effective size.
         number: The number, at least 1.
-        share: The share of samples to cover, between 0 and 1.
 
     Raises:
         ValueError: There are no hits of so few.
     """
     if not 0 <= hits <= number or not number:
         raise ValueError(f"{hits} of {number} is no proportion")
-    z = NormalDist().inv_cdf((1 + share) / 2)
+    z = NormalDist().inv_cdf((1 + COVERED) / 2)
     middle = (hits + z * z / 2) / (number + z * z)
     half = z / (number + z * z) * math.sqrt(hits * (number - hits) / number + z * z / 4)
     return middle - half if hits else 0.0, middle + half if hits < number else 1.0

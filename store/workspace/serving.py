@@ -15,6 +15,7 @@ import socket
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -49,6 +50,7 @@ IDLE_SECONDS = 600.0
 STALL_SECONDS = 30.0
 """The longest time for sending or receiving one message."""
 
+_REFUSED_SECONDS = 0.05
 _INTERRUPTS = 40
 """The number of interrupts, 0.05 s apart, for the statement of a connection that has ended."""
 _BATCH_ROWS = 8_192
@@ -160,7 +162,9 @@ class _Server:
     def _accept(self, poll: select.poll) -> None:
         try:
             peer, _ = self._listener.accept()
-        except OSError:  # it has gone away already, or no file can be opened for it
+        except OSError:
+            # It has gone away already, or no file can be opened for it: then the next is none the less there.
+            time.sleep(_REFUSED_SECONDS)
             return
         if not is_own(peer):
             peer.close()

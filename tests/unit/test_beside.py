@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -65,6 +66,13 @@ def held(path: Path, rater: str | None = None, *, blind: bool = False) -> Iterat
     """The workspace, open in this process, which answers commands."""
     with Workspace.open(path) as opened, serving(opened, rater, blind=blind):
         yield opened
+
+
+def but_who_decides(done: Any) -> tuple[int, str, str]:
+    """What a command answered, without spaces and panels, and without saying that the app refuses it."""
+    said = [re.sub(r"[\s│╭╮╰╯─]", "", text) for text in (done.out, done.err)]
+    out, err = (re.sub(r"Theappthathas\S+?open\(process\d+\)decidesthis\.", "", text) for text in said)
+    return done.code, out, err
 
 
 def connections_ended() -> None:
@@ -219,7 +227,11 @@ def test_a_command_asks_as_the_apps_session(
     for own, apps in ((False, False), (False, True), (True, False), (True, True)):
         monkeypatch.setenv("WORKBENCH_SCREENS__BLIND", str(own).lower())
         with held(demo, "sample-ana", blind=apps):
-            assert [workbench(*words) for words in asked] == told[own or apps]
+            assert [but_who_decides(workbench(*words)) for words in asked] == [
+                but_who_decides(one) for one in told[own or apps]
+            ]
+            if apps and not own:
+                assert workbench(*asked[2]).says("The app that has demo.duckdb open")
     # Agents at work have no session, so that the command's own holds.
     monkeypatch.setenv("WORKBENCH_RATER", "sample-ana")
     with held(demo):
@@ -243,7 +255,9 @@ def test_a_sealed_session_is_sealed_beside_the_app(
     monkeypatch.setenv("WORKBENCH_RATER", "coordinator")
     assert [workbench(*words) for words in asked] != alone
     with held(path, "ana"):
-        assert [workbench(*words) for words in asked] == alone
+        beside = [workbench(*words) for words in asked]
+    assert [but_who_decides(one) for one in beside] == [but_who_decides(one) for one in alone]
+    assert beside[0].says(f"The app that has {path.name} open (process {os.getpid()}) decides this.")
 
 
 # -- what they cannot do ------------------------------------------------------------------------------

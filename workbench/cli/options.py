@@ -181,10 +181,11 @@ def reading_session(
         HiddenData: The one who asks may not see what the command needs.
         WorkspaceError: There is no such workspace, or it is open elsewhere and nobody answers.
     """
-    from store.errors import WorkspaceLocked
+    from store.errors import HiddenData, WorkspaceLocked
     from store.workspace.duckdb import Workspace
 
     opened: OpenWorkspace
+    decided = ""
     try:
         opened = Workspace.open(workspace)
     except WorkspaceLocked as locked:
@@ -195,10 +196,17 @@ def reading_session(
         os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
         screens = replace(loaded.screens, blind=loaded.screens.blind or beside.greeting.blind)
         asking = beside.greeting.rater if beside.greeting.rater is not None else loaded.rater
-        loaded = loaded.model_copy(update={"rater": asking, "screens": screens})
-    with opened:
-        _refuse(opened, loaded, needs, subject, rater)
-        yield opened, loaded
+        if (loaded.rater, loaded.screens) != (asking, screens):
+            loaded = loaded.model_copy(update={"rater": asking, "screens": screens})
+            decided = (
+                f" The app that has {workspace.name} open (process {beside.greeting.process}) decides this."
+            )
+    try:
+        with opened:
+            _refuse(opened, loaded, needs, subject, rater)
+            yield opened, loaded
+    except HiddenData as refused:
+        raise HiddenData(refused.title, refused.message, refused.hint + decided) from refused
 
 
 def _refuse(
