@@ -79,9 +79,11 @@ def open_app(
             "--repositories names the folder in which the checkouts are.",
         )
     if not in_terminal():
+        elsewhere = _elsewhere()
+        are = "are" if len(elsewhere) > 1 else "is"
         raise WorkbenchError(
             "No terminal",
-            f"The app needs a terminal; {' and '.join(_elsewhere())} is not one.",
+            f"The app needs a terminal; {' and '.join(elsewhere)} {are} none.",
             "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
         )
     if is_bare and not DEFAULT_WORKSPACE.exists():

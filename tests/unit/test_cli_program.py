@@ -120,7 +120,7 @@ def test_the_app_does_not_start_for_a_rater_who_cannot_judge(workbench, in_folde
         (("stderr",), True, ""),
         (("stdin",), False, "what it reads from is none"),
         (("stdout", "stderr"), False, "what it writes to is none"),
-        (("stdin", "stdout"), False, "what it reads from and what it writes to is none"),
+        (("stdin", "stdout"), False, "what it reads from and what it writes to are none"),
     ],
 )
 def test_there_is_a_terminal_when_keys_come_from_one_and_output_goes_to_one(
