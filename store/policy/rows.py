@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Subquery,
     and_,
     false,
+    func,
     literal_column,
     not_,
     or_,
@@ -43,19 +45,45 @@ def may(scope: Scope, shows: Shows, item_id: ColumnElement[int]) -> ColumnElemen
     return false() if scope.blind else _shown(scope, shows, item_id)
 
 
+def shown_on(connection: Connection, scope: Scope, item_id: int) -> frozenset[Shows]:
+    """Return which of `AGENTS`, `MODELS` and `TESTS` a viewer sees of an item: as `may`, in half the time."""
+    assignment = table_of(Assignment)
+    agents, models, tests = (shown_by(one) for one in _OF_ITEMS)
+    columns = func.count(), func.bool_and(agents), func.bool_and(models), func.bool_or(tests)
+    of_item = _assignments(scope).with_only_columns(*columns).where(assignment.c.item_id == item_id)
+    number, *shown = connection.execute(of_item).one()
+    if scope.blind or (scope.sitting is not None and not number):
+        return frozenset()
+    if scope.sitting is None:
+        # No assignment hides anything of most items, and none has to show tests.
+        shown = [not number or one for one in shown[:2]]
+        shown.append(shown[0])
+    return frozenset(one for one, is_shown in zip(_OF_ITEMS, shown, strict=True) if is_shown)
+
+
 def may_on_all(connection: Connection, scope: Scope, shows: Shows) -> bool:
     """Return whether no item of a scope hides something (see `may`)."""
     hidden = select(_assignments(scope).where(not_(shown_by(shows))).exists())
     return not scope.blind and not connection.execute(hidden).scalar()
 
 
-def may_read(scope: Scope, records: FromClause) -> ColumnElement[bool]:
+def may_read(
+    scope: Scope, records: FromClause, of_item: Collection[Shows] | None = None
+) -> ColumnElement[bool]:
     """Return the condition that a judgment or a mark is in what a session sees of its item's history.
 
     Others' records are where the agents' work is shown. In a study the own ones are those of the sitting; on
     an item that comes again to be revealed all of them are.
+
+    Args:
+        scope: The viewer.
+        records: The judgments or marks.
+        of_item: What `shown_on` returned, where all of them are of one item.
     """
-    shown = may(scope, Shows.AGENTS, records.c.item_id)
+    if of_item is None:
+        shown = may(scope, Shows.AGENTS, records.c.item_id)
+    else:
+        shown = true() if Shows.AGENTS in of_item else false()
     if scope.sitting is None:
         return or_(records.c.rater_id == scope.rater_id, shown)
     again = _assignments(scope).where(table_of(Assignment).c.phase == REVEAL)
@@ -164,6 +192,9 @@ def shown_by(shows: Shows) -> ColumnElement[bool]:
 def words_of(*, sides: bool = True) -> ColumnElement[str]:
     """Return the words of an assignment's condition (see `words_sql`)."""
     return literal_column(words_sql(table_of(Assignment).name, sides=sides), String)
+
+
+_OF_ITEMS = (Shows.AGENTS, Shows.MODELS, Shows.TESTS)
 
 
 def _shown(scope: Scope, shows: Shows, item_id: ColumnElement[int]) -> ColumnElement[bool]:

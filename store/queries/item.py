@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, cast, func, select
+from sqlalchemy import Connection, func, select
 
 from store.errors import UnknownName
 from store.kinds.listing import relation
 from store.kinds.listing import texts as texts_of
 from store.kinds.spec import TaskKind, task_kinds
-from store.policy.rows import assignment_of, in_scope, is_own, may, may_read
+from store.policy.rows import assignment_of, in_scope, is_own, may_read, shown_on
 from store.policy.scope import EVERYTHING, REVIEW, Scope, Shows
 from store.queries.current import texts_until
 from store.queries.responses import ChunkView, ResponseView, load_chunks, load_responses
@@ -147,29 +147,34 @@ class ItemAccess:
 
     Attributes:
         assignment_id: The assignment; None outside a study.
-        blind: Whether the agents' and other raters' work is hidden.
-        hides_models: Whether the names of models are.
+        shown: What is shown (see `store.policy.rows.shown_on`).
         tests: Which test programs are shown.
     """
 
     assignment_id: UUID | None
     phase: str
-    blind: bool
-    hides_models: bool
+    shown: frozenset[Shows]
     tests: ShownTests
+
+    @property
+    def blind(self) -> bool:
+        """Whether the agents' and other raters' work is hidden."""
+        return Shows.AGENTS not in self.shown
+
+    @property
+    def hides_models(self) -> bool:
+        """Whether the names of models are hidden."""
+        return Shows.MODELS not in self.shown
 
 
 def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAccess:
     """Return under which assignment a rater judges an item, and which part of it stays hidden."""
-    number = cast(item_id, BigInteger)
-    asked = (Shows.AGENTS, Shows.MODELS, Shows.TESTS)
-    shown = connection.execute(select(*(may(scope, one, number) for one in asked))).one()
-    agents, models, tests = (bool(one) for one in shown)
+    shown = shown_on(connection, scope, item_id)
     assigned = assignment_of(connection, scope, item_id)
+    tests: ShownTests = "agents" if Shows.TESTS in shown else "none"
     if assigned is None:
-        return ItemAccess(None, scope.phase, not agents, not models, "agents" if tests else "none")
-    of_whom: ShownTests = "own" if assigned.own_test else "agents" if tests else "none"
-    return ItemAccess(assigned.id, assigned.phase, not agents, not models, of_whom)
+        return ItemAccess(None, scope.phase, shown, tests)
+    return ItemAccess(assigned.id, assigned.phase, shown, "own" if assigned.own_test else tests)
 
 
 def has_item(connection: Connection, scope: Scope, number: int) -> bool:
@@ -284,7 +289,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
         revisions=revisions,
         hides_models=access.hides_models,
         own=load_own(connection, scope, item_id),
-        history=load_history(connection, item_id, scope),
+        history=load_history(connection, item_id, scope, access.shown),
         question_ids=question_ids(connection, [spec.name for spec in kind.questions]),
         assignment_id=access.assignment_id,
         phase=access.phase,
@@ -342,7 +347,12 @@ def load_own(connection: Connection, scope: Scope, item_id: int) -> OwnState:
     )
 
 
-def load_history(connection: Connection, item_id: int, scope: Scope = EVERYTHING) -> tuple[RecordView, ...]:
+def load_history(
+    connection: Connection,
+    item_id: int,
+    scope: Scope = EVERYTHING,
+    shown: Collection[Shows] | None = None,
+) -> tuple[RecordView, ...]:
     """Read the judgments and marks of an item that a rater may see, by the time that they state.
 
     A label that was given its reason afterwards is one record, with the label's time and the last reason.
@@ -354,7 +364,9 @@ def load_history(connection: Connection, item_id: int, scope: Scope = EVERYTHING
         connection: A reading connection.
         item_id: The item.
         scope: Who looks at it.
+        shown: What `shown_on` returned of the item; None to ask it here.
     """
+    shown = shown_on(connection, scope, item_id) if shown is None else shown
     judgment, mark, question, rater = (table_of(model) for model in (JudgmentRow, MarkRow, Question, Rater))
     judgments = (
         select(
@@ -365,12 +377,12 @@ def load_history(connection: Connection, item_id: int, scope: Scope = EVERYTHING
         )
         .join(question, question.c.id == judgment.c.question_id)
         .join(rater, rater.c.id == judgment.c.rater_id)
-        .where(judgment.c.item_id == item_id, may_read(scope, judgment))
+        .where(judgment.c.item_id == item_id, may_read(scope, judgment, shown))
     )
     marks = (
         select(mark, rater.c.name.label("rater"), rater.c.kind.label("rater_kind"))
         .join(rater, rater.c.id == mark.c.rater_id)
-        .where(mark.c.item_id == item_id, may_read(scope, mark))
+        .where(mark.c.item_id == item_id, may_read(scope, mark, shown))
     )
     shared = ("id", "rater", "rater_kind", "origin", "created_at")
     labels = connection.execute(judgments).mappings().all()

@@ -519,6 +519,9 @@ QUERIES = {
     "may_on_all": lambda w, c, s, ids: [rows.may_on_all(c, s, one) for one in (Shows.AGENTS, Shows.MODELS)],
     "assignment_of": lambda w, c, s, ids: each(c, lambda c, n: rows.assignment_of(c, s, n), ids),
     "texts_until": lambda w, c, s, ids: current.texts_until(c, s),
+    "shown_on": lambda w, c, s, ids: each(
+        c, lambda c, n: sorted(one.name for one in rows.shown_on(c, s, n)), ids
+    ),
     "item_access": lambda w, c, s, ids: each(c, lambda c, n: item.item_access(c, s, n), ids),
     "has_item": lambda w, c, s, ids: each(c, lambda c, n: item.has_item(c, s, n), ids),
     "find_item": lambda w, c, s, ids: [
@@ -739,8 +742,9 @@ REFUSED_COMMANDS = {
 
 def switch_off(off, member):
     """Let the policy show something to everybody."""
-    shown, may = rows._shown, Scope.may
+    shown, by, may = rows._shown, rows.shown_by, Scope.may
     off.setattr(rows, "_shown", lambda s, what, item: true() if what is member else shown(s, what, item))
+    off.setattr(rows, "shown_by", lambda what: true() if what is member else by(what))
     off.setattr(Scope, "may", lambda self, what: what is member or may(self, what))
 
 

@@ -1,14 +1,18 @@
 """Scopes: whose judgments count, under which assignments, and on which items the agents' work is hidden."""
 
+from itertools import product
+
 import pytest
 from judging import Desk, judged_workspace, judgments
 from recorded import recorded_workspace
 from scopes import scope
-from sqlalchemy import insert, select
+from sqlalchemy import BigInteger, cast, insert, select
 
 from screens.items.pair import load
 from store.errors import HiddenData
 from store.kinds.pair import PAIR
+from store.policy.rows import may, shown_on
+from store.policy.scope import Shows
 from store.policy.words import BLIND, HIDDEN_MODELS, condition_of
 from store.queries.current import own_labels, own_marks
 from store.queries.item import item_access, load_item, load_own
@@ -155,6 +159,29 @@ def test_a_list_without_a_blind_item_is_filtered_by_the_agents(made):
     (shown, *_) = (item for item in made.items if made.verdict(item) and item not in made.hidden)
     wanted = QueueFilter(text=f"# {shown}\n", agent=f"{made.verdict(shown).value:g}")
     assert shown in queue_ids(made.workspace, dana, wanted).tolist()
+
+
+def test_what_is_shown_on_one_item_is_what_may_be_seen(desk):
+    """`shown_on` reads the assignments of an item, `may` is a condition on items: both say the same."""
+    conditions = ("blind", "tests blind", "tests", "hidden-models", "own-test", "tests hidden-models", "")
+    for place, condition in enumerate(conditions):
+        items = [item for item in range(1, 6) if (item + place) % 3]
+        assign(desk.workspace, desk.rater.id, items, condition=condition, study=place, sitting=place % 2)
+    # An item that comes twice in a sitting.
+    assign(desk.workspace, desk.rater.id, [2, 3], condition="tests", study=0, sitting=0, phase="repeat")
+    found = set()
+    with desk.workspace.reading() as connection:
+        for study, sitting, blind in product((None, *range(7)), (0, 1), (False, True)):
+            more = {} if study is None else {"study": study, "sitting": sitting}
+            viewer = scope(desk.rater.id, blind=blind, **more)
+            for item in range(1, 7):
+                asked = (Shows.AGENTS, Shows.MODELS, Shows.TESTS)
+                columns = (may(viewer, one, cast(item, BigInteger)) for one in asked)
+                said = connection.execute(select(*columns)).one()
+                shown = shown_on(connection, viewer, item)
+                assert shown == {one for one, is_shown in zip(asked, said, strict=True) if is_shown}
+                found.add(shown)
+    assert len(found) >= 5
 
 
 def test_an_assignment_can_hide_the_names_of_models_alone(desk):
