@@ -156,7 +156,7 @@ def _state(tree: Path, repository: str, revision: str) -> str:
     """Return the commit that is checked out, beside the item's where it is another one."""
     at_end = _COMMIT_AT_END.search(repository)
     wanted = revision or (at_end[1] if at_end else "")
-    head = _head(tree)
+    head = head_of(tree)
     if not head:
         return "working tree"
     if not wanted or not _COMMIT.fullmatch(wanted):
@@ -166,8 +166,12 @@ def _state(tree: Path, repository: str, revision: str) -> str:
     return f"working tree at {head[:_COMMIT_SHOWN]}, item at {wanted[:_COMMIT_SHOWN]}"
 
 
-def _head(tree: Path) -> str:
-    """Return the commit that is checked out; empty where that is not in a file of its own."""
+def head_of(tree: Path) -> str:
+    """Return the commit that is checked out; empty where that is not in a file of its own.
+
+    Args:
+        tree: The working tree, with links resolved.
+    """
     words = _first_line(tree, ".git/HEAD")
     if words.startswith("ref: "):
         words = _first_line(tree, f".git/{words.removeprefix('ref: ')}")

@@ -29,10 +29,11 @@ from workbench.cli.ranking import (
     write_by_query,
 )
 from workbench.cli.rejected import says_rejected
+from workbench.cli.searching import Encoder, RepositoryPlace
 from workbench.cli.study_options import Policy, TrueRater
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from agents.retrieval.evaluation import Benchmark
     from agents.retrieval.retriever import Ranking, Retriever
@@ -197,7 +198,7 @@ def evaluate_retrieval(
             )
         benchmark = read_beir(folder, part=part, titles=source.is_dir())
         if run_out is not None:
-            _check_ids(benchmark)
+            _check_trec([*benchmark.queries], benchmark.codes.ids)
         runs, rankings, not_stored = {}, {}, ""
         for retriever in retrievers:
             progress.begin(retriever.name)
@@ -256,6 +257,75 @@ def evaluate_retrieval(
     if unjudged is not None:
         printed.append(partial(_print_unjudged, source, unjudged, add_unjudged))
     return Answer(fields, *printed)
+
+
+@evaluate_commands.command("search", short_help="Measure how well a search finds a repository's functions.")
+@command
+def evaluate_search(
+    repository: RepositoryPlace,
+    *,
+    docstrings: Annotated[
+        int,
+        typer.Option(
+            "--docstrings",
+            min=1,
+            max=100_000,
+            metavar="N",
+            help="Take so many functions by the first sentence of their docstrings.",
+        ),
+    ] = 100,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="S", help="The seed of the draw.")] = 0,
+    encoder: Encoder = None,
+    run_out: Annotated[
+        Path | None,
+        typer.Option("--run-out", metavar="FOLDER", help="Write the runs and the qrels in TREC's form."),
+    ] = None,
+    config: ConfigFile = None,
+) -> Answer:
+    """Search a repository for its own functions: `workbench evaluate search REPO --docstrings 100 --seed 1`.
+
+    A query is the first sentence of a docstring, which the functions are searched without.
+    """
+    from agents.code_search.evaluation import by_docstrings, evaluate_method
+    from agents.code_search.report import search_report
+    from agents.code_search.searching import LEXICAL, method_without_model
+    from agents.repositories.reading import read_repository
+    from agents.repositories.units import has_units, units_in
+    from agents.retrieval.methods import open_retriever
+    from workbench.cli.progress_reporter import MethodProgress, progress_of_work
+    from workbench.output import Bar, print_report
+
+    if run_out is not None:
+        _check_empty(run_out)
+    loaded = settings(config)
+    both = method_without_model(encoder)
+    methods = [LEXICAL] if both == LEXICAL else [LEXICAL, both.removesuffix(f"+{LEXICAL}"), both]
+    retrievers = [open_retriever(method, loaded.retrieval, loaded.models) for method in methods]
+    read = read_repository(repository, has_units)
+    benchmark = by_docstrings(units_in(read), docstrings, seed)
+    if run_out is not None:
+        _check_trec([*benchmark.queries], [*benchmark.ids])
+    with Bar("searching") as bar:
+        progress = MethodProgress(len(methods), progress_of_work(bar))
+        found = []
+        for retriever in retrievers:
+            progress.begin(retriever.name)
+            found.append(evaluate_method(benchmark, retriever.name, retriever, progress.step))
+    if run_out is not None:
+        _write_runs(run_out, benchmark.qrels, {one.method: one.run for one in found})
+    report = search_report(benchmark, found, seed)
+    title = f"{read.name} @ {read.commit[:7]}" if read.commit else read.name
+    return Answer(
+        {
+            "repository": read.name,
+            "commit": read.commit or None,
+            "queries": len(benchmark.queries),
+            "left_out": dict(benchmark.left_out),
+            "methods": [one.to_dict() for one in found],
+        },
+        partial(print_report, title, report),
+        notes=read.sentences(),
+    )
 
 
 def _delete(source: Path, methods: list[str], config: Path | None) -> Answer:
@@ -387,13 +457,13 @@ def _check_empty(folder: Path) -> None:
         )
 
 
-def _check_ids(benchmark: Benchmark) -> None:
+def _check_trec(queries: Sequence[str], codes: Sequence[str]) -> None:
     """Refuse ids that TREC's files cannot have, before codes are ranked."""
     from store.formats.trec import can_be_id
     from store.formatting import pluralize
 
-    strange = [one for one in benchmark.queries if not can_be_id(one, of_query=True)]
-    strange += [one for one in benchmark.codes.ids if not can_be_id(one)]
+    strange = [one for one in queries if not can_be_id(one, of_query=True)]
+    strange += [one for one in codes if not can_be_id(one)]
     if strange:
         raise ExportFailed(
             "Cannot write runs",

@@ -1,0 +1,104 @@
+"""Finds the functions of a repository that answer a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agents.jobs.work_progress import ReportWork, ignore_progress
+from agents.repositories.units import Unit
+from agents.retrieval.encoders import EMBEDDED, has_embedded
+from agents.retrieval.retriever import Ranking, Retriever
+from store.errors import WorkbenchError
+
+MOST_CHARACTERS = 20_000
+"""The length of a query."""
+LEXICAL = "bm25"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """A function or class that was found.
+
+    Attributes:
+        score: By what it is ranked.
+        streams: The streams that found it, each with the cosine that it had there.
+    """
+
+    unit: Unit
+    score: float
+    streams: dict[str, float]
+
+
+def method_without_model(encoder: str | None) -> str:
+    """Return the method by which a query is compared where no model writes code for it.
+
+    Args:
+        encoder: The encoder; None for the one that the extra `models` has.
+
+    Returns:
+        The encoder and BM25 together, or BM25 alone without the extra.
+    """
+    if encoder is None:
+        return f"{EMBEDDED}+{LEXICAL}" if has_embedded() else LEXICAL
+    return encoder if encoder == LEXICAL else f"{encoder}+{LEXICAL}"
+
+
+def check_query(query: str) -> str:
+    """Return a query without blanks around it.
+
+    Raises:
+        WorkbenchError: It is empty, or too long.
+    """
+    words = query.strip()
+    if not words:
+        raise WorkbenchError("No query", "The query is empty.", "Say in words what the code does.")
+    if len(words) > MOST_CHARACTERS:
+        raise WorkbenchError(
+            "Query too long", f"It has {len(words):,} characters.", f"Give at most {MOST_CHARACTERS:,}."
+        )
+    return words
+
+
+def functions_in(units: Sequence[Unit]) -> list[Unit]:
+    """Return the functions among units.
+
+    Raises:
+        WorkbenchError: There is none.
+    """
+    found = [unit for unit in units if unit.kind == "function"]
+    if not found:
+        raise WorkbenchError(
+            "No function",
+            "The repository has no function in Python, Java, TypeScript, C# or Go.",
+            "Check the folder, and the commit.",
+        )
+    return found
+
+
+def search_by_query(
+    units: Sequence[Unit],
+    query: str,
+    retriever: Retriever,
+    top: int,
+    report: ReportWork = ignore_progress,
+) -> list[SearchResult]:
+    """Return the functions nearest to a query, best first; equal ones by path and line.
+
+    Args:
+        units: The functions and classes of a repository, by path and line.
+        query: The query.
+        retriever: What compares it with functions.
+        top: How many are wanted.
+        report: Receives the progress.
+    """
+    functions = functions_in(units)
+    found = retriever.search([query], [unit.text for unit in functions], min(top, len(functions)), report)
+    return [SearchResult(functions[place], score, {"query": score}) for place, score in rows_of(found, 0)]
+
+
+def rows_of(found: Ranking, query: int) -> Iterator[tuple[int, float]]:
+    """Yield the place and the score of each code that was found for a query."""
+    for place, score in zip(found.codes[query].tolist(), found.scores[query].tolist(), strict=True):
+        if place >= 0:
+            yield place, score

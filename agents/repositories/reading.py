@@ -1,0 +1,251 @@
+"""Reads the source files of a repository: of a folder, an archive, a commit of a clone, or a git URL.
+
+No link is followed, and nothing of the repository is executed: of git only objects are read, without hooks,
+filters, submodules and LFS.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from agents.repositories.entries import (
+    BEYOND,
+    BINARY,
+    LINK,
+    MOST_BYTES,
+    MOST_FILES,
+    SPECIAL,
+    SUBMODULE,
+    TOO_LARGE,
+    UNREADABLE,
+    Entry,
+)
+from agents.repositories.files import head_of
+from agents.repositories.git import Clone, fetched, is_git_url, split_reference
+from store.errors import ImportFailed
+from store.formatting import pluralize
+
+MOST_TEXT = 1 << 30
+"""The bytes of all of its files."""
+MOST_UNPACKED = 4 << 30
+"""The bytes of a tar archive, unpacked: it can only be read from its beginning to its end."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_PACKED = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tbz2", ".txz")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file of a repository.
+
+    Attributes:
+        path: Its path in the repository, with `/` between folders.
+        text: Its text; what is no UTF-8 is replaced.
+    """
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The files of a repository that were asked for.
+
+    Attributes:
+        name: What it is called: the folder or archive, or the last two parts of a URL.
+        commit: The commit; empty where it is not known.
+        files: By path.
+        left_out: How many files were left out, by why.
+        replaced: The files with bytes that are no UTF-8, which were replaced.
+    """
+
+    name: str
+    commit: str
+    files: tuple[SourceFile, ...]
+    left_out: Mapping[str, int]
+    replaced: int
+
+    def sentences(self) -> list[str]:
+        """Return what was left out and replaced, as sentences."""
+        found = [f"{why} ({count:,})" for why, count in self.left_out.items()]
+        said = [f"Left out: {', '.join(found)}."] if found else []
+        bad = pluralize(self.replaced, "file")
+        return said + ([f"Replaced what is no UTF-8 in {bad}."] if self.replaced else [])
+
+
+def read_repository(place: str, wanted: Callable[[str], bool]) -> Repository:
+    """Read the files of a repository.
+
+    Args:
+        place: A folder, a zip or tar archive, or a git URL; after a clone or a URL `@` and a branch, a tag or
+            a commit. A folder without it is read as it is on disk, but for folders that are hidden or hold
+            installed packages (`node_modules`, virtual environments).
+        wanted: Whether the file of a path is read; others are not counted.
+
+    Raises:
+        ImportFailed: There is no such repository or commit, or it cannot be read.
+    """
+    if is_git_url(place):
+        with fetched(place) as (clone, name):
+            return _read(name, clone.commit, clone.entries(), wanted)
+    path, reference = split_reference(place)
+    try:
+        if path.is_dir() and reference:
+            clone = Clone.of_folder(path, reference)
+            return _read(path.resolve().name, clone.commit, clone.entries(), wanted)
+        if path.is_dir():
+            return _read(path.resolve().name, head_of(path.resolve()), _of_folder(path), wanted)
+        if path.name.lower().endswith(_PACKED) and path.is_file():
+            is_zip = path.name.lower().endswith(".zip")
+            commit, entries = _of_zip(path) if is_zip else _of_tar(path)
+            return _read(path.name, commit, _below_one_folder(entries), wanted)
+    except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, RuntimeError) as error:
+        raise ImportFailed("Not readable", f"{path}: {error}", "Check the folder or the archive.") from error
+    raise ImportFailed(
+        "No repository",
+        f"There is no folder or archive {place}.",
+        "Give a folder, a .zip or .tar archive, or a git URL, such as https://HOST/OWNER/NAME@TAG.",
+    )
+
+
+def _read(name: str, commit: str, entries: Iterator[Entry], wanted: Callable[[str], bool]) -> Repository:
+    files: list[SourceFile] = []
+    left_out: Counter[str] = Counter()
+    size = replaced = 0
+    for entry in entries:
+        why = entry.why_not
+        # What a link or a submodule would have held is not known.
+        if why not in (LINK, SUBMODULE) and not wanted(entry.path):
+            continue
+        if not why and (len(files) >= MOST_FILES or size >= MOST_TEXT):
+            why = BEYOND
+        data = b""
+        if not why:
+            try:
+                data = entry.read(MOST_BYTES + 1)
+            except OSError:
+                why = UNREADABLE
+        if len(data) > MOST_BYTES:
+            why = TOO_LARGE
+        elif b"\0" in data:
+            why = BINARY
+        if why:
+            left_out[why] += 1
+            continue
+        size += len(data)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = data.decode(errors="replace")
+            replaced += 1
+        files.append(SourceFile(entry.path, text.removeprefix("\ufeff")))
+    files.sort(key=lambda one: one.path)
+    return Repository(name, commit, tuple(files), dict(left_out), replaced)
+
+
+# -- folders ------------------------------------------------------------------------------------------------
+
+
+def _of_folder(root: Path) -> Iterator[Entry]:
+    for folder, folders, names in os.walk(root):
+        # A folder that is a link is listed, and not entered.
+        names += [one for one in folders if Path(folder, one).is_symlink()]
+        folders[:] = sorted(one for one in folders if not _is_no_source(Path(folder, one)))
+        for name in sorted(names):
+            path = Path(folder, name)
+            shown = (
+                path.relative_to(root).as_posix().encode(errors="surrogateescape").decode(errors="replace")
+            )
+            mode = path.lstat().st_mode
+            why = "" if stat.S_ISREG(mode) else LINK if stat.S_ISLNK(mode) else SPECIAL
+            yield Entry(shown, why, partial(_bytes_of, path))
+
+
+def _is_no_source(folder: Path) -> bool:
+    """Return whether a folder is hidden, as `.git` is, or holds installed packages."""
+    return folder.name.startswith(".") or folder.name == "node_modules" or (folder / "pyvenv.cfg").exists()
+
+
+def _bytes_of(path: Path, most: int) -> bytes:
+    # It may have become a link or a pipe since it was listed.
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        return file.read(most)
+
+
+# -- archives -----------------------------------------------------------------------------------------------
+
+
+def _of_zip(path: Path) -> tuple[str, Iterator[Entry]]:
+    """Return the commit that `git archive` wrote into an archive, and its files."""
+    archive = zipfile.ZipFile(path)
+
+    def entries() -> Iterator[Entry]:
+        with archive:
+            for one in archive.infolist():
+                if not one.is_dir():
+                    mode = one.external_attr >> 16
+                    why = LINK if stat.S_ISLNK(mode) else UNREADABLE if one.flag_bits & 1 else ""
+                    yield Entry(one.filename, why, partial(_unpacked, archive, one))
+
+    return _commit_in(archive.comment.decode("ascii", "replace")), entries()
+
+
+def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo, most: int) -> bytes:
+    try:
+        with archive.open(one) as file:
+            return file.read(most)
+    except (zipfile.BadZipFile, NotImplementedError, zlib.error, EOFError) as error:
+        raise OSError(str(error)) from error
+
+
+def _of_tar(path: Path) -> tuple[str, Iterator[Entry]]:
+    archive = tarfile.open(path, "r|*")  # noqa: SIM115 - closed when its entries are read
+
+    def entries() -> Iterator[Entry]:
+        unpacked = 0
+        with archive:
+            for one in archive:
+                unpacked += one.size
+                if unpacked > MOST_UNPACKED:
+                    raise tarfile.TarError(f"it holds more than {MOST_UNPACKED >> 30} GiB")
+                if not one.isdir():
+                    why = "" if one.isreg() else LINK if one.issym() or one.islnk() else SPECIAL
+                    yield Entry(one.name, why, partial(_extracted, archive, one))
+
+    first = archive.pax_headers.get("comment", "")
+    return _commit_in(first), entries()
+
+
+def _extracted(archive: tarfile.TarFile, one: tarfile.TarInfo, most: int) -> bytes:
+    file = archive.extractfile(one)
+    return b"" if file is None else file.read(most)
+
+
+def _commit_in(comment: str) -> str:
+    return comment if _COMMIT.fullmatch(comment) else ""
+
+
+def _below_one_folder(entries: Iterator[Entry]) -> Iterator[Entry]:
+    """Yield the files of an archive with their paths in the repository.
+
+    Archives of repositories hold one folder, which is no part of these paths. Which folder that is, is known
+    at the first file; where a later one lies elsewhere, it keeps its whole path.
+    """
+    folder = None
+    for entry in entries:
+        parts = [part for part in PurePosixPath(entry.path.replace("\\", "/")).parts if part != "."]
+        if folder is None:
+            folder = parts[0] if len(parts) > 1 else ""
+        below = parts[1:] if folder and parts[0] == folder else parts
+        if below and not {"..", "/"} & set(below):
+            yield Entry("/".join(below), entry.why_not, entry.read)
