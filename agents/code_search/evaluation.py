@@ -13,7 +13,7 @@ from agents.jobs.work_progress import ReportWork, ignore_progress
 from agents.repositories.units import Unit, first_sentence, without_comments
 from agents.retrieval.retriever import Retriever
 from store.errors import WorkbenchError
-from store.measures.intervals import wilson
+from store.measures.intervals import wald, wilson
 from store.measures.ranking import Qrels, Run, evaluate_run
 
 if TYPE_CHECKING:
@@ -139,13 +139,14 @@ class MethodScores:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields: shares from 0 to 1, intervals as their two ends."""
-        means, of_class = self.scores.means(), self.with_classes.means()
-        number = len(self.scores.queries)
+        means, number = self.scores.means(), len(self.scores.queries)
+        hits = {cut: round(means[f"success@{cut}"] * number) for cut in (1, 10)}
         return {
             "method": self.method,
             **means,
-            "success@10_class": of_class["success@10"],
-            **{f"wilson@{cut}": wilson(round(means[f"success@{cut}"] * number), number) for cut in (1, 10)},
+            "success@10_class": self.with_classes.means()["success@10"],
+            **{f"wilson@{cut}": wilson(count, number) for cut, count in hits.items()},
+            **{f"wald@{cut}": wald(count, number) for cut, count in hits.items()},
             "seconds": self.seconds,
         }
 

@@ -115,7 +115,7 @@ def fetched(place: str) -> Iterator[tuple[Clone, str]]:
                 "Check the URL, and the branch, tag or commit. If it asks for a password, clone it, and name "
                 "the folder.",
             )
-        parts = re.split(r"[/:]", url.rstrip("/").removesuffix(".git"))
+        parts = re.split(r"[/:]+", url.rstrip("/").removesuffix(".git").rstrip("/"))
         yield Clone.of_folder(folder, "refs/workbench/fetched"), "/".join(parts[-2:])
 
 

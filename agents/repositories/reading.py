@@ -103,7 +103,7 @@ def read_repository(place: str, wanted: Callable[[str], bool]) -> Repository:
         if path.is_dir() and reference:
             clone = Clone.of_folder(path, reference)
             return _read(path.resolve().name, clone.commit, clone.entries(), wanted)
-        if path.is_dir():
+        if place and path.is_dir():
             return _read(path.resolve().name, head_of(path.resolve()), _of_folder(path), wanted)
         if path.name.lower().endswith(_PACKED) and path.is_file():
             is_zip = path.name.lower().endswith(".zip")

@@ -1,0 +1,223 @@
+"""`workbench search` and `workbench evaluate search`, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.code_search.evaluation import MEASURES, MethodScores, by_docstrings
+from agents.repositories.reading import read_repository
+from agents.repositories.units import has_units, units_in
+from store.measures.ranking import evaluate_run
+
+TILL = '''\
+class Till:
+    """A drawer."""
+
+    def count_coins(self, coins):
+        """Add up the value of all coins. Notes are not counted."""
+        return sum(coins)
+
+    def open(self):
+        # Count coins, count coins.
+        return True
+
+
+def greet(name):
+    """Say hello to a customer."""
+    return "good day, " + name
+
+
+def unsaid(x):
+    return x
+'''
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A repository of two files."""
+    folder = tmp_path / "shop"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "till.py").write_text(TILL)
+    (folder / "src" / "Door.java").write_text("class Door {\n  /** Locks the door. */\n  void lock() {}\n}\n")
+    return folder
+
+
+# -- search -------------------------------------------------------------------------------------------
+
+
+def test_a_query_finds_its_function(shop: Path, workbench: Any) -> None:
+    told = workbench("search", shop, " add the value of coins ", "--encoder", "bm25", "--json")
+    found = told.json()
+    seconds = found.pop("seconds")
+    first, *others = found.pop("results")
+    assert found == {
+        "query": "add the value of coins",
+        "augmented": None,
+        "repository": "shop",
+        "commit": None,
+        "units": 7,
+        "requests": 0,
+        "cost": 0.0,
+    }
+    assert seconds >= 0
+    score = first.pop("score")
+    assert first == {
+        "rank": 1,
+        "path": "src/till.py",
+        "line": 4,
+        "end_line": 6,
+        "name": "Till.count_coins",
+        "kind": "function",
+        "streams": {"query": score},
+    }
+    assert score > max(one["score"] for one in others)
+    assert [one["rank"] for one in others] == [2]
+    assert told.says("Without a model the query itself is compared (bm25)")
+
+
+def test_for_people(shop: Path, workbench: Any) -> None:
+    told = workbench("search", shop, "lock the door", "--encoder", "bm25", "--top", 1)
+    assert told.code == 0
+    lines = told.out.splitlines()
+    assert lines[0] == "shop · 7 functions and classes"
+    assert lines[2].split() == ["1", lines[2].split()[1], "Door.lock", "src/Door.java:3"]
+
+
+def test_an_encoder_finds_what_has_no_word_of_the_query(shop: Path, workbench: Any) -> None:
+    query = "welcome clients politely"
+    assert workbench("search", shop, query, "--encoder", "bm25", "--json").json()["results"] == []
+    assert workbench("search", shop, query, "--encoder", "bm25").out.endswith(
+        "Nothing has a word of the query.\n"
+    )
+    told = workbench("search", shop, query, "--json")
+    assert told.json()["results"][0]["name"] == "greet"
+    assert told.says("(minilm and bm25)")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["где открывается касса", "https://example.com/a?b=c#d", r"^\s*def (\w+)\(.*$", "?", "x" * 10_000],
+)
+@pytest.mark.parametrize("encoder", ["bm25", "minilm"])
+def test_any_query_is_answered(shop: Path, workbench: Any, query: str, encoder: str) -> None:
+    told = workbench("search", shop, query, "--encoder", encoder, "--json")
+    assert told.code == 0
+    assert told.json()["query"] == query
+
+
+def test_what_cannot_be_searched(shop: Path, tmp_path: Path, workbench: Any) -> None:
+    (tmp_path / "empty").mkdir()
+    for words, title in (
+        ((shop, "  "), "No query"),
+        ((shop, "x" * 20_001), "Query too long"),
+        ((tmp_path / "empty", "door"), "No function"),
+        ((tmp_path / "nowhere", "door"), "No repository"),
+        (("ext::sh -c x", "door"), "Not fetched"),
+        ((shop, "door", "--encoder", "nothing"), "Model not found"),
+    ):
+        told = workbench("search", *words, "--json")
+        assert (told.code, told.json()["error"]["title"]) == (2, title)
+
+
+def test_equal_functions_are_ranked_by_path_and_line(tmp_path: Path, workbench: Any) -> None:
+    for name in ("b.py", "a.py"):
+        (tmp_path / name).write_text(
+            "def ring(bell):\n    return bell\n\n\ndef ring(bell):\n    return bell\n"
+        )
+    found = workbench("search", tmp_path, "ring the bell", "--json").json()["results"]
+    assert [(one["path"], one["line"]) for one in found] == [
+        ("a.py", 1),
+        ("a.py", 5),
+        ("b.py", 1),
+        ("b.py", 5),
+    ]
+    assert len({one["score"] for one in found}) == 1
+
+
+def test_what_was_left_out_is_said(shop: Path, workbench: Any) -> None:
+    (shop / "link.py").symlink_to("/etc/passwd")
+    assert workbench("search", shop, "door", "--encoder", "bm25").says("Left out: links (1).")
+
+
+# -- evaluate -----------------------------------------------------------------------------------------
+
+
+def test_functions_are_searched_by_their_docstrings(shop: Path, tmp_path: Path, workbench: Any) -> None:
+    out = tmp_path / "runs"
+    told = workbench(
+        *("evaluate", "search", shop, "--docstrings", 3, "--encoder", "bm25", "--run-out", out, "--json")
+    )
+    found = told.json()
+    assert (found["queries"], found["left_out"]) == (3, {})
+    (scores,) = found["methods"]
+    # Without its docstring no word of the query is left of `greet`.
+    assert scores["method"] == "bm25"
+    assert scores["success@1"] == pytest.approx(2 / 3) == scores["mrr"]
+    assert sorted(path.name for path in out.iterdir()) == ["bm25.run", "qrels.txt"]
+    assert "src/till.py:4:Till.count_coins" in (out / "qrels.txt").read_text()
+
+
+def test_docstrings_are_drawn_by_seed(shop: Path) -> None:
+    units = units_in(read_repository(str(shop), has_units))
+    drawn = {tuple(by_docstrings(units, 1, seed).queries.values()) for seed in range(20)}
+    assert drawn == {
+        ("Add up the value of all coins.",),
+        ("Say hello to a customer.",),
+        ("Locks the door.",),
+    }
+    assert by_docstrings(units, 1, 3) == by_docstrings(units, 1, 3)
+    every = by_docstrings(units, 9, 0)
+    assert (len(every.queries), every.left_out) == (3, {"fewer docstrings than asked for": 6})
+    assert not any(
+        word in unit.text for unit in every.units for word in ("drawer", "Notes", "# Count", "Locks")
+    )
+    assert every.classes["src/till.py:4:Till.count_coins"] == "src/till.py:1:Till"
+    assert "src/till.py:13:greet" not in every.classes
+
+
+def test_the_class_of_a_function_counts_as_in_the_paper(shop: Path) -> None:
+    benchmark = by_docstrings(units_in(read_repository(str(shop), has_units)), 9, 0)
+    run = {query: [] for query in benchmark.queries} | {
+        "src/till.py:4:Till.count_coins": ["src/till.py:1:Till"]
+    }
+    strict, of_class = (
+        evaluate_run(qrels, run, MEASURES, complete=True).means()["success@10"]
+        for qrels in (benchmark.qrels, benchmark.qrels_with_classes)
+    )
+    assert (strict, of_class) == (0, pytest.approx(1 / 3))
+
+
+def test_a_repository_without_docstrings(tmp_path: Path, workbench: Any) -> None:
+    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
+    told = workbench("evaluate", "search", tmp_path, "--json")
+    assert (told.code, told.json()["error"]["title"]) == (2, "No docstring")
+
+
+def test_the_figures_of_the_paper() -> None:
+    """RepoRift's Table 1, of the 101 queries of its Table 2; it prints 34.6 for 35 of 101."""
+    queries = [f"q{number}" for number in range(101)]
+    run = {
+        query: ["other"] * (0 if number < 35 else 9 if number < 79 else 10) + [query]
+        for number, query in enumerate(queries)
+    }
+    scores = evaluate_run({query: {query: 1.0} for query in queries}, run, MEASURES, complete=True)
+    found = MethodScores("union", scores, scores, run, 0.0).to_dict()
+    assert [round(100 * found[name], 1) for name in ("success@10", "wald@10")] == [78.2, 8.1]
+    assert [round(100 * found[name], 1) for name in ("success@1", "wald@1")] == [34.7, 9.3]
+
+
+def test_a_real_repository(shared_data: Callable[[str], Path], workbench: Any) -> None:
+    archive = shared_data("repo-requests") / "requests-46e939b.tar.gz"
+    read = read_repository(str(archive), lambda path: path.startswith("src/") and has_units(path))
+    from agents.code_search.evaluation import evaluate_method
+    from agents.retrieval.methods import retriever_named
+
+    for seed in range(3):
+        benchmark = by_docstrings(units_in(read), 100, seed)
+        found = evaluate_method(benchmark, "bm25", retriever_named("bm25")).to_dict()
+        assert found["success@1"] >= 0.22
+        assert found["success@10"] >= 0.65
