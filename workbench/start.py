@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
-    *("import", "candidates", "items", "views", "sql", "split", "splits", "export"),
+    *("import", "candidates", "search", "items", "views", "sql", "split", "splits", "export"),
     *("annotate", "judge-pairs", "agents", "replies", "sandbox", "copy", "merge"),
     *("judge", "revise", "adjudicate", "rule"),
     *("study", "packet", "compare"),

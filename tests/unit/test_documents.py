@@ -146,7 +146,7 @@ def test_there_are_examples(repository):
     "name",
     [
         *("getting-started", "importing", "annotating", "merging", "exporting", "scripting"),
-        *("completions", "questions", "splits", "candidates", "retrieval"),
+        *("completions", "questions", "splits", "candidates", "retrieval", "searching"),
     ],
 )
 def test_examples_work_in_the_order_they_are_given(

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.options import Answer, ConfigFile, command, settings
+from store.errors import UnknownName, WorkbenchError
+from workbench.cli.options import Answer, ConfigFile, command, names_in, settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agents.code_search.agents import Augmented
+    from agents.code_search.index import Compare
+    from agents.code_search.multi_stream import SearchOptions
     from agents.code_search.searching import SearchResult
+    from agents.jobs.work_progress import ReportWork
     from agents.repositories.reading import Repository
+    from agents.repositories.units import Unit
+    from workbench.config import Config
+
+
+class StreamQueryName(StrEnum):
+    """What the stream of the query compares."""
+
+    original = "original"
+    augmented = "augmented"
+
+
+class RankName(StrEnum):
+    """By what the union of the streams is ranked."""
+
+    cosine = "cosine"
+    model = "model"
+
 
 Encoder = Annotated[
     str | None,
@@ -38,44 +62,183 @@ def search_command(
     repository: RepositoryPlace,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the code does, in words.")],
     *,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="M",
+            help="The model that writes about the query and code for it, such as openai:NAME.",
+        ),
+    ] = None,
     encoder: Encoder = None,
+    streams: Annotated[
+        str | None,
+        typer.Option(
+            "--streams", metavar="S,...", help="Some of query, code, classes, parts; with --model all."
+        ),
+    ] = None,
+    stream_query: Annotated[
+        StreamQueryName,
+        typer.Option("--stream-query", help="What the stream of the query compares: it, or the paragraph."),
+    ] = StreamQueryName.original,
+    rank: Annotated[
+        RankName, typer.Option("--rank", help="By the best cosine, or by a model that reads what was found.")
+    ] = RankName.cosine,
+    paragraph: Annotated[
+        str, typer.Option("--paragraph", metavar="TEXT", help="A paragraph about the query, instead of one.")
+    ] = "",
     top: Annotated[int, typer.Option("--top", min=1, max=1000, metavar="N", help="So many results.")] = 10,
     config: ConfigFile = None,
 ) -> Answer:
-    """Find the functions that answer a query: `workbench search . "where are retries counted"`."""
-    from agents.code_search.searching import check_query, method_without_model, search_by_query
+    """Find the functions that answer a query: `workbench search . "where are retries counted"`.
+
+    With a model the streams of RepoRift: a paragraph about the query, code written for it, and what is near them.
+    """
+    from agents.code_search.library import is_document
+    from agents.code_search.searching import check_query
     from agents.repositories.reading import read_repository
     from agents.repositories.units import has_units, units_in
-    from agents.retrieval.methods import open_retriever
     from workbench.cli.progress_reporter import progress_of_work
     from workbench.output import Bar
 
     began = time.monotonic()
     words = check_query(query)
     loaded = settings(config)
-    method = method_without_model(encoder)
-    retriever = open_retriever(method, loaded.retrieval, loaded.models)
-    read = read_repository(repository, has_units)
+    options = _options(model, streams, stream_query, rank)
+    read = read_repository(
+        repository, has_units if model is None else lambda path: has_units(path) or is_document(path)
+    )
     units = units_in(read)
     with Bar("searching") as bar:
-        found = search_by_query(units, words, retriever, top, progress_of_work(bar))
+        report = progress_of_work(bar)
+        if model is None or options is None:
+            found = _by_query(loaded, encoder, units, words, top, report)
+        else:
+            found = _by_streams(loaded, model, encoder, read, units, words, options, paragraph, report)
+    results = found.results[:top]
+    augmented = found.augmented
     fields = {
         "query": words,
-        "augmented": None,
+        "augmented": None if augmented is None else augmented.paragraph,
+        "sources": [] if augmented is None else [asdict(one) for one in augmented.sources],
         "repository": read.name,
         "commit": read.commit or None,
         "units": len(units),
-        "results": _results_as_json(found),
-        "requests": 0,
-        "cost": 0.0,
+        "results": _results_as_json(results),
+        "requests": found.requests,
+        "cost": found.money,
         "seconds": round(time.monotonic() - began, 3),
     }
-    notes = [
-        f"Without a model the query itself is compared ({method.replace('+', ' and ')}): no code is written "
-        "for it.",
-        *read.sentences(),
-    ]
-    return Answer(fields, lambda: _print(read, len(units), found), notes=notes)
+    return Answer(
+        fields, lambda: _print(read, len(units), found, results), notes=[*found.notes, *read.sentences()]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a search found, and what it took.
+
+    Attributes:
+        method: How it was searched, in a few words.
+    """
+
+    results: Sequence[SearchResult]
+    method: str
+    notes: Sequence[str]
+    augmented: Augmented | None = None
+    requests: int = 0
+    money: float | None = 0.0
+
+
+def _options(
+    model: str | None, streams: str | None, stream_query: StreamQueryName, rank: RankName
+) -> SearchOptions | None:
+    """Return how streams are searched; None without a model.
+
+    Raises:
+        WorkbenchError: A stream is unknown, or needs a model.
+    """
+    from agents.code_search.multi_stream import SearchOptions
+    from agents.code_search.streams import STREAMS
+
+    names = STREAMS if streams is None else names_in(streams)
+    if unknown := [name for name in names if name not in STREAMS]:
+        raise UnknownName(
+            "Unknown stream", f"There is no stream {unknown[0]}.", f"Streams: {', '.join(STREAMS)}."
+        )
+    chosen = tuple(name for name in STREAMS if name in names)
+    if model is not None and chosen:
+        return SearchOptions(chosen, stream_query.value, rank.value)
+    needs = streams is not None and chosen != ("query",)
+    if needs or stream_query is not StreamQueryName.original or rank is not RankName.cosine:
+        raise WorkbenchError(
+            "No model" if model is None else "No stream",
+            "Only the query itself can be compared without a model.",
+            "Name one: --model openai:NAME, or leave --streams, --stream-query and --rank out.",
+        )
+    return None
+
+
+def _by_query(
+    loaded: Config, encoder: str | None, units: Sequence[Unit], query: str, top: int, report: ReportWork
+) -> _Found:
+    """Search without a model."""
+    from agents.code_search.searching import method_without_model, search_by_query
+    from agents.retrieval.methods import open_retriever
+
+    method = method_without_model(encoder)
+    retriever = open_retriever(method, loaded.retrieval, loaded.models)
+    found = search_by_query(units, query, retriever, top, report)
+    named = method.replace("+", " and ")
+    note = f"Without a model the query itself is compared ({named}): no code is written for it."
+    return _Found(found, named, [note])
+
+
+def _by_streams(
+    loaded: Config,
+    model: str,
+    encoder: str | None,
+    read: Repository,
+    units: Sequence[Unit],
+    query: str,
+    options: SearchOptions,
+    paragraph: str,
+    report: ReportWork,
+) -> _Found:
+    """Search by the streams, with a model."""
+    import asyncio
+
+    from agents.code_search.asking import PlainAsk
+    from agents.code_search.index import ByVectors, ByWords, UnitIndex
+    from agents.code_search.library import Library
+    from agents.code_search.multi_stream import MultiStreamSearch
+    from agents.code_search.searching import LEXICAL, functions_in
+    from agents.llm.registry import open_model
+    from agents.retrieval.encoders import EMBEDDED, has_embedded, open_encoders
+    from agents.retrieval.methods import retriever_named
+    from agents.retrieval.vectors import VectorCache
+
+    functions_in(units)
+    name = encoder or (EMBEDDED if has_embedded() else LEXICAL)
+    if name == LEXICAL:
+        compare: Compare = ByWords(retriever_named(LEXICAL))
+    else:
+        (opened,) = open_encoders([name], batch_size=loaded.retrieval.batch_size, api=loaded.models)
+        compare = ByVectors(opened, VectorCache(loaded.retrieval.folder), report)
+    asked = open_model(model, loaded.models)
+    ask = PlainAsk(asked, loaded.models, query)
+    library = Library(read, units, compare)
+    search = MultiStreamSearch(UnitIndex(units, compare), query, read.name, ask, library.page, options)
+
+    async def run() -> Sequence[SearchResult]:
+        try:
+            return await search.run(paragraph.strip())
+        finally:
+            await asked.close()
+
+    results = asyncio.run(run())
+    method = f"{name} · {asked.name}"
+    return _Found(results, method, search.notes, search.augmented, ask.requests, ask.money)
 
 
 def _results_as_json(found: Sequence[SearchResult]) -> list[dict[str, object]]:
@@ -94,17 +257,30 @@ def _results_as_json(found: Sequence[SearchResult]) -> list[dict[str, object]]:
     ]
 
 
-def _print(repository: Repository, units: int, found: Sequence[SearchResult]) -> None:
-    from store.formatting import pluralize
+def _print(read: Repository, units: int, found: _Found, results: Sequence[SearchResult]) -> None:
+    from store.formatting import dollars, pluralize
     from workbench.output import print_table, say
 
-    at = f" @ {repository.commit[:7]}" if repository.commit else ""
-    say(f"{repository.name}{at} · {pluralize(units, 'function or class', 'functions and classes')}")
-    if not found:
+    at = f" @ {read.commit[:7]}" if read.commit else ""
+    spent = [pluralize(found.requests, "request")] if found.requests else []
+    spent += [dollars(found.money)] if found.requests and found.money is not None else []
+    parts = [pluralize(units, "function or class", "functions and classes"), found.method, *spent]
+    say(f"{read.name}{at} · {' · '.join(parts)}")
+    if found.augmented is not None:
+        say("", found.augmented.paragraph)
+        say(*(f"  read: {source.place}" for source in found.augmented.sources), "")
+    if not results:
         say("Nothing has a word of the query.")
         return
     rows = [
-        (rank, f"{one.score:.2f}", one.unit.name, f"{one.unit.path}:{one.unit.line}")
-        for rank, one in enumerate(found, start=1)
+        (
+            rank,
+            f"{one.score:.2f}",
+            one.unit.name,
+            f"{one.unit.path}:{one.unit.line}",
+            *([" ".join(one.streams)] if found.requests else []),
+        )
+        for rank, one in enumerate(results, start=1)
     ]
-    print_table(("", "score", "name", "where"), rows, wide=("name", "where"))
+    streams = ("streams",) if found.requests else ()
+    print_table(("", "score", "name", "where", *streams), rows, wide=("name", "where"))

@@ -1,0 +1,55 @@
+"""The streams of a code search, and their union (RepoRift, section 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from agents.code_search.index import Near, UnitIndex
+from agents.code_search.searching import SearchResult
+from agents.repositories.units import LANGUAGES, units_of
+
+Stream = Literal["query", "code", "classes", "parts"]
+STREAMS: tuple[Stream, ...] = ("query", "code", "classes", "parts")
+"""The streams, in the order of the paper: functions near the query, functions and classes near the code that was
+written for it, and functions near the functions in that code."""
+NEAREST = 3
+"""How many a stream finds; that of the parts finds one for each part."""
+MOST_PARTS = 20
+"""The functions in the written code that are compared."""
+
+
+def by_query(index: UnitIndex, query: str) -> list[Near]:
+    """Return the functions nearest to a query."""
+    (found,) = index.nearest([query], "query", "function", NEAREST)
+    return found
+
+
+def by_code(index: UnitIndex, code: str) -> list[Near]:
+    """Return the functions nearest to written code."""
+    (found,) = index.nearest([code], "code", "function", NEAREST)
+    return found
+
+
+def by_classes(index: UnitIndex, code: str) -> list[Near]:
+    """Return the classes nearest to written code."""
+    (found,) = index.nearest([code], "code", "class", NEAREST)
+    return found
+
+
+def by_parts(index: UnitIndex, code: str, language: str) -> list[Near]:
+    """Return for each function in written code the nearest one; none where the code holds no function."""
+    suffix = next(one.suffixes[0] for one in LANGUAGES if one.name == language)
+    parts = [unit.text for unit in units_of(f"written{suffix}", code) if unit.kind == "function"]
+    return [near for row in index.nearest(parts[:MOST_PARTS], "code", "function", 1) for near in row]
+
+
+def union(index: UnitIndex, found: Mapping[Stream, Sequence[Near]]) -> list[SearchResult]:
+    """Return what any stream found, by the best score of any; equal ones by path and line."""
+    scores: dict[int, dict[str, float]] = {}
+    for stream, near in found.items():
+        for one in near:
+            own = scores.setdefault(one.place, {})
+            own[stream] = max(one.score, own.get(stream, one.score))
+    best = sorted(scores, key=lambda place: (-max(scores[place].values()), place))
+    return [SearchResult(index.units[place], max(scores[place].values()), scores[place]) for place in best]
