@@ -1,7 +1,6 @@
-"""The agents of a code search: one writes a paragraph about the query, two write code for it, one ranks (RepoRift, 2).
+"""The agents of a code search: what writes a paragraph about the query, what writes code for it, what ranks.
 
-What a model writes is checked against what the program allows: look-ups, sources, numbers. Whatever goes wrong with
-a model is said, and the search goes on with what it has.
+They are those of RepoRift, section 2. Look-ups are counted and numbers checked, whatever a model writes.
 """
 
 from __future__ import annotations

@@ -78,7 +78,9 @@ class ByWords:
 
     def __call__(self, asked: Sequence[str], texts: Sequence[str], role: Role, top: int) -> list[list[Near]]:
         """See `Compare`."""
-        return near(self._retriever.search(asked, texts, min(top, len(texts)))) if texts else [[] for _ in asked]
+        return (
+            near(self._retriever.search(asked, texts, min(top, len(texts)))) if texts else [[] for _ in asked]
+        )
 
 
 def near(found: Ranking) -> list[list[Near]]:

@@ -11,8 +11,8 @@ from agents.repositories.units import LANGUAGES, units_of
 
 Stream = Literal["query", "code", "classes", "parts"]
 STREAMS: tuple[Stream, ...] = ("query", "code", "classes", "parts")
-"""The streams, in the order of the paper: functions near the query, functions and classes near the code that was
-written for it, and functions near the functions in that code."""
+"""The streams, in the order of the paper: functions near the query, functions and classes near the code that
+was written for it, and functions near the functions in that code."""
 NEAREST = 3
 """How many a stream finds; that of the parts finds one for each part."""
 MOST_PARTS = 20

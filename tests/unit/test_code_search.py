@@ -57,6 +57,7 @@ def test_a_query_finds_its_function(shop: Path, workbench: Any) -> None:
     assert found == {
         "query": "add the value of coins",
         "augmented": None,
+        "sources": [],
         "repository": "shop",
         "commit": None,
         "units": 7,
@@ -83,7 +84,7 @@ def test_for_people(shop: Path, workbench: Any) -> None:
     told = workbench("search", shop, "lock the door", "--encoder", "bm25", "--top", 1)
     assert told.code == 0
     lines = told.out.splitlines()
-    assert lines[0] == "shop · 7 functions and classes"
+    assert lines[0] == "shop · 7 functions and classes · bm25"
     assert lines[2].split() == ["1", lines[2].split()[1], "Door.lock", "src/Door.java:3"]
 
 

@@ -92,12 +92,13 @@ def search_command(
 ) -> Answer:
     """Find the functions that answer a query: `workbench search . "where are retries counted"`.
 
-    With a model the streams of RepoRift: a paragraph about the query, code written for it, and what is near them.
+    With a model by the streams of RepoRift: a paragraph about the query, code for it, and what is near.
     """
     from agents.code_search.library import is_document
-    from agents.code_search.searching import check_query
+    from agents.code_search.searching import check_query, method_without_model, search_by_query
     from agents.repositories.reading import read_repository
     from agents.repositories.units import has_units, units_in
+    from agents.retrieval.methods import open_retriever
     from workbench.cli.progress_reporter import progress_of_work
     from workbench.output import Bar
 
@@ -112,9 +113,23 @@ def search_command(
     with Bar("searching") as bar:
         report = progress_of_work(bar)
         if model is None or options is None:
-            found = _by_query(loaded, encoder, units, words, top, report)
+            method = method_without_model(encoder)
+            retriever = open_retriever(method, loaded.retrieval, loaded.models)
+            named = method.replace("+", " and ")
+            note = f"Without a model the query itself is compared ({named}): no code is written for it."
+            found = _Found(search_by_query(units, words, retriever, top, report), named, [note])
         else:
-            found = _by_streams(loaded, model, encoder, read, units, words, options, paragraph, report)
+            compare = _comparing(loaded, encoder, report)
+            found = _by_streams(
+                loaded,
+                model,
+                compare,
+                read=read,
+                units=units,
+                query=words,
+                options=options,
+                paragraph=paragraph.strip(),
+            )
     results = found.results[:top]
     augmented = found.augmented
     fields = {
@@ -179,65 +194,57 @@ def _options(
     return None
 
 
-def _by_query(
-    loaded: Config, encoder: str | None, units: Sequence[Unit], query: str, top: int, report: ReportWork
-) -> _Found:
-    """Search without a model."""
-    from agents.code_search.searching import method_without_model, search_by_query
-    from agents.retrieval.methods import open_retriever
+def _comparing(loaded: Config, encoder: str | None, report: ReportWork) -> tuple[str, Compare]:
+    """Return what compares texts, with its name: an encoder, or BM25."""
+    from agents.code_search.index import ByVectors, ByWords
+    from agents.code_search.searching import LEXICAL
+    from agents.retrieval.encoders import EMBEDDED, has_embedded, open_encoders
+    from agents.retrieval.methods import retriever_named
+    from agents.retrieval.vectors import VectorCache
 
-    method = method_without_model(encoder)
-    retriever = open_retriever(method, loaded.retrieval, loaded.models)
-    found = search_by_query(units, query, retriever, top, report)
-    named = method.replace("+", " and ")
-    note = f"Without a model the query itself is compared ({named}): no code is written for it."
-    return _Found(found, named, [note])
+    name = encoder or (EMBEDDED if has_embedded() else LEXICAL)
+    if name == LEXICAL:
+        return name, ByWords(retriever_named(LEXICAL))
+    (opened,) = open_encoders([name], batch_size=loaded.retrieval.batch_size, api=loaded.models)
+    return opened.name, ByVectors(opened, VectorCache(loaded.retrieval.folder), report)
 
 
 def _by_streams(
     loaded: Config,
     model: str,
-    encoder: str | None,
+    compare: tuple[str, Compare],
+    *,
     read: Repository,
     units: Sequence[Unit],
     query: str,
     options: SearchOptions,
     paragraph: str,
-    report: ReportWork,
 ) -> _Found:
     """Search by the streams, with a model."""
     import asyncio
 
     from agents.code_search.asking import PlainAsk
-    from agents.code_search.index import ByVectors, ByWords, UnitIndex
+    from agents.code_search.index import UnitIndex
     from agents.code_search.library import Library
     from agents.code_search.multi_stream import MultiStreamSearch
-    from agents.code_search.searching import LEXICAL, functions_in
+    from agents.code_search.searching import functions_in
     from agents.llm.registry import open_model
-    from agents.retrieval.encoders import EMBEDDED, has_embedded, open_encoders
-    from agents.retrieval.methods import retriever_named
-    from agents.retrieval.vectors import VectorCache
 
     functions_in(units)
-    name = encoder or (EMBEDDED if has_embedded() else LEXICAL)
-    if name == LEXICAL:
-        compare: Compare = ByWords(retriever_named(LEXICAL))
-    else:
-        (opened,) = open_encoders([name], batch_size=loaded.retrieval.batch_size, api=loaded.models)
-        compare = ByVectors(opened, VectorCache(loaded.retrieval.folder), report)
+    encoder, nearest = compare
     asked = open_model(model, loaded.models)
     ask = PlainAsk(asked, loaded.models, query)
-    library = Library(read, units, compare)
-    search = MultiStreamSearch(UnitIndex(units, compare), query, read.name, ask, library.page, options)
+    library = Library(read, units, nearest)
+    search = MultiStreamSearch(UnitIndex(units, nearest), query, read.name, ask, library.page, options)
 
     async def run() -> Sequence[SearchResult]:
         try:
-            return await search.run(paragraph.strip())
+            return await search.run(paragraph)
         finally:
             await asked.close()
 
     results = asyncio.run(run())
-    method = f"{name} · {asked.name}"
+    method = f"{encoder} · {asked.name}"
     return _Found(results, method, search.notes, search.augmented, ask.requests, ask.money)
 
 
